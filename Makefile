@@ -1,0 +1,62 @@
+# What can be done here. `make` alone lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.7
+ARGS ?= chat
+PYTEST_ARGS ?=
+# Build tools ask the machine's own package settings; nothing here names a registry.
+UV := $(BIN)/uv --no-progress
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format layers soak bench lock clean docs
+
+help:  ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit("ollm needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@$(PYTHON) -m pip --disable-pip-version-check -q --python $(BIN)/python install uv==$(UV_VERSION)
+
+$(VENV)/.run: requirements/run.txt pyproject.toml | $(BIN)/uv
+	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/run.txt
+	@$(UV) pip install -q --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+$(VENV)/.test: requirements/dev.txt $(VENV)/.run
+	@$(UV) pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@touch $@
+
+run: $(VENV)/.run  ## install, fetch the embedded model once, and chat; ARGS='-p "Say hello"' for one shot
+	@$(BIN)/ollm models get smollm2 --if-missing --quiet-when-present
+	@$(BIN)/ollm $(ARGS)
+
+test: $(VENV)/.test  ## layers, then every test, quick ones first
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+check: $(VENV)/.test  ## format, lint and strict types
+	@$(BIN)/ruff format --check -q .
+	@$(BIN)/ruff check -q .
+	@$(BIN)/mypy
+
+format: $(VENV)/.test  ## rewrite the code in the house format
+	@$(BIN)/ruff format -q .
+	@$(BIN)/ruff check -q --fix .
+
+soak: $(VENV)/.test  ## the same tests with thousands of kills, trees and races
+	@OLLM_SOAK=1 $(BIN)/python -m pytest -q -m soak $(PYTEST_ARGS)
+
+bench: $(VENV)/.test  ## measure, beside a baseline in the same run
+	@$(BIN)/python -m bench $(BENCH)
+
+docs: $(VENV)/.test  ## write the generated pages of docs/
+	@$(BIN)/python -m docs.generate
+
+lock: $(BIN)/uv  ## resolve the dependencies anew
+	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra daemon --extra embedded --extra mcp --extra search pyproject.toml -o requirements/run.txt
+	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra daemon --extra embedded --extra mcp --extra search --group dev pyproject.toml -c requirements/run.txt -o requirements/dev.txt
+
+clean:  ## remove what was built
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,6 @@
+"""`python -m ollm` is the command."""
+
+from ollm.cli.main import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,78 @@
+"""Where everything of ours stands (design 4). Directories are made by whoever writes into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm.domain.struct import Data
+
+
+class Home(Data, frozen=True):
+    """`~/.ollm`, or what OLLM_HOME says."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.yaml"
+
+    @property
+    def grants(self) -> Path:
+        return self.root / "grants.yaml"
+
+    @property
+    def trust(self) -> Path:
+        return self.root / "trust.json"
+
+    @property
+    def input_history(self) -> Path:
+        return self.root / "input-history"
+
+    @property
+    def sessions(self) -> Path:
+        return self.root / "sessions"
+
+    @property
+    def legacy_sessions(self) -> Path:
+        """Where an earlier version kept them; still listed and resumable."""
+        return self.root / "session-data"
+
+    @property
+    def snapshots(self) -> Path:
+        return self.root / "context-snapshots"
+
+    @property
+    def index(self) -> Path:
+        return self.root / "index.db"
+
+    @property
+    def global_db(self) -> Path:
+        return self.root / "global.db"
+
+    @property
+    def models(self) -> Path:
+        return self.root / "models"
+
+    @property
+    def trash(self) -> Path:
+        return self.root / "trash"
+
+    @property
+    def undo(self) -> Path:
+        return self.root / "undo"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "logs" / "ollm.log"
+
+    @property
+    def run(self) -> Path:
+        return self.root / "run"
+
+    @property
+    def extensions(self) -> Path:
+        return self.root / "extensions"
+
+    @property
+    def workspaces(self) -> Path:
+        return self.root / "workspaces"

@@ -1,0 +1,1 @@
+"""Words of the house: plain data, no behaviour that touches the world."""

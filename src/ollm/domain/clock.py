@@ -1,0 +1,38 @@
+"""Time and identity, handed in so that tests need no patching."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+NewId = Callable[[], str]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """UTC, ISO 8601 with milliseconds and `Z`: the form of every time on disk and on the wire."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def parse_stamp(text: str) -> datetime:
+    """Read any ISO 8601 time; one without a zone is taken as UTC."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def epoch_ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
+
+
+def monotonic() -> float:
+    return time.monotonic()
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())

@@ -1,0 +1,129 @@
+"""The active context as data: what the model is sent, the checkpoints in it, entries, goals, thinking (S3, S5, H)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ollm.domain.messages import PromptMessage
+from ollm.domain.struct import Data, Sparse
+
+Strategy = Literal["summarize", "truncate", "hybrid"]
+CheckpointAge = Literal["detailed", "medium", "compact"]
+EntrySource = Literal["hook", "extension", "user", "system"]
+ModeName = Literal["assistant", "plan", "code", "debug"]
+Approval = Literal["read-only", "ask", "accept-edits", "yolo"]
+
+
+class Checkpoint(Data, frozen=True):
+    """The summary that stands for old messages; `message_ids` are the ones it cites."""
+
+    id: str
+    text: str
+    message_ids: tuple[int, ...]
+    timestamp: str
+    tokens: int
+    age: CheckpointAge = "detailed"
+    engine_written: bool = False
+
+
+class ContextEntry(Sparse, frozen=True):
+    """Something the system prompt is told besides (S5): higher priority first, then insertion."""
+
+    key: str
+    content: str
+    timestamp: str
+    priority: float = 50
+    source: EntrySource = "user"
+    ttl_seconds: float | None = None
+    volatile: bool = False
+
+
+class CompressionRecord(Data, frozen=True):
+    """One success in `compressionHistory`; the checkpoint stands whole so that any context can be rebuilt."""
+
+    timestamp: str
+    trigger: str
+    strategy: Strategy
+    original_token_count: int
+    compressed_token_count: int
+    message_ids: tuple[int, ...]
+    checkpoint: Checkpoint | None
+
+
+class CompressionResult(Data, frozen=True):
+    """What compression made of a context (D177)."""
+
+    compressed_messages: tuple[PromptMessage, ...]
+    checkpoints: tuple[Checkpoint, ...]
+    original_token_count: int
+    compressed_token_count: int
+    strategy: Strategy
+
+
+class Decision(Data, frozen=True):
+    text: str
+    locked: bool = False
+    tags: tuple[str, ...] = ()
+    timestamp: str = ""
+
+
+class Goal(Data, frozen=True):
+    """A goal with what belongs to it (H: goalStack)."""
+
+    id: str
+    text: str
+    status: Literal["active", "completed"] = "active"
+    subtasks: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    blockers: tuple[str, ...] = ()
+
+
+class GoalStack(Data, frozen=True):
+    goals: tuple[Goal, ...] = ()
+
+    @property
+    def active(self) -> Goal | None:
+        return next((goal for goal in reversed(self.goals) if goal.status == "active"), None)
+
+
+class ReasoningTrace(Data, frozen=True):
+    message_id: int
+    text: str
+    tokens: int
+
+
+class ReasoningStorage(Data, frozen=True):
+    """Thinking traces: the newest in full, older ones short (H)."""
+
+    traces: tuple[ReasoningTrace, ...] = ()
+    total_tokens: int = 0
+
+
+class ActiveContext(Data, frozen=True):
+    """What the model would be sent besides the system prompt, and the state that goes with it."""
+
+    messages: tuple[PromptMessage, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] = ()
+    goals: GoalStack = GoalStack()
+    reasoning: ReasoningStorage = ReasoningStorage()
+    mode: ModeName = "assistant"
+
+
+class Budget(Data, frozen=True):
+    """The arithmetic of design 3.4."""
+
+    window: int
+    limit: int
+    fixed: int
+    checkpoints: int
+    available: int
+    trigger: int
+
+
+class Usage(Data, frozen=True):
+    """Tokens of a request or a turn; 0 where the server did not say."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reused_tokens: int = 0

@@ -1,0 +1,87 @@
+"""Errors, named by who must hear them: `ToolFailure` the model, every other `OllmError` the user."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """What the command's exit code says."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    NO_SERVER = 3
+    MODEL_FAILED = 4
+    DENIED = 5
+    LOOP = 6
+    TIMED_OUT = 124
+    INTERRUPTED = 130
+
+
+class OllmError(Exception):
+    """Something the user must hear: what happened, where, and what to do next (`action`)."""
+
+    exit_code: Exit = Exit.FAILED
+
+    def __init__(self, message: str, *, action: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.action = action
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.action}".strip() if self.action else self.message
+
+
+class UsageError(OllmError):
+    """The command was called wrongly, or the configuration cannot be used."""
+
+    exit_code = Exit.USAGE
+
+
+class NotFoundError(OllmError):
+    """A session, snapshot, model or file that was named is not there."""
+
+
+class NoServerError(OllmError):
+    """No model server could be reached."""
+
+    exit_code = Exit.NO_SERVER
+
+
+class ModelError(OllmError):
+    """The server answered, but with an error, or broke off."""
+
+    exit_code = Exit.MODEL_FAILED
+
+
+class ModelTimeoutError(ModelError):
+    """The server was reached and then said nothing for too long."""
+
+    exit_code = Exit.TIMED_OUT
+
+
+class DeniedError(OllmError):
+    """Policy, or the person asked, said no."""
+
+    exit_code = Exit.DENIED
+
+
+class BusyError(OllmError):
+    """Someone else is at it: a session being written, a workspace in use, a turn running."""
+
+
+class StorageError(OllmError):
+    """A file could not be read or written; the message names it."""
+
+
+class DamagedError(StorageError):
+    """A file was read but is broken; the message says how much of it can be used."""
+
+
+class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a fault of the program
+    """A tool could not do its work; the model is told and may try again. `kind` is one of design 6's error types."""
+
+    def __init__(self, kind: str, message: str, *, action: str = "") -> None:
+        super().__init__(message, action=action)
+        self.kind = kind

@@ -1,0 +1,236 @@
+"""What happens, as front ends read it (design 6). Every event has type, sessionId, seq and timestamp.
+
+Delivery: a conversation numbers its events from 1 without gaps (`seq`) and hands each subscriber all of them in order.
+`ToolFinished` comes exactly once per call, `TurnFinished` exactly once per turn and last.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from ollm.domain.context import ModeName, Usage
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolResult
+
+TurnReason = Literal["answered", "no-server", "model-error", "context-full", "loop", "timeout", "cancelled"]
+Level = Literal["info", "warning", "error"]
+
+
+class Event(msgspec.Struct, frozen=True, rename="camel", tag_field="type", kw_only=True):
+    """Base of all events; the conversation fills in the first three fields when it sends one out."""
+
+    session_id: str = ""
+    seq: int = 0
+    timestamp: str = ""
+
+
+class SessionCreated(Event, frozen=True, tag="session-created"):
+    model: str
+    provider: str
+
+
+class MessageRecorded(Event, frozen=True, tag="message-recorded"):
+    message_id: int
+    role: str
+
+
+class ToolCallRecorded(Event, frozen=True, tag="tool-call-recorded"):
+    call_id: str
+    name: str
+    status: str
+
+
+class SessionSaved(Event, frozen=True, tag="session-saved"):
+    """The journal was folded into the document."""
+
+
+class SnapshotCreated(Event, frozen=True, tag="snapshot-created"):
+    snapshot_id: str
+    trigger: str
+
+
+class AutoSnapshotCreated(Event, frozen=True, tag="auto-snapshot-created"):
+    snapshot_id: str
+    trigger: str
+
+
+class SnapshotRestored(Event, frozen=True, tag="snapshot-restored"):
+    snapshot_id: str
+
+
+class SnapshotDeleted(Event, frozen=True, tag="snapshot-deleted"):
+    snapshot_id: str
+
+
+class SnapshotError(Event, frozen=True, tag="snapshot-error"):
+    message: str
+
+
+class Compressed(Event, frozen=True, tag="compressed"):
+    strategy: str
+    original_token_count: int
+    compressed_token_count: int
+
+
+class CompressionSkipped(Event, frozen=True, tag="compression-skipped"):
+    reason: str
+
+
+class CompressionError(Event, frozen=True, tag="compression-error"):
+    message: str
+
+
+class CheckpointCreated(Event, frozen=True, tag="checkpoint-created"):
+    checkpoint_id: str
+    message_ids: tuple[int, ...]
+    tokens: int
+
+
+class CheckpointAged(Event, frozen=True, tag="checkpoint-aged"):
+    checkpoint_id: str
+    age: str
+    tokens: int
+
+
+class TurnStarted(Event, frozen=True, tag="turn-started"):
+    message_id: int
+    text: str
+
+
+class TextDelta(Event, frozen=True, tag="text-delta"):
+    text: str
+
+
+class ThinkingDelta(Event, frozen=True, tag="thinking-delta"):
+    text: str
+
+
+class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
+    """The server is loading the model or reading the prompt; totals are 0 where it does not say."""
+
+    processed: int = 0
+    total: int = 0
+    stage: Literal["connecting", "loading", "reading"] = "reading"
+
+
+class ToolStarted(Event, frozen=True, tag="tool-started"):
+    call_id: str
+    name: str
+    summary: str
+    args: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+class ToolOutput(Event, frozen=True, tag="tool-output"):
+    call_id: str
+    text: str
+
+
+class ToolFinished(Event, frozen=True, tag="tool-finished"):
+    """A tool call ended, well or badly. Exactly one per call, even when cancelled."""
+
+    call_id: str
+    name: str
+    status: str
+    result: ToolResult
+    seconds: float = 0.0
+
+
+class ConfirmationRequested(Event, frozen=True, tag="confirmation-requested"):
+    correlation_id: str
+    details: ConfirmationDetails
+
+
+class ConfirmationResolved(Event, frozen=True, tag="confirmation-resolved"):
+    """`outcome` tells a refusal from a time-out and from a cancelled turn."""
+
+    correlation_id: str
+    outcome: Literal["approved", "refused", "timeout", "cancelled"]
+    answer: ConfirmationAnswer | None = None
+
+
+class ContextUsage(Event, frozen=True, tag="context-usage"):
+    used: int
+    limit: int
+    window: int
+    trigger: int
+    reused_share: float | None = None
+    broken_by: str | None = None
+
+
+class ModeChanged(Event, frozen=True, tag="mode-changed"):
+    from_: ModeName = msgspec.field(name="from")
+    to: ModeName
+    trigger: str
+    confidence: float = 1.0
+
+
+class TodosChanged(Event, frozen=True, tag="todos-changed"):
+    todos: tuple[Todo, ...]
+
+
+class LoopWarning(Event, frozen=True, tag="loop-warning"):
+    pattern: str
+    details: str
+    count: int
+
+
+class LoopDetected(Event, frozen=True, tag="loop-detected"):
+    pattern: str
+    details: str
+    count: int
+
+
+class PromptTruncated(Event, frozen=True, tag="prompt-truncated"):
+    """The server read less than it was sent, and this is proven."""
+
+    sent_tokens: int
+    read_tokens: int
+
+
+class Notice(Event, frozen=True, tag="notice"):
+    """One line for the person."""
+
+    level: Level
+    text: str
+
+
+class TurnFinished(Event, frozen=True, tag="turn-finished"):
+    reason: TurnReason
+    usage: Usage = Usage()
+    message: str = ""
+
+
+AnyEvent = (
+    SessionCreated
+    | MessageRecorded
+    | ToolCallRecorded
+    | SessionSaved
+    | SnapshotCreated
+    | AutoSnapshotCreated
+    | SnapshotRestored
+    | SnapshotDeleted
+    | SnapshotError
+    | Compressed
+    | CompressionSkipped
+    | CompressionError
+    | CheckpointCreated
+    | CheckpointAged
+    | TurnStarted
+    | TextDelta
+    | ThinkingDelta
+    | PrefillProgress
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | ConfirmationRequested
+    | ConfirmationResolved
+    | ContextUsage
+    | ModeChanged
+    | TodosChanged
+    | LoopWarning
+    | LoopDetected
+    | PromptTruncated
+    | Notice
+    | TurnFinished
+)

@@ -1,0 +1,87 @@
+"""What is said: recorded messages (S2.2) and their parts, and the form in which a model is sent them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from ollm.domain.struct import Data, Sparse
+
+Role = Literal["user", "assistant", "system", "tool"]
+JsonObject = dict[str, Any]
+
+
+class Part(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
+    """A piece of a message. Arguments and results of calls stand once, in the session's `toolCalls`."""
+
+
+class TextPart(Part, frozen=True, tag="text"):
+    text: str
+
+
+class ThinkingPart(Part, frozen=True, tag="thinking"):
+    text: str
+
+
+class ImagePart(Part, frozen=True, tag="image"):
+    media_type: str
+    data: str  # base64
+
+
+class ToolCallPart(Part, frozen=True, tag="tool_call"):
+    id: str
+
+
+class ToolResultPart(Part, frozen=True, tag="tool_result"):
+    id: str
+
+
+AnyPart = TextPart | ThinkingPart | ImagePart | ToolCallPart | ToolResultPart
+
+
+class Message(Sparse, frozen=True):
+    """A recorded message. Its id is its number in the session, from 1; 0 means not recorded yet."""
+
+    role: Role
+    parts: tuple[AnyPart, ...]
+    timestamp: str
+    id: int = 0
+    interrupted: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def thinking(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, ThinkingPart))
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Ids of the calls an assistant message asked for, or of the results a tool message carries."""
+        return tuple(part.id for part in self.parts if isinstance(part, ToolCallPart | ToolResultPart))
+
+
+class Call(Data, frozen=True):
+    """What the model asked for: a tool by name, with arguments as it wrote them."""
+
+    id: str
+    name: str
+    arguments: JsonObject
+
+
+class PromptMessage(Sparse, frozen=True):
+    """One message as the model is sent it: calls and results resolved, long ones folded.
+
+    `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote).
+    """
+
+    role: Role
+    content: str
+    thinking: str = ""
+    images: tuple[ImagePart, ...] = ()
+    calls: tuple[Call, ...] = ()
+    call_id: str | None = None
+    tool_name: str | None = None
+    sources: tuple[int, ...] = ()

@@ -1,0 +1,26 @@
+"""What has been learnt about a model on a server, kept between runs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ollm.domain.struct import Data
+
+CallForm = Literal["unknown", "native", "text", "constrained", "none"]
+ResultForm = Literal["tool", "user"]
+
+
+class ModelFacts(Data, frozen=True):
+    """Learnt per server and model; every field has a safe default, so an unknown model works too."""
+
+    key: str  # "{provider}|{base_url}|{model}"
+    call_form: CallForm = "unknown"
+    result_form: ResultForm = "tool"
+    window: int | None = None
+    token_factor: float = 1.0
+    token_samples: int = 0
+    max_tools: int | None = None
+    prefill_per_second: float | None = None
+    decode_per_second: float | None = None
+    verbatim_edits: bool | None = None
+    probed: str | None = None  # when, ISO 8601

@@ -1,0 +1,166 @@
+"""Tools as data: a call's record and result (S2.3, T10.7), risk, verdicts and confirmations (T7, T8)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+from ollm.domain.messages import ImagePart, JsonObject
+from ollm.domain.struct import Data, Sparse
+
+CallStatus = Literal["running", "ok", "failed", "denied", "cancelled", "interrupted"]
+Decision = Literal["allow", "ask", "deny"]
+Scope = Literal["once", "session", "always"]
+Access = Literal["read", "write", "run"]
+
+
+class Risk(StrEnum):
+    """How much harm a tool can do (T7.7)."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class ErrorInfo(Data, frozen=True):
+    """Why a call failed: `type` is one of the names in design 6."""
+
+    type: str
+    message: str
+
+
+class ToolResult(Sparse, frozen=True):
+    """The outcome of a call: one channel for the model, one for the person.
+
+    `full_output` holds what truncation left out of `llm_content` (up to 1 MiB), so that `recall` can read it.
+    `diff` and `images` are shown, or sent to models that can see; they are not part of the text.
+    """
+
+    llm_content: str
+    return_display: str = ""
+    full_output: str | None = None
+    exit_code: int | None = None
+    error: ErrorInfo | None = None
+    images: tuple[ImagePart, ...] = ()
+    diff: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+
+class RecordedResult(Sparse, frozen=True):
+    """A result as the session keeps it (D's fields, plus what was cut)."""
+
+    llm_content: str
+    return_display: str = ""
+    full_output: str | None = None
+    exit_code: int | None = None
+    diff: str = ""
+
+
+class ToolCallRecord(Data, frozen=True):
+    """One call in the session's `toolCalls`: written when it starts (result null) and again when it ends."""
+
+    id: str
+    name: str
+    args: JsonObject
+    timestamp: str
+    result: RecordedResult | None = None
+    message_id: int = 0
+    status: CallStatus = "running"
+    error: ErrorInfo | None = None
+
+
+class ToolSchema(Data, frozen=True):
+    """A tool as a model is told of it: name, one or two sentences, JSON Schema of the parameters."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+class Location(Data, frozen=True):
+    """Something a call touches: a path (as given, resolved by policy) or a URL."""
+
+    target: str
+    access: Access = "read"
+
+
+class PolicyRequest(Data, frozen=True):
+    """A validated call as policy sees it. `params` have the tool's own (camelCase) names."""
+
+    tool: str
+    params: dict[str, Any]
+    risk: Risk = Risk.MEDIUM
+    locations: tuple[Location, ...] = ()
+
+
+class RuleReference(Data, frozen=True):
+    """Where the rule that decided stands: `layer` is configured, built-in, grant, protection, approval or default."""
+
+    layer: str
+    text: str
+    file: str | None = None
+    line: int | None = None
+
+
+class VerdictPart(Data, frozen=True):
+    """One simple command of a shell line, and what is thought of it."""
+
+    command: str
+    decision: Decision
+    reason: str
+
+
+class Verdict(Data, frozen=True):
+    """What policy says. `locked` verdicts (protected files, paths outside) are asked every time:
+    no grant, approval level or `--yes` answers them, and without a terminal they are refusals."""
+
+    decision: Decision
+    reason: str
+    risk: Risk = Risk.MEDIUM
+    rule: RuleReference | None = None
+    parts: tuple[VerdictPart, ...] = ()
+    locked: bool = False
+    grant: str | None = None  # the narrowest grant that `this session` or `always` would write
+
+
+class ConfirmationDetails(Data, frozen=True):
+    """What a person is shown before they answer (T7.8)."""
+
+    call_id: str
+    tool: str
+    description: str
+    risk: Risk
+    reason: str
+    locations: tuple[str, ...] = ()
+    diff: str = ""
+    command: str = ""
+    parts: tuple[VerdictPart, ...] = ()
+    grant: str | None = None
+    locked: bool = False
+    rule: RuleReference | None = None
+
+
+class ConfirmationAnswer(Data, frozen=True):
+    """The answer to a confirmation: `reason` is read by the model when it is no."""
+
+    approved: bool
+    scope: Scope = "once"
+    reason: str = ""
+
+
+class Todo(Data, frozen=True):
+    """One line of the todo list (T11.5-8)."""
+
+    id: str
+    text: str
+    status: Literal["open", "done"] = "open"
+
+
+def to_json(value: Any) -> Any:
+    """A struct as plain JSON values with its outside names."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,1 @@
+"""What people add from outside: hooks, extensions, MCP servers."""

@@ -1,0 +1,1 @@
+"""Who may do what: rules, shell analysis, confirmations, trust (T7, T8)."""

@@ -1,0 +1,99 @@
+"""What a model server is to the rest of the house: a stream of pieces for a request, and a few facts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Literal, Protocol
+
+import msgspec
+
+from ollm.domain.context import Usage
+from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolSchema
+
+FinishReason = Literal["stop", "length", "tool_calls", "unknown"]
+
+
+class ChatRequest(Data, frozen=True):
+    """One request to the model. `window` is sent on every request by servers that take it (`num_ctx`)."""
+
+    model: str
+    messages: tuple[PromptMessage, ...]
+    window: int
+    tools: tuple[ToolSchema, ...] = ()
+    max_tokens: int | None = None
+    temperature: float | None = None
+    response_schema: JsonObject | None = None
+    stop: tuple[str, ...] = ()
+
+
+class Piece(msgspec.Struct, frozen=True, tag_field="type"):
+    """What a stream is made of."""
+
+
+class TextPiece(Piece, frozen=True, tag="text"):
+    text: str
+
+
+class ThinkingPiece(Piece, frozen=True, tag="thinking"):
+    text: str
+
+
+class CallPiece(Piece, frozen=True, tag="call"):
+    """A call the model asked for, whole; `arguments` as the model wrote them, parsed where that is possible."""
+
+    name: str
+    arguments: JsonObject | str
+
+
+class ProgressPiece(Piece, frozen=True, tag="progress"):
+    processed: int = 0
+    total: int = 0
+    stage: Literal["connecting", "loading", "reading"] = "reading"
+
+
+class FinishPiece(Piece, frozen=True, tag="finish"):
+    """Always the last one. `usage` holds the server's own counts, 0 where it gave none."""
+
+    reason: FinishReason = "unknown"
+    usage: Usage = Usage()
+
+
+AnyPiece = TextPiece | ThinkingPiece | CallPiece | ProgressPiece | FinishPiece
+
+
+class ModelInfo(Data, frozen=True):
+    """A model a server offers."""
+
+    name: str
+    size: int | None = None
+    window: int | None = None  # what it is served with, where the server says
+    trained_window: int | None = None
+    vision: bool = False
+    thinking: bool = False
+    tools: bool | None = None
+
+
+class Provider(Protocol):
+    """A model server.
+
+    Raises NoServerError, ModelError or ModelTimeoutError; leaving a stream early stops the server's work.
+    """
+
+    name: str  # "ollama", "openai", "embedded"
+    base_url: str
+
+    def stream(self, request: ChatRequest) -> AsyncIterator[AnyPiece]: ...
+
+    async def models(self) -> list[ModelInfo]: ...
+
+    async def describe(self, model: str) -> ModelInfo:
+        """Facts about one model; NotFound names the nearest model there is."""
+        ...
+
+    async def count_tokens(self, model: str, text: str) -> int | None:
+        """Exact number of tokens, or None where the server offers no way to ask."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,1 @@
+"""What the runtime decides with: each file one requirement, none knows another."""

@@ -1,0 +1,1 @@
+"""The hands of the agent, one file each (T)."""
