@@ -49,10 +49,10 @@ soak: $(VENV)/.test  ## the same tests with thousands of kills, trees and races
 	@OLLM_SOAK=1 $(BIN)/python -m pytest -q -m soak $(PYTEST_ARGS)
 
 bench: $(VENV)/.test  ## measure, beside a baseline in the same run
-	@$(BIN)/python -m bench $(BENCH)
+	@$(BIN)/python -m bench $(BENCH) $(if $(SAVE),--save)
 
 docs: $(VENV)/.test  ## write the generated pages of docs/
-	@$(BIN)/python -m docs.generate
+	@$(BIN)/python docs/generate.py
 
 lock: $(BIN)/uv  ## resolve the dependencies anew
 	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra daemon --extra embedded --extra mcp --extra search pyproject.toml -o requirements/run.txt

@@ -1,0 +1,58 @@
+"""What every test run does: keep the user's own home out of it, quick tests first, requirements checked both ways."""
+
+import os
+import tempfile
+from collections import defaultdict
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.requirements import OPEN, REQUIREMENTS, STRICT
+from tests.traced import Coverage, is_whole_suite
+
+settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ollm")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name in [name for name in os.environ if name.startswith(("OLLM_", "OLLAMA_")) and name != "OLLM_SOAK"]:
+        del os.environ[name]
+    os.environ["OLLM_HOME"] = tempfile.mkdtemp(prefix="ollm-test-home-")
+    config.pluginmanager.register(FolderTimes(), "ollm-folder-times")
+
+
+class FolderTimes:
+    """Adds up how long the tests of each folder took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid.split("::")[0].rpartition("/")[0]] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.section("seconds per folder", sep="-")
+        for folder, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
+            terminalreporter.write_line(f"{seconds:8.1f}  {folder}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
+    named = {str(name) for item in items for marker in item.iter_markers("covers") for name in marker.args}
+    coverage = Coverage(REQUIREMENTS, OPEN, frozenset(named))
+    mistakes = coverage.mistakes(whole=is_whole_suite(config), strict=STRICT)
+    if mistakes:
+        raise pytest.UsageError("requirements and tests disagree:\n  " + "\n  ".join(mistakes))
+    config.stash[COVERAGE] = coverage
+
+
+COVERAGE = pytest.StashKey[Coverage]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    coverage = config.stash.get(COVERAGE, None)
+    if coverage is not None and is_whole_suite(config):
+        terminalreporter.section("requirements", sep="-")
+        for line in coverage.summary():
+            terminalreporter.write_line(line)

@@ -1,0 +1,67 @@
+"""Runs a test's body as an ordinary user: root may read and write everything, so a test about permissions proves nothing as root."""
+
+import os
+import pwd
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+SECONDS = 120
+
+
+def as_ordinary_user(body: Callable[[Path], None]) -> None:
+    """Call `body` with a new directory that the user running it owns; fail when it fails, never skip."""
+    directory = Path(tempfile.mkdtemp(prefix="ollm-user-")).resolve()
+    try:
+        if os.geteuid() != 0:
+            body(directory)
+        else:
+            _in_child(body, directory)
+    finally:
+        _remove(directory)
+
+
+def _in_child(body: Callable[[Path], None], directory: Path) -> None:
+    nobody = pwd.getpwnam("nobody")
+    os.chown(directory, nobody.pw_uid, nobody.pw_gid)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _run(body, directory, nobody, writing)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        report = pipe.read().decode("utf-8", "replace")
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        raise AssertionError(f"the body failed as an ordinary user (exit {code}):\n{report}")
+
+
+def _run(body: Callable[[Path], None], directory: Path, user: pwd.struct_passwd, report: int) -> None:
+    """The child's whole life: become the user, run the body, tell what went wrong, leave without pytest's own ending."""
+    code = 1
+    try:
+        signal.alarm(SECONDS)
+        os.setgroups([])
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+        os.environ["HOME"] = os.environ["OLLM_HOME"] = str(directory)
+        os.chdir(directory)
+        body(directory)
+        code = 0
+    except BaseException:
+        os.write(report, traceback.format_exc().encode("utf-8", "replace")[-60_000:])
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _remove(directory: Path) -> None:
+    for path in [directory, *(item for item in directory.rglob("*") if item.is_dir() and not item.is_symlink())]:
+        path.chmod(0o700)
+    shutil.rmtree(directory)
