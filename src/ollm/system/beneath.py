@@ -1,0 +1,210 @@
+"""Opening, replacing and removing files beneath a root, one directory descriptor at a time.
+
+Paths here are already resolved: no part of them is a link. Every part is opened with `O_NOFOLLOW` from the descriptor
+of the one above, so a link that was swapped in since is noticed (`LinkFound`) and never followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ollm.domain.errors import ToolFailure
+
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LINK = (errno.ELOOP, errno.ENOTDIR)
+_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again and come back
+    """A part of the path is a link, though the path was resolved: it changed in between, or links go in a circle."""
+
+
+@contextmanager
+def parent_directory(root: Path, path: Path, *, create: bool = False) -> Iterator[int]:
+    """A descriptor of the directory that holds `path`, reached from `root` without following a link."""
+    current = os.open(root, _DIRECTORY)
+    try:
+        for part in path.relative_to(root).parts[:-1]:
+            following = _step(part, current, create=create)
+            os.close(current)
+            current = following
+        yield current
+    finally:
+        os.close(current)
+
+
+def _step(part: str, parent: int, *, create: bool) -> int:
+    try:
+        return os.open(part, _DIRECTORY, dir_fd=parent)
+    except FileNotFoundError:
+        if not create:
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(part, dir_fd=parent)
+        return os.open(part, _DIRECTORY, dir_fd=parent)
+    except OSError as error:
+        raise _link_or(error, part, parent) from error
+
+
+def _link_or(error: OSError, name: str, parent: int) -> Exception:
+    if error.errno in _LINK:
+        with suppress(OSError):
+            if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                return LinkFound(name)
+    return error
+
+
+def open_regular(root: Path, path: Path) -> int:
+    """A descriptor to read a regular file with. Nothing else is ever opened: no device, FIFO, socket or directory."""
+    with parent_directory(root, path) as parent:
+        name = _last(root, path)
+        _only_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+        try:
+            descriptor = os.open(name, _READ, dir_fd=parent)
+        except OSError as error:
+            raise _link_or(error, name, parent) from error
+    try:
+        _only_regular(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_directory(root: Path, path: Path) -> int:
+    """A descriptor of a directory, good for `os.scandir` and for `dir_fd`."""
+    with parent_directory(root, path) as parent:
+        name = _last(root, path)
+        try:
+            return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        except OSError as error:
+            raise _link_or(error, name, parent) from error
+
+
+def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> None:
+    """Put a whole new file in place, durably and at once; mode, owner and attributes of the old one are kept."""
+    with parent_directory(root, path, create=True) as parent:
+        name = _last(root, path)
+        before = _status(name, parent)
+        if before is not None:
+            _only_regular(before, path)
+            if not overwrite:
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        temporary = f".ollm-{secrets.token_hex(8)}.tmp"
+        try:
+            _write_new(temporary, parent, content, before and _keeper(name, before, parent))
+            _move(temporary, name, parent, overwrite=overwrite)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=parent)
+            raise
+        _sync_directory(parent)
+
+
+def remove_file(root: Path, path: Path) -> None:
+    """Remove a regular file."""
+    with parent_directory(root, path) as parent:
+        name = _last(root, path)
+        _only_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+        os.unlink(name, dir_fd=parent)
+        _sync_directory(parent)
+
+
+def _last(root: Path, path: Path) -> str:
+    return path.name if path != root else "."
+
+
+def _status(name: str, parent: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _only_regular(status: os.stat_result, path: Path) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise LinkFound(path.name)
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolFailure("IsDirectory", f"{path} is a directory, not a file.")
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolFailure("NotARegularFile", f"{path} is {_kind(status.st_mode)}, not a regular file.")
+
+
+def _kind(mode: int) -> str:
+    kinds: tuple[tuple[Callable[[int], bool], str], ...] = (
+        (stat.S_ISFIFO, "a named pipe"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISCHR, "a device"),
+        (stat.S_ISBLK, "a device"),
+    )
+    return next((text for test, text in kinds if test(mode)), "something special")
+
+
+def _keeper(name: str, before: os.stat_result, parent: int) -> Callable[[int], None]:
+    """What makes a new file look like the one it replaces. Each part is done as far as the system lets us."""
+
+    def keep(descriptor: int) -> None:
+        mode = stat.S_IMODE(before.st_mode)
+        try:
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+        except OSError:
+            mode &= 0o777  # a file that changes hands must not keep running as its owner
+        _copy_attributes(name, parent, descriptor)
+        os.fchmod(descriptor, mode)
+
+    return keep
+
+
+def _copy_attributes(name: str, parent: int, descriptor: int) -> None:
+    if not hasattr(os, "listxattr"):
+        return
+    with suppress(OSError):
+        source = os.open(name, _READ, dir_fd=parent)
+        try:
+            for attribute in os.listxattr(source):
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
+        finally:
+            os.close(source)
+
+
+def _write_new(name: str, parent: int, content: bytes, keep: Callable[[int], None] | None) -> None:
+    descriptor = os.open(name, _CREATE, 0o600 if keep else 0o666, dir_fd=parent)
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        if keep:
+            keep(descriptor)
+        view = memoryview(content)
+        while view:
+            view = view[file.write(view) :]
+        os.fsync(descriptor)
+
+
+def _move(temporary: str, name: str, parent: int, *, overwrite: bool) -> None:
+    if not overwrite:
+        try:
+            os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+        else:
+            os.unlink(temporary, dir_fd=parent)
+            return
+    os.rename(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+
+
+def _sync_directory(parent: int) -> None:
+    """Best effort: what was asked for has happened, only its survival of a power cut is at stake."""
+    with suppress(OSError):
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

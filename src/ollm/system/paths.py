@@ -1,0 +1,187 @@
+"""The boundary every tool's path goes through (T3.8, safety 2): where it leads, whether it may, and opening it safely.
+
+A tool hands the path as the model gave it to a `Boundary` and gets an open file, a directory or a replaced file back;
+it never opens a path by itself. Each call resolves the path anew (links followed, also for the part that does not
+exist yet), compares it by components with the workspace and the allowed roots, looks at the protected names, and then
+opens exactly what was judged, part by part and without following links: a link swapped in between is noticed, and the
+judging starts over. Links that stay inside work. `~` and `$VAR` are plain characters.
+
+What a person approved is handed in with `approving`: only that lets a tool read outside or touch a protected file.
+Writing outside is never possible. Failures are `ToolFailure`s that name the path as it was given.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Self, TypeVar
+
+import msgspec
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.struct import Data
+from ollm.domain.tools import Access
+from ollm.system import beneath
+from ollm.system.protected_names import Places, is_environment_file, protected_for_reading, protected_for_writing
+
+__all__ = [
+    "Boundary",
+    "Judgement",
+    "Places",
+    "is_environment_file",
+    "protected_for_reading",
+    "protected_for_writing",
+    "resolve",
+]
+
+T = TypeVar("T")
+_ATTEMPTS = 16
+_KINDS = {
+    errno.ENOENT: ("FileNotFound", "does not exist"),
+    errno.ENOTDIR: ("FileNotFound", "leads through something that is not a directory"),
+    errno.ELOOP: ("FileNotFound", "is a link that leads in a circle"),
+    errno.EEXIST: ("FileExists", "already exists"),
+    errno.EISDIR: ("IsDirectory", "is a directory"),
+    errno.ENAMETOOLONG: ("ValidationError", "is longer than a path can be"),
+    errno.EACCES: ("PermissionDenied", "may not be touched: permission denied"),
+    errno.EPERM: ("PermissionDenied", "may not be touched: operation not permitted"),
+    errno.EROFS: ("PermissionDenied", "is on a read-only file system"),
+    errno.ENXIO: ("NotARegularFile", "is not a regular file"),
+}
+
+
+class Judgement(Data, frozen=True):
+    """What is to be said about one path, before anything is opened. Reasons are None where there is nothing to ask."""
+
+    resolved: Path
+    inside: bool
+    protected_reading: str | None = None
+    protected_writing: str | None = None
+
+
+def resolve(given: str, base: Path) -> Path:
+    """Where a path leads: links followed, also for the part that does not exist. Only says; nothing is opened."""
+    if not given:
+        raise ToolFailure("ValidationError", "The path is empty.")
+    if "\0" in given:
+        raise ToolFailure("ValidationError", f"The path {given!r} holds a NUL character.")
+    try:
+        return Path(os.path.realpath(base / given))
+    except UnicodeEncodeError as error:
+        raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
+    except OSError as error:
+        raise failure(error, given) from error
+
+
+def failure(error: OSError, given: str) -> ToolFailure:
+    """A file system error as the model reads it: the path it gave, and the reason (T12.2)."""
+    kind, text = _KINDS.get(error.errno or 0, ("PermissionDenied", f"cannot be used: {error.strerror or error}"))
+    return ToolFailure(kind, f"{given} {text}.")
+
+
+def _restless(given: str, path: Path) -> ToolFailure:
+    try:
+        os.path.realpath(path, strict=True)
+    except OSError as error:
+        return failure(error, given)
+    return ToolFailure("FileChanged", f"{given} keeps changing while it is opened.")
+
+
+class Boundary(Data, frozen=True):
+    """The workspace and what else may be touched. Build it with `around`, which resolves the directories."""
+
+    workspace: Path
+    places: Places
+    approved: frozenset[Path] = frozenset()
+
+    @classmethod
+    def around(
+        cls,
+        workspace: Path,
+        allowed_roots: Iterable[Path] = (),
+        *,
+        user_home: Path | None = None,
+        ollm_home: Path | None = None,
+    ) -> Self:
+        real = Path(os.path.realpath(workspace))
+        places = Places(
+            user_home=user_home and Path(os.path.realpath(user_home)),
+            ollm_home=ollm_home and Path(os.path.realpath(ollm_home)),
+            roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
+        )
+        return cls(workspace=real, places=places)
+
+    def approving(self, resolved: Iterable[Path]) -> Self:
+        """The same boundary for one call whose protected or outside paths a person has just approved.
+        Pass the resolved paths that were judged before the question, so that the answer cannot be stretched."""
+        return msgspec.structs.replace(self, approved=self.approved | frozenset(resolved))
+
+    def judge(self, given: str) -> Judgement:
+        """Everything policy asks about a path. A protected name counts in the path as given and as resolved."""
+        resolved = resolve(given, self.workspace)
+        lexical = Path(os.path.normpath(self.workspace / given))
+        return Judgement(
+            resolved=resolved,
+            inside=self._root_of(resolved) is not None,
+            protected_reading=protected_for_reading(lexical, self.places)
+            or protected_for_reading(resolved, self.places),
+            protected_writing=protected_for_writing(lexical, self.places)
+            or protected_for_writing(resolved, self.places),
+        )
+
+    def check(self, given: str, access: Access = "read") -> Path:
+        """The resolved path if it may be used in this way, or a ToolFailure (OutsideWorkspace, Denied)."""
+        judgement = self.judge(given)
+        approved = self._is_approved(judgement.resolved)
+        if not judgement.inside and not (access == "read" and approved):
+            raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
+        reason = judgement.protected_reading if access == "read" else judgement.protected_writing
+        if reason and access != "run" and not approved:
+            raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
+        return judgement.resolved
+
+    def open_file(self, given: str) -> BinaryIO:
+        """A regular file, open for reading. Close it."""
+        return os.fdopen(self._act(given, "read", beneath.open_regular), "rb")
+
+    @contextmanager
+    def open_directory(self, given: str) -> Iterator[int]:
+        """The descriptor of a directory, for `os.scandir(fd)` and `dir_fd=`."""
+        descriptor = self._act(given, "read", beneath.open_directory)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def write_file(self, given: str, content: bytes, *, overwrite: bool = True) -> Path:
+        """Replace or create a file atomically, parents too; mode and owner of an old one are kept. Says where."""
+
+        def replace(root: Path, path: Path) -> Path:
+            beneath.replace_file(root, path, content, overwrite=overwrite)
+            return path
+
+        return self._act(given, "write", replace)
+
+    def remove_file(self, given: str) -> None:
+        """Remove a regular file (a link leads to the file it names, as everywhere here)."""
+        self._act(given, "write", beneath.remove_file)
+
+    def _act(self, given: str, access: Access, action: Callable[[Path, Path], T]) -> T:
+        for _ in range(_ATTEMPTS):
+            path = self.check(given, access)
+            try:
+                return action(self._root_of(path) or Path(path.anchor), path)
+            except beneath.LinkFound:
+                continue
+            except OSError as error:
+                raise failure(error, given) from error
+        raise _restless(given, path)
+
+    def _root_of(self, path: Path) -> Path | None:
+        return next((root for root in self.places.roots if path.is_relative_to(root)), None)
+
+    def _is_approved(self, path: Path) -> bool:
+        return any(path == one or one in path.parents for one in self.approved)

@@ -1,0 +1,91 @@
+"""Files that are asked about every time, whatever rules and grants say (safety 1.10): the one list of them.
+
+Names are compared without case, without invisible characters and without the trailing dots some file systems drop.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+from ollm.domain.struct import Data
+
+PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
+_BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
+_ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
+_OTHERS = frozenset({".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"})
+_SCREEN = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
+SHELL_START_UP_FILES = _BASH | _ZSH | _OTHERS | _SCREEN
+EXAMPLE_ENDINGS = (".example", ".sample", ".template")
+_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+
+
+class Places(Data, frozen=True):
+    """The directories that protections speak of, all resolved. A root that lies strictly inside the agent's own
+    directory is taken as a workspace, not as configuration."""
+
+    user_home: Path | None = None
+    ollm_home: Path | None = None
+    roots: tuple[Path, ...] = ()
+
+
+def plain_name(name: str) -> str:
+    """A file's name as the most forgiving file system would compare it."""
+    if name.isascii():
+        return name.lower().rstrip(". ") or name
+    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
+    return visible.casefold().rstrip(". ") or name
+
+
+def is_environment_file(name: str) -> bool:
+    """Whether a name is `.env*` and no example: recursive reads skip such files and say how many."""
+    plain = plain_name(name)
+    return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)
+
+
+def protected_for_writing(path: Path, places: Places) -> str | None:
+    """Why writing to this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
+    for part in path.parts:
+        plain = plain_name(part)
+        if plain in PROTECTED_DIRECTORIES:
+            return f"{part} is protected"
+        if plain.startswith(".env"):
+            return f"{part} may hold secrets"
+        if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path):
+            return f"{part} is run when a shell starts"
+    return _private_directory(path, places)
+
+
+def protected_for_reading(path: Path, places: Places) -> str | None:
+    """Why reading this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
+    for part in path.parts:
+        if is_environment_file(part):
+            return f"{part} may hold secrets"
+    return _private_directory(path, places)
+
+
+def _is_fish_snippet(plain: str, path: Path) -> bool:
+    return plain == "conf.d" and any(plain_name(part) == "fish" for part in path.parts)
+
+
+def _private_directory(path: Path, places: Places) -> str | None:
+    parts = tuple(map(plain_name, path.parts))
+    if places.user_home is not None and _beneath(parts, places.user_home / ".ssh"):
+        return "~/.ssh holds keys"
+    own = [] if places.user_home is None else [places.user_home / ".ollm"]
+    own += [] if places.ollm_home is None else [places.ollm_home]
+    if any(_beneath(parts, directory) and not _in_root_of_its_own(path, directory, places) for directory in own):
+        return "it belongs to the agent's own settings and records"
+    return None
+
+
+def _beneath(parts: tuple[str, ...], directory: Path) -> bool:
+    above = tuple(map(plain_name, directory.parts))
+    return parts[: len(above)] == above
+
+
+def _in_root_of_its_own(path: Path, directory: Path, places: Places) -> bool:
+    return any(
+        root != directory and root.is_relative_to(directory) and path.is_relative_to(root) for root in places.roots
+    )
