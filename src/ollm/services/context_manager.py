@@ -1,0 +1,166 @@
+"""Context entries: what the system prompt is told besides, by hooks, extensions, files and the user (S5)."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import get_args
+
+import msgspec
+
+from ollm.domain.clock import Clock, now, parse_stamp, stamp
+from ollm.domain.context import ContextEntry, EntrySource
+
+USUAL_PRIORITY = 50.0
+LONGEST_KEY = 200
+SOURCES: tuple[str, ...] = get_args(EntrySource)
+TITLES = {
+    "hook": "From a hook",
+    "extension": "From an extension",
+    "user": "From the user",
+    "system": "From the project",
+}
+
+_log = logging.getLogger(__name__)
+_NOT_IN_KEYS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class ContextManager:
+    """Entries by key. Adding a key again replaces its content and keeps its place.
+
+    What a turn sees is settled by `begin_turn`: a TTL that ends inside a turn changes nothing until the next one, so
+    the front of the prompt stands. An invalid entry is skipped with one warning.
+    """
+
+    def __init__(self, clock: Clock = now, warn: Callable[[str], None] | None = None) -> None:
+        self._clock = clock
+        self._warn = warn or _log.warning
+        self._entries: dict[str, ContextEntry] = {}
+
+    def add_context(
+        self,
+        key: str,
+        content: str,
+        *,
+        priority: float = USUAL_PRIORITY,
+        source: str = "user",
+        ttl_seconds: float | None = None,
+        volatile: bool = False,
+    ) -> bool:
+        """False, and a warning, when the entry cannot be used. An entry that says the same again changes nothing."""
+        fault = _fault(key, content, priority, source, ttl_seconds)
+        if fault:
+            self._warn(f"Context entry {str(key)[:60]!r} was skipped: {fault}.")
+            return False
+        self._entries[key] = ContextEntry(
+            key=key,
+            content=content,
+            timestamp=stamp(self._clock()),
+            priority=priority,
+            source=source,  # type: ignore[arg-type] # _fault looked it up
+            ttl_seconds=ttl_seconds,
+            volatile=volatile,
+        )
+        return True
+
+    def add_entry(self, entry: ContextEntry) -> bool:
+        """An entry that a hook or an extension brought, or that was kept from an earlier run."""
+        fields = {name: getattr(entry, name) for name in ("priority", "source", "ttl_seconds", "volatile")}
+        return self.add_context(entry.key, entry.content, **fields)
+
+    def remove_context(self, key: str) -> bool:
+        """Whether there was one."""
+        return self._entries.pop(key, None) is not None
+
+    def clear_context(self) -> None:
+        self._entries.clear()
+
+    def begin_turn(self) -> tuple[str, ...]:
+        """Drop what has outlived its TTL; the keys of what went."""
+        moment = self._clock()
+        gone = tuple(entry.key for entry in self._entries.values() if _ends(entry) <= moment.timestamp())
+        for key in gone:
+            del self._entries[key]
+        return gone
+
+    def get_context(self) -> list[ContextEntry]:
+        """Every entry, highest priority first, then by insertion."""
+        return sorted(self._entries.values(), key=lambda entry: -entry.priority)
+
+    def get_system_prompt_additions(self) -> str:
+        """All entries but the volatile ones, as Markdown sections."""
+        return render(self.standing())
+
+    def standing(self) -> list[ContextEntry]:
+        return [entry for entry in self.get_context() if not entry.volatile]
+
+    def volatile(self) -> str:
+        """What rides with the newest user message instead of the system prompt."""
+        return render([entry for entry in self.get_context() if entry.volatile])
+
+    def has_context(self, key: str) -> bool:
+        return key in self._entries
+
+    def get_context_by_source(self, source: str) -> list[ContextEntry]:
+        return [entry for entry in self.get_context() if entry.source == source]
+
+
+def render(entries: list[ContextEntry]) -> str:
+    """One section an entry, named by source and key. The time is left out: an unchanged entry changes no byte."""
+    return "\n\n".join(f"## {TITLES[entry.source]}: {entry.key}\n\n{entry.content}" for entry in entries)
+
+
+def fit(
+    entries: list[ContextEntry], cost: Callable[[str], int], cap: int
+) -> tuple[list[ContextEntry], list[ContextEntry]]:
+    """Those that fit into `cap` tokens together, and those left out: lowest priorities first."""
+    kept: list[ContextEntry] = []
+    used = 0
+    for place, entry in enumerate(entries):
+        used += cost(render([entry]))
+        if used > cap:
+            return kept, entries[place:]
+        kept.append(entry)
+    return kept, []
+
+
+def _ends(entry: ContextEntry) -> float:
+    if entry.ttl_seconds is None:
+        return math.inf
+    try:
+        return (parse_stamp(entry.timestamp) + timedelta(seconds=entry.ttl_seconds)).timestamp()
+    except OverflowError:
+        return math.inf
+
+
+def _fault(key: object, content: object, priority: object, source: object, ttl: object) -> str:  # noqa: PLR0911 - one line a rule
+    if not isinstance(key, str) or not key.strip():
+        return "its key is empty"
+    if len(key) > LONGEST_KEY:
+        return f"its key is longer than {LONGEST_KEY} characters"
+    if _NOT_IN_KEYS.search(key):
+        return "its key holds control characters"
+    if not isinstance(content, str) or not content.strip():
+        return "it has no content"
+    if _NOT_IN_CONTENT.search(content):
+        return "its content holds control characters"
+    if not _is_number(priority):
+        return "its priority is not a finite number"
+    if source not in SOURCES:
+        return f"its source is not one of {', '.join(SOURCES)}"
+    if ttl is not None and not (_is_number(ttl) and ttl > 0):  # type: ignore[operator] # a number by then
+        return "its TTL is not a positive number of seconds"
+    return ""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def as_json(entries: list[ContextEntry]) -> list[dict[str, object]]:
+    """For `--json` and the API."""
+    return [msgspec.to_builtins(entry) for entry in entries]

@@ -1,0 +1,128 @@
+"""How many tokens a text is: estimated by the kinds of characters in it, times a factor learnt from exact counts.
+
+Estimates are kept in *units*, the tokens of an average tokenizer; the factor turns units into tokens of one model.
+Sums of units stay valid when the factor moves, so a long context is never counted again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+
+from ollm.domain.messages import PromptMessage
+from ollm.domain.tools import ToolSchema
+
+Number = TypeVar("Number", int, float)
+
+MESSAGE_UNITS = 4.0  # role and turn markers of a chat template
+IMAGE_UNITS = 800.0
+CACHED_TEXTS = 8192
+SMALLEST_FACTOR, LARGEST_FACTOR = 0.4, 4.0
+STEADY_SAMPLES = 8  # from here on a new sample moves the factor by this share at most
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_DIGITS = re.compile(r"[0-9]")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])\1*")
+_BLANKS = re.compile(r"\n[\n \t]*|[ \t]{2,}")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def units(text: str) -> float:
+    """The estimate for one text, before the factor."""
+    words = sum(1 + max(0, len(word) - 7) / 5 for word in _WORD.findall(text))
+    digits = 0.75 * len(_DIGITS.findall(text))
+    punctuation = 0.75 * len(_PUNCTUATION.findall(text))
+    blanks = float(len(_BLANKS.findall(text)))
+    odd = float(len(_CONTROL.findall(text)))
+    others = 0.0 if text.isascii() else sum(map(_other_script, _NOT_ASCII.findall(text)))
+    return words + digits + punctuation + blanks + odd + others
+
+
+def _other_script(character: str) -> float:
+    """European letters are shared between words, ideographs stand for about one token, rare signs for their bytes."""
+    code = ord(character)
+    if code < 0x0600:
+        return 0.5
+    if code < 0x2000:
+        return 0.9
+    if 0x3000 <= code < 0xFB00:
+        return 0.85
+    return 1.0 if code < 0x10000 else 2.5
+
+
+class TokenCounter:
+    """Counts for one model. Each text is looked at once; what the server counted exactly is remembered as such."""
+
+    def __init__(self, factor: float = 1.0, samples: int = 0) -> None:
+        self.factor = _bounded(factor)
+        self.samples = max(0, samples)
+        self._units: OrderedDict[str, float] = OrderedDict()
+        self._exact: OrderedDict[str, int] = OrderedDict()
+
+    def units(self, text: str) -> float:
+        known = self._units.get(text)
+        if known is not None:
+            self._units.move_to_end(text)
+            return known
+        return _remember(self._units, text, units(text))
+
+    def text(self, text: str) -> int:
+        exact = self._exact.get(text)
+        return self.tokens(self.units(text)) if exact is None else exact
+
+    def message_units(self, message: PromptMessage) -> float:
+        called = sum(
+            self.units(call.name) + self.units(_encoded(call.arguments)) + MESSAGE_UNITS for call in message.calls
+        )
+        pictures = IMAGE_UNITS * len(message.images)
+        named = self.units(message.tool_name) if message.tool_name else 0.0
+        return MESSAGE_UNITS + self.units(message.content) + self.units(message.thinking) + called + pictures + named
+
+    def message(self, message: PromptMessage) -> int:
+        return self.tokens(self.message_units(message))
+
+    def messages(self, messages: Iterable[PromptMessage]) -> int:
+        return sum(map(self.message, messages))
+
+    def schemas(self, tools: Iterable[ToolSchema]) -> int:
+        """What the tool list costs in front of every request."""
+        return sum(self.text(_encoded(msgspec.to_builtins(tool))) for tool in tools)
+
+    def tokens(self, amount: float) -> int:
+        """Units as tokens of this model, rounded up."""
+        return math.ceil(amount * self.factor)
+
+    def remember(self, text: str, exact: int) -> None:
+        """Keep the server's own count of this very text."""
+        if exact > 0:
+            _remember(self._exact, text, exact)
+
+    def learn(self, amount: float, exact: int) -> None:
+        """Move the factor towards what a whole prompt of `amount` units really took."""
+        if amount <= 0 or exact <= 0:
+            return
+        self.samples += 1
+        weight = 1 / min(self.samples, STEADY_SAMPLES)
+        self.factor = _bounded(self.factor + weight * (exact / amount - self.factor))
+
+
+def _bounded(factor: float) -> float:
+    return min(LARGEST_FACTOR, max(SMALLEST_FACTOR, factor)) if math.isfinite(factor) else 1.0
+
+
+def _encoded(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _remember(cache: OrderedDict[str, Number], key: str, value: Number) -> Number:
+    cache[key] = value
+    if len(cache) > CACHED_TEXTS:
+        cache.popitem(last=False)
+    return value

@@ -1,0 +1,80 @@
+"""Token counts: near enough before anything is known, right once the server has said so."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.tools import ToolSchema
+from ollm.services.token_counting import LARGEST_FACTOR, SMALLEST_FACTOR, TokenCounter, units
+from tests.covers import covers
+
+PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village was surprised by it."
+JAPANESE = "この関数は設定ファイルを読み込み、エラーがあれば例外を投げます。"
+
+
+def test_prose_is_a_token_a_word_or_a_little_more() -> None:
+    assert 18 <= units(PROSE) <= 24
+
+
+def test_json_and_japanese_are_dearer_than_a_quarter_of_their_characters() -> None:
+    document = '{"id":48213,"path":"/var/log/app.log","ok":false,"ms":[12,930,4]}'
+
+    assert units(document) > len(document) / 4 * 1.4
+    assert units(JAPANESE) > len(JAPANESE) / 4 * 2
+
+
+@given(st.text(), st.text())
+def test_two_texts_joined_cost_about_what_they_cost_apart(left: str, right: str) -> None:
+    assert units(left + "\n" + right) <= units(left) + units(right) + 3
+    assert units(left + right) >= 0
+
+
+@given(st.floats(0.5, 3.0), st.lists(st.integers(200, 5000), min_size=10, max_size=30))
+def test_the_factor_is_learnt_from_exact_counts(truth: float, sizes: list[int]) -> None:
+    counter = TokenCounter()
+
+    for size in sizes:
+        counter.learn(size, round(size * truth))
+
+    assert math.isclose(counter.factor, truth, rel_tol=0.02)
+
+
+@covers("D612")
+@given(st.floats(allow_nan=True, allow_infinity=True), st.integers(-5, 0))
+def test_absurd_counts_and_factors_leave_a_usable_one(factor: float, exact: int) -> None:
+    counter = TokenCounter(factor)
+    before = counter.factor
+
+    counter.learn(100, exact)
+
+    assert SMALLEST_FACTOR <= counter.factor == before <= LARGEST_FACTOR
+
+
+def test_an_exact_count_of_a_text_is_remembered() -> None:
+    counter = TokenCounter()
+    counter.remember(PROSE, 21)
+
+    assert counter.text(PROSE) == 21
+
+
+def test_a_message_counts_its_calls_and_the_marks_around_it() -> None:
+    counter = TokenCounter()
+    plain = PromptMessage(role="assistant", content="Reading it.")
+    calling = PromptMessage(
+        role="assistant",
+        content="Reading it.",
+        calls=(Call(id="c1", name="read_file", arguments={"path": "a\ud800.py"}),),
+    )
+
+    assert counter.message(plain) > counter.text("Reading it.")
+    assert counter.message(calling) > counter.message(plain) + 5
+
+
+def test_tool_schemas_are_counted() -> None:
+    schema = ToolSchema(name="ls", description="List a directory.", parameters={"type": "object", "properties": {}})
+
+    assert TokenCounter().schemas([schema, schema]) == 2 * TokenCounter().schemas([schema]) > 20
