@@ -1,0 +1,130 @@
+"""The newest messages of a session, bounded in four ways, in an order any server accepts (W: recent messages).
+
+A call and its results are never parted, the window starts with a user message, and a call that was interrupted has a
+result that says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.messages import Call, PromptMessage
+
+INTERRUPTED = "[interrupted: this call has no result]"
+UNIT_OVERHEAD = 64  # keys and quotes of one message in JSON
+
+
+class RecentWindow:
+    """A ring buffer fed with every message; `flush` gives what is to be kept."""
+
+    def __init__(self, settings: ResumeSettings, messages: Iterable[PromptMessage] = ()) -> None:
+        self._settings = settings
+        self._ring: deque[PromptMessage] = deque(maxlen=max(settings.messages * 2, 8))
+        self._request: PromptMessage | None = None
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: PromptMessage) -> None:
+        if message.role == "user":
+            self._request = message
+        self._ring.append(message)
+
+    def clear(self) -> None:
+        self._ring.clear()
+        self._request = None
+
+    def flush(self) -> tuple[PromptMessage, ...]:
+        """What fits, oldest first. When no user message does, the newest one stands at the front, before the rest."""
+        units = [shorten(unit, self._settings) for unit in whole_units(self._ring)]
+        first = [shorten([self._request], self._settings)[0]] if self._request else []
+        room = self._settings.messages - len(first), self._settings.total_chars - size(first)
+        kept = newest(units, *room)
+        start = next((i for i, unit in enumerate(kept) if unit[0].role == "user"), None)
+        if start is not None:
+            return tuple(message for unit in kept[start:] for message in unit)
+        return (*first, *(message for unit in kept for message in unit)) if first else ()
+
+
+def whole_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
+    """Messages grouped so that an answer stands with the results of its calls; stray results are left out."""
+    units: list[list[PromptMessage]] = []
+    waiting: dict[str, Call] = {}
+    for message in messages:
+        if message.role == "tool":
+            if message.call_id in waiting:
+                del waiting[message.call_id]
+                units[-1].append(message)
+            continue
+        if message.role == "system":
+            continue
+        close_unit(units, waiting)
+        units.append([message])
+        waiting = {call.id: call for call in message.calls}
+    close_unit(units, waiting)
+    return units
+
+
+def close_unit(units: list[list[PromptMessage]], waiting: dict[str, Call]) -> None:
+    """Give the calls of the last unit that have no result one that says so."""
+    for call in waiting.values():
+        units[-1].append(PromptMessage(role="tool", content=INTERRUPTED, call_id=call.id, tool_name=call.name))
+    waiting.clear()
+
+
+def shorten(unit: Sequence[PromptMessage], settings: ResumeSettings) -> list[PromptMessage]:
+    return [
+        msgspec.structs.replace(
+            message,
+            content=cut(
+                message.content, settings.tool_output_chars if message.role == "tool" else settings.message_chars
+            ),
+            thinking="",
+            images=(),
+            calls=tuple(bounded(call, settings.message_chars) for call in message.calls),
+        )
+        for message in unit
+    ]
+
+
+def bounded(call: Call, limit: int) -> Call:
+    """A call whose arguments are too long keeps its name and what it was about."""
+    encoded = msgspec.json.encode(call.arguments)
+    if len(encoded) <= limit:
+        return call
+    share = max(16, limit // (2 * max(1, len(call.arguments))))
+    short = {key: cut(value, share) if isinstance(value, str) else value for key, value in call.arguments.items()}
+    if len(msgspec.json.encode(short)) > limit:
+        short = {"cut": cut(encoded.decode(errors="replace"), limit // 2)}
+    return msgspec.structs.replace(call, arguments=short)
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters: the head, the tail, and how much is missing between them."""
+    if len(text) <= limit:
+        return text
+    mark = f"\n[… {len(text) - limit} characters left out …]\n"
+    if len(mark) >= limit:
+        return text[:limit]
+    room = limit - len(mark)
+    return text[: room - room // 3] + mark + (text[-(room // 3) :] if room >= 3 else "")
+
+
+def newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:
+    """Whole units from the end, as many as fit both limits."""
+    kept: list[list[PromptMessage]] = []
+    for unit in reversed(units):
+        messages -= len(unit)
+        characters -= size(unit)
+        if messages < 0 or characters < 0:
+            break
+        kept.append(unit)
+    return kept[::-1]
+
+
+def size(messages: Sequence[PromptMessage]) -> int:
+    """Characters these messages take as JSON."""
+    return sum(len(msgspec.json.encode(message).decode()) + UNIT_OVERHEAD for message in messages)

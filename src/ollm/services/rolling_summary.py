@@ -1,0 +1,115 @@
+"""A summary the engine writes, not the model (W): where the work stands, from what was done in each turn.
+
+Deterministic and capped: the plan and what is unfinished first, then the last turn, then earlier ones, newest first;
+what no longer fits is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ollm.domain.workspace import Episode, PlanState
+
+REQUEST_CHARS = 300
+LINE_CHARS = 160
+SHORT_CHARS = 70
+
+
+def rolling_summary(episodes: Sequence[Episode], plan: PlanState, limit: int) -> str:
+    """At most `limit` characters."""
+    if not episodes and not plan.steps:
+        return ""
+    head = [*plan_lines(plan), *unfinished_lines(episodes), *last_turn_lines(episodes[-1:])]
+    text = clip("\n".join(head), limit)
+    return with_earlier(text, episodes[:-1], limit)
+
+
+def plan_lines(plan: PlanState) -> list[str]:
+    if not plan.steps:
+        return []
+    state = "paused" if plan.paused else "waiting for your word" if plan.awaiting_continuation else "under way"
+    lines = [f"Plan: {plan.done} of {len(plan.steps)} steps done, {state}."]
+    if plan.current and not plan.current.done:
+        lines.append(f"Now: {clip(plan.current.text, LINE_CHARS)}")
+    rest = [step.text for i, step in enumerate(plan.steps) if not step.done and i != plan.current_step_index]
+    if rest:
+        lines.append("Then: " + "; ".join(clip(text, SHORT_CHARS) for text in rest[:5]) + more(len(rest) - 5))
+    return lines
+
+
+def unfinished_lines(episodes: Sequence[Episode]) -> list[str]:
+    """What failed and was not put right since: commands whose last outcome is bad, and a turn that broke off."""
+    last: dict[str, str] = {}
+    for episode in episodes:
+        for command in episode.commands:
+            last.pop(command.command, None)
+            if not command.ok:
+                last[command.command] = command.outcome
+    open_points = [f"`{clip(name, SHORT_CHARS)}` ended with {outcome}" for name, outcome in list(last.items())[-4:]]
+    if episodes and episodes[-1].reason != "answered":
+        open_points.append(f"the last turn ended early ({episodes[-1].reason})")
+    return [f"Unfinished: {'; '.join(open_points)}."] if open_points else []
+
+
+def last_turn_lines(last: Sequence[Episode]) -> list[str]:
+    lines: list[str] = []
+    for episode in last:
+        lines.append(f"Last request (#{episode.number}): {clip(one_line(episode.request), REQUEST_CHARS)}")
+        if episode.answer:
+            lines.append(f"Answer: {clip(one_line(episode.answer), REQUEST_CHARS)}")
+        lines += details(episode)
+    return lines
+
+
+def details(episode: Episode) -> list[str]:
+    lines = []
+    if episode.files:
+        lines.append("Files changed: " + ", ".join(episode.files[:8]) + more(len(episode.files) - 8))
+    if episode.commands:
+        shown = [f"`{clip(c.command, SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]]
+        lines.append("Commands: " + "; ".join(shown))
+    if episode.decisions:
+        lines.append("Decided: " + "; ".join(clip(text, LINE_CHARS) for text in episode.decisions[-4:]))
+    if episode.errors:
+        lines.append("Errors: " + "; ".join(clip(one_line(text), LINE_CHARS) for text in episode.errors[-3:]))
+    return lines
+
+
+def with_earlier(text: str, earlier: Sequence[Episode], limit: int) -> str:
+    """Add a line per earlier turn, newest first in priority but oldest first on the page; count what is left out."""
+    kept: list[str] = []
+    room = limit - len(text) - len("\nEarlier:\n- (and 999999 requests before that)")
+    for episode in reversed(earlier):
+        line = earlier_line(episode)
+        if room < len(line) + 1:
+            break
+        room -= len(line) + 1
+        kept.append(line)
+    left = len(earlier) - len(kept)
+    if not kept and not left:
+        return text
+    before = [f"- (and {left} requests before that)"] if left else []
+    return clip("\n".join([text, "Earlier:", *before, *reversed(kept)]), limit)
+
+
+def earlier_line(episode: Episode) -> str:
+    parts = [f"- #{episode.number} {clip(one_line(episode.request), SHORT_CHARS)}"]
+    if episode.files:
+        parts.append(f"changed {', '.join(episode.files[:3])}{more(len(episode.files) - 3)}")
+    if episode.decisions:
+        parts.append(f"decided: {clip(one_line(episode.decisions[-1]), SHORT_CHARS)}")
+    if bad := [command for command in episode.commands if not command.ok]:
+        parts.append(f"`{clip(bad[-1].command, 40)}` → {bad[-1].outcome}")
+    return "; ".join(parts)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def clip(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…" if limit > 0 else ""
+
+
+def more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""

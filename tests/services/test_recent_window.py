@@ -1,0 +1,82 @@
+"""The recent window: four caps, and an order any server accepts."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.messages import Call, PromptMessage
+from ollm.services.recent_window import INTERRUPTED, RecentWindow, size
+from tests.covers import covers
+
+texts = st.text(max_size=300)
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[PromptMessage]:
+    messages: list[PromptMessage] = []
+    for turn in range(draw(st.integers(1, 12))):
+        messages.append(PromptMessage(role="user", content=draw(texts)))
+        for step in range(draw(st.integers(0, 4))):
+            calls = tuple(
+                Call(id=f"c{turn}-{step}-{n}", name="grep", arguments={"pattern": draw(texts)})
+                for n in range(draw(st.integers(0, 3)))
+            )
+            messages.append(PromptMessage(role="assistant", content=draw(texts), calls=calls))
+            answered = draw(st.integers(0, len(calls)))
+            messages += [
+                PromptMessage(role="tool", content=draw(texts), call_id=call.id, tool_name="grep")
+                for call in calls[:answered]
+            ]
+    return messages
+
+
+@st.composite
+def caps(draw: st.DrawFn) -> ResumeSettings:
+    return ResumeSettings(
+        messages=draw(st.integers(1, 30)),
+        message_chars=draw(st.integers(1, 200)),
+        tool_output_chars=draw(st.integers(1, 100)),
+        total_chars=draw(st.integers(600, 6000)),
+    )
+
+
+@covers("W56", "W61", "W63", "W66", "W67", "W127", "W151", "W152", "W153")
+@settings(max_examples=200, deadline=None)
+@given(messages=conversations(), limits=caps())
+def test_every_cap_holds_and_calls_keep_their_results(messages: list[PromptMessage], limits: ResumeSettings) -> None:
+    kept = RecentWindow(limits, messages).flush()
+
+    assert len(kept) <= limits.messages
+    assert size(kept) <= max(limits.total_chars, size(kept[:1]))
+    for message in kept:
+        cap = limits.tool_output_chars if message.role == "tool" else limits.message_chars
+        assert len(message.content) <= max(cap, len(INTERRUPTED) if message.role == "tool" else 0)
+    if kept:
+        assert kept[0].role == "user"
+    asked = [call.id for message in kept for call in message.calls]
+    answered = [message.call_id for message in kept if message.role == "tool"]
+    assert sorted(asked) == sorted(str(name) for name in answered)
+
+
+@covers("W63")
+def test_an_interrupted_call_gets_a_placeholder() -> None:
+    call = Call(id="c1", name="shell", arguments={"command": "make"})
+    window = RecentWindow(
+        ResumeSettings(),
+        [PromptMessage(role="user", content="build"), PromptMessage(role="assistant", content="", calls=(call,))],
+    )
+
+    assert [message.content for message in window.flush()] == ["build", "", INTERRUPTED]
+
+
+def test_a_turn_longer_than_the_window_still_starts_with_its_request() -> None:
+    window = RecentWindow(ResumeSettings(messages=5), [PromptMessage(role="user", content="do it all")])
+    for n in range(50):
+        call = Call(id=f"c{n}", name="read_file", arguments={"path": str(n)})
+        window.add(PromptMessage(role="assistant", content="", calls=(call,)))
+        window.add(PromptMessage(role="tool", content=str(n), call_id=call.id))
+
+    kept = window.flush()
+
+    assert kept[0].content == "do it all"
+    assert [message.content for message in kept if message.role == "tool"] == ["48", "49"]
