@@ -5,8 +5,9 @@ Importing this package has no effect and costs next to nothing: names are looked
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -16,6 +17,8 @@ _EXPORTS: dict[str, str] = {}
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'ollm' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_EXPORTS[name]), name)
 
 

@@ -21,6 +21,7 @@ FAMILIES: dict[str, str] = {
     "daemon": "ollm.cli.daemon:daemon",
     "extensions": "ollm.cli.extensions:extensions",
     "mcp": "ollm.cli.mcp:mcp",
+    "completion": "ollm.cli.completion:completion",
 }
 
 
@@ -31,6 +32,6 @@ def run() -> None:
 
         print(f"ollm {__version__}")
         return
-    from ollm.cli.group import command
+    from ollm.cli.edge import main
 
-    command()
+    sys.exit(main(sys.argv[1:]))

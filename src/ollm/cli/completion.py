@@ -1,0 +1,21 @@
+"""`ollm completion SHELL`: the script that teaches a shell to complete `ollm`."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+
+@click.command(short_help="Print a shell's completion script.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of SHELL.
+
+    bash: add `eval "$(ollm completion bash)"` to ~/.bashrc. zsh: the same with zsh in ~/.zshrc. fish: `ollm completion
+    fish > ~/.config/fish/completions/ollm.fish`.
+    """
+    from ollm.cli.group import command
+
+    found = get_completion_class(shell)
+    assert found is not None
+    print(found(command, {}, "ollm", "_OLLM_COMPLETE").source())

@@ -1,0 +1,113 @@
+"""What the command families share: common options, questions, tables and JSON. Quick to import: click and no more."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ollm.domain.errors import OllmError, UsageError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def workspace_option(command: Command) -> Command:
+    """`--workspace DIR`, handed over as `workspace: str | None`; `resolve_workspace` makes a path of it."""
+    return click.option("--workspace", metavar="DIR", help="The workspace; the current directory unless told.")(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`, handed over as `as_json: bool`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+
+
+def yes_option(command: Command) -> Command:
+    """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
+    return click.option("--yes", is_flag=True, help="Do it without asking.")(command)
+
+
+def debugging() -> bool:
+    """Whether --debug was given."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.find_root().obj is True)
+
+
+def resolve_workspace(named: str | None) -> Path:
+    """The real path of the workspace; it must be a directory."""
+    path = Path(named).expanduser() if named else Path.cwd()
+    try:
+        resolved = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"the workspace {path} cannot be used: {error}.") from error
+    if not resolved.is_dir():
+        raise UsageError(f"the workspace {path} is not a directory.", action="Name one with --workspace DIR.")
+    return resolved
+
+
+def confirm_or_fail(question: str, yes: bool) -> None:
+    """Return when the person agrees; without a terminal only --yes agrees."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} There is no terminal to ask on.", action="Add --yes to do it without asking.")
+    if not click.confirm(question, err=True):
+        raise OllmError("Nothing was done.")
+
+
+def print_json(value: object) -> None:
+    """One document on stdout; structs are written with their camelCase names."""
+    import json
+
+    import msgspec
+
+    document = msgspec.to_builtins(value)
+    try:
+        text = json.dumps(document, ensure_ascii=False, indent=2)
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(document, indent=2)
+    print(text)
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns as wide as they need to be; control characters in the cells are made visible."""
+    lines = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
+    widths = [max(_width(line[column]) for line in lines) for column in range(len(headings))]
+    for line in lines:
+        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
+        print("  ".join(padded).rstrip())
+
+
+def printable(text: str) -> str:
+    """Text from a model or a file as one harmless line: control, bidi and invisible characters are shown as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
+
+
+def _escape(letter: str) -> str:
+    shown = {"\n": "⏎", "\t": " "}.get(letter)
+    return shown if shown is not None else letter.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(letter) else 1 + (east_asian_width(letter) in "WF") for letter in text)
+
+
+def styled(text: str, **style: Any) -> str:
+    """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
+    from ollm.config.environment import process_environment, wants_colour
+
+    return click.style(text, **style) if wants_colour(process_environment()) else text
+
+
+def warn(text: str) -> None:
+    """One line on stderr."""
+    print(f"ollm: {text}", file=sys.stderr)
