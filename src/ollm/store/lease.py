@@ -1,0 +1,120 @@
+"""One active session per workspace: an operating system's lock on `lease.lock`, held while the session is open.
+
+There is no heartbeat: the lock of an owner that died is free. Who holds it stands inside the file, for people to read.
+An owner is asked to give way by a word in `asked.lock` beside it and a SIGUSR1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+from pathlib import Path
+
+import msgspec
+
+from ollm.domain.clock import Clock, stamp
+from ollm.domain.errors import BusyError, StorageError
+from ollm.domain.struct import Data
+
+
+class Owner(Data, frozen=True):
+    """Who holds a workspace, and since when."""
+
+    pid: int
+    started: float
+    host: str
+    since: str
+    session_id: str = ""
+
+    def describe(self) -> str:
+        return f"process {self.pid} on {self.host} since {self.since}"
+
+
+class Lease:
+    """The right to be the active session of one workspace."""
+
+    def __init__(self, directory: Path, clock: Clock) -> None:
+        self.path = directory / "lease.lock"
+        self.request = directory / "asked.lock"
+        self._clock = clock
+        self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None
+
+    def take(self, session_id: str = "") -> None:
+        """Hold it, or raise BusyError naming who does. Taking it again changes the session it names."""
+        if self._descriptor is None:
+            self._descriptor = self._lock()
+        self.request.unlink(missing_ok=True)
+        self._write(session_id)
+
+    def release(self) -> None:
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def owner(self) -> Owner | None:
+        """Who holds it, as far as the file says; None when it says nothing."""
+        with contextlib.suppress(OSError, msgspec.MsgspecError):
+            return msgspec.json.decode(self.path.read_bytes(), type=Owner)
+        return None
+
+    def ask_owner_to_close(self) -> bool:
+        """Leave word and wake the owner; False when there is none to be reached from this machine."""
+        owner = self.owner()
+        if owner is None or owner.host != socket.gethostname() or process_start(owner.pid) != owner.started:
+            return False
+        self.request.touch(mode=0o600)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(owner.pid, signal.SIGUSR1)
+            return True
+        return False
+
+    def asked_to_close(self) -> bool:
+        return self.held and self.request.exists()
+
+    def _lock(self) -> int:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be opened: {error.strerror}.") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            owner = self.owner()
+            who = owner.describe() if owner else "another process"
+            raise BusyError(
+                f"This workspace is in use by {who}.", action="Close it there, or take over with --force."
+            ) from error
+        return descriptor
+
+    def _write(self, session_id: str) -> None:
+        assert self._descriptor is not None
+        pid = os.getpid()
+        owner = Owner(
+            pid=pid,
+            started=process_start(pid) or 0.0,
+            host=socket.gethostname(),
+            since=stamp(self._clock()),
+            session_id=session_id,
+        )
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, msgspec.json.encode(owner), 0)
+
+
+def process_start(pid: int) -> float | None:
+    """When a process was started, to tell it from a later one of the same number; None when it is gone."""
+    import psutil
+
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
