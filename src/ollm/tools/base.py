@@ -1,0 +1,191 @@
+"""What a tool is (T1, T10): the class is the tool, its fields are the parameters, an instance is one invocation."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+import msgspec
+
+from ollm.config.settings import ToolSettings
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, ToolSchema, Verdict
+from ollm.system.paths import Boundary
+from ollm.tools.arguments import parse_arguments
+from ollm.tools.schema import description_of, parameters_of
+
+Needs = TypeVar("Needs")
+Keep = Literal["head", "ends"]
+
+
+def _quiet(_text: str) -> None:
+    """Output that nobody listens to."""
+
+
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
+
+    `vision` says whether the model that asked can see pictures.
+    """
+
+    boundary: Boundary
+    environment: Mapping[str, str] = {}
+    emit: Callable[[str], None] = _quiet
+    settings: ToolSettings = ToolSettings()
+    vision: bool = False
+
+    @property
+    def workspace(self) -> Path:
+        return self.boundary.workspace
+
+
+class ToolType(msgspec.StructMeta, ABCMeta):
+    """Structs whose subclasses must say how they are summed up and run."""
+
+
+class Tool(
+    msgspec.Struct,
+    Generic[Needs],
+    metaclass=ToolType,
+    frozen=True,
+    rename="camel",
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """Base of all tools. The docstring of a subclass is the description the model reads.
+
+    `keep` says which part survives when the output is too long; `aliases` are other names models use for a
+    parameter. Tools that need nothing more than the context are `Tool[None]`.
+    """
+
+    name: ClassVar[str]
+    risk: ClassVar[Risk] = Risk.LOW
+    reads_only: ClassVar[bool] = False
+    keep: ClassVar[Keep] = "head"
+    aliases: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject:
+        """A last chance to understand arguments of another form, before mistakes are told."""
+        return arguments
+
+    @abstractmethod
+    def summary(self) -> str:
+        """One line that tells a person what this call does (T10.2)."""
+
+    def locations(self) -> list[Location]:
+        """What it touches (T10.3), as the model named it."""
+        return []
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        """What to ask the person, or nothing when policy has decided by itself (T10.4)."""
+        if verdict.decision != "ask":
+            return None
+        return ConfirmationDetails(
+            call_id="",
+            tool=self.name,
+            description=self.summary(),
+            risk=verdict.risk,
+            reason=verdict.reason,
+            locations=tuple(location.target for location in self.locations()),
+            parts=verdict.parts,
+            grant=verdict.grant,
+            locked=verdict.locked,
+            rule=verdict.rule,
+        )
+
+    async def preview(self, context: ToolContext, needs: Needs) -> str:
+        """The difference this call would make, shown with the question; empty when there is none to show."""
+        return ""
+
+    @abstractmethod
+    async def run(self, context: ToolContext, needs: Needs) -> ToolResult:
+        """Do it. Raises ToolFailure; may be cancelled at any await and then leaves nothing half done."""
+
+
+class Invocation(Protocol):
+    """A validated call, ready to run. `params` have the tool's own (camelCase) names."""
+
+    @property
+    def params(self) -> JsonObject: ...
+
+    def summary(self) -> str: ...
+
+    def locations(self) -> list[Location]: ...
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None: ...
+
+    async def preview(self, context: ToolContext) -> str: ...
+
+    async def run(self, context: ToolContext) -> ToolResult: ...
+
+
+class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
+    """An instance of a tool together with what its class was registered with."""
+
+    tool: Tool[Needs]
+    needs: Needs
+
+    @property
+    def params(self) -> JsonObject:
+        """Parameters that were given, or differ from their default."""
+        fields = msgspec.structs.fields(self.tool)
+        values = {field.encode_name: (getattr(self.tool, field.name), field) for field in fields}
+        return {
+            name: msgspec.to_builtins(value)
+            for name, (value, field) in values.items()
+            if field.required or value != field.default
+        }
+
+    def summary(self) -> str:
+        return self.tool.summary()
+
+    def locations(self) -> list[Location]:
+        return self.tool.locations()
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        return self.tool.confirmation(verdict)
+
+    async def preview(self, context: ToolContext) -> str:
+        return await self.tool.preview(context, self.needs)
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        return await self.tool.run(context, self.needs)
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What the registry holds, wherever the tool comes from: ours, an extension's, an MCP server's.
+
+    `parse` raises ToolFailure("ValidationError") with one line per mistake.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+    parse: Callable[[Any], Invocation]
+    risk: Risk = Risk.MEDIUM
+    reads_only: bool = False
+    keep: Keep = "head"
+
+    @property
+    def schema(self) -> ToolSchema:
+        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+
+
+def spec_of(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
+    """A tool class as the registry keeps it."""
+
+    def parse(arguments: Any) -> Invocation:
+        return BoundTool(parse_arguments(tool, arguments), needs)
+
+    return ToolSpec(
+        name=tool.name,
+        description=description_of(tool),
+        parameters=parameters_of(tool),
+        parse=parse,
+        risk=tool.risk,
+        reads_only=tool.reads_only,
+        keep=tool.keep,
+    )

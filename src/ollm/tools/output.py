@@ -1,0 +1,104 @@
+"""Tool output as models and people get it (T9): clean, within limits, saying what was left out."""
+
+from __future__ import annotations
+
+import re
+
+from ollm.config.settings import OutputSettings
+from ollm.domain.struct import Data
+from ollm.tools.base import Keep
+
+KEPT_CHARS = 1024 * 1024
+
+# CSI, OSC and the other strings (DCS, SOS, PM, APC) with their 7- and 8-bit forms, then any two- or three-byte escape.
+# A string that never ends is cut at the line, so that one stray introducer does not swallow the output.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
+_CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)}
+_SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Without terminal escape sequences; other control characters are shown as pictures (ESC is ␛), CRLF is LF."""
+    if not _SUSPECT.search(text):
+        return text
+    return visible(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def visible(text: str) -> str:
+    """Nothing taken away: control characters, also those of escape sequences, are shown as pictures (CRLF is LF)."""
+    return text.replace("\r\n", "\n").translate(_CONTROLS) if _SUSPECT.search(text) else text
+
+
+class Cut(Data, frozen=True):
+    """Text within its limits; `full` is the whole (at most 1 MiB: head and tail of more), or None when nothing
+    was left out."""
+
+    text: str
+    full: str | None = None
+
+
+def cut(text: str, limits: OutputSettings, *, keep: Keep = "head", way_back: str = "") -> Cut:
+    """Keep the head, or head and tail, and say how much was left out and how to get it (`way_back`)."""
+    if len(text) <= limits.max_chars and text.count("\n", 0, len(text) - 1) < limits.max_lines:
+        return Cut(text=text)
+    head, tail = _kept(text, limits, 1.0 if keep == "head" else 0.5)
+    gone = text[len(head) : len(text) - len(tail)]
+    lines = gone.count("\n") + (not gone.endswith("\n"))
+    note = f"[… {lines:,} {'line' if lines == 1 else 'lines'}, {len(gone):,} characters left out"
+    note += f"; {way_back} …]" if way_back else " …]"
+    before = "" if head.endswith("\n") or not head else "\n"
+    return Cut(text=f"{head}{before}{note}" + (f"\n{tail}" if tail else ""), full=kept(text))
+
+
+def kept(text: str) -> str:
+    """What the session keeps of a long output: all of it, or head and tail of 1 MiB."""
+    size = len(text.encode("utf-8", "replace"))
+    if size <= KEPT_CHARS:
+        return text
+    room = int(KEPT_CHARS * len(text) / size) // 2 - 100
+    gone = len(text) - 2 * room
+    return f"{text[:room]}\n[… {gone:,} characters were not kept …]\n{text[-room:]}"
+
+
+def _kept(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:
+    first = head(text, int(limits.max_chars * share), max(int(limits.max_lines * share), 1))
+    if share == 1.0:
+        return first, ""
+    return first, _tail(text[len(first) :], limits.max_chars - len(first), max(limits.max_lines // 2, 1))
+
+
+def _tail(text: str, chars: int, lines: int) -> str:
+    """At most so much of the end, from the start of a line when one is near."""
+    room = text[max(len(text) - chars, 0) :] if chars else ""
+    pieces = room.removesuffix("\n").rsplit("\n", lines)
+    if len(pieces) > lines:
+        return room[len(pieces[0]) + 1 :]
+    broken = len(pieces[0]) + 1
+    return room[broken:] if len(room) < len(text) and 1 < broken <= len(room) // 2 else room
+
+
+def head(text: str, chars: int, lines: int) -> str:
+    """At most so much; ends at a line break when one is near, and never parts a character from its marks."""
+    end = -1
+    for _ in range(lines):
+        following = text.find("\n", end + 1, chars)
+        if following < 0:
+            break
+        end = following
+    else:
+        return text[: end + 1]
+    whole_lines, room = text[: end + 1], text[:chars]
+    return whole_lines if len(whole_lines) >= len(room) // 2 else _at_character(text, chars)
+
+
+def _at_character(text: str, end: int) -> str:
+    import unicodedata
+
+    while 0 < end < len(text) and (unicodedata.combining(text[end]) or text[end] in "\u200d\ufe0f"):
+        end -= 1
+    return text[:end]

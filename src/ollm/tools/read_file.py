@@ -1,0 +1,71 @@
+"""read_file (T2.1-2.7, T2.9)."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.services.edit_ledger import EditLedger
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.file_text import Excerpt, Range, read_text
+from ollm.tools.pictures import picture_in
+
+Line = Annotated[int, Meta(ge=1)]
+
+
+class ReadFile(Tool[EditLedger], frozen=True):
+    """Read a text file, or the lines of it you ask for."""
+
+    name: ClassVar[str] = "read_file"
+    risk: ClassVar[Risk] = Risk.LOW
+    reads_only: ClassVar[bool] = True
+    aliases: ClassVar[dict[str, str]] = {
+        "file_path": "path",
+        "filePath": "path",
+        "file": "path",
+        "filename": "path",
+        "start": "startLine",
+        "end": "endLine",
+    }
+
+    path: Annotated[str, Meta(min_length=1, description="File to read, relative to the workspace.")]
+    start_line: Annotated[Line | None, Meta(description="First line, from 1.")] = None
+    end_line: Annotated[Line | None, Meta(description="Last line, included.")] = None
+    line_numbers: Annotated[bool, Meta(description="Put its number before each line.")] = False
+
+    def summary(self) -> str:
+        return f"Read {self.path}{self._wanted.words}"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.path)]
+
+    @property
+    def _wanted(self) -> Range:
+        return Range(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
+
+    async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
+        if self.start_line and self.end_line and self.start_line > self.end_line:
+            raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
+        with context.boundary.open_file(self.path) as file:
+            if context.vision and (picture := picture_in(file)) is not None:
+                words = f"{self.path}: {picture.words}"
+                return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
+            excerpt = await read_text(self.path, file, self._wanted, context.settings)
+            needs.saw(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
+        return ToolResult(llm_content=with_notes(excerpt), return_display=self._display(excerpt))
+
+    def _display(self, excerpt: Excerpt) -> str:
+        count = "1 line" if excerpt.count == 1 else f"{excerpt.count:,} lines"
+        return f"{self.path}: {count}" + "".join(f"; {note}" for note in excerpt.notes)
+
+
+def with_notes(excerpt: Excerpt) -> str:
+    """The text as it is, and below it what else there is to say."""
+    if not excerpt.notes:
+        return excerpt.text
+    end = "" if excerpt.text.endswith("\n") or not excerpt.text else "\n"
+    return excerpt.text + end + "\n".join(f"[{note}]" for note in excerpt.notes)

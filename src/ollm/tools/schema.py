@@ -1,0 +1,108 @@
+"""JSON Schemas of tool parameters (T1.6): short, because every model reads them with every request.
+
+No titles, defaults or null branches, and structs stand where they are used instead of in `$defs`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect as types
+
+from ollm.domain.messages import JsonObject
+
+
+def description_of(tool: type) -> str:
+    """The class's own docstring, on one line."""
+    return " ".join(inspect.cleandoc(tool.__doc__ or "").split())
+
+
+@lru_cache(maxsize=256)
+def struct_type(tool: type) -> types.StructType:
+    found = types.type_info(tool)
+    assert isinstance(found, types.StructType)
+    return found
+
+
+def parameters_of(tool: type) -> JsonObject:
+    return schema_of(struct_type(tool))
+
+
+def plain(info: types.Type) -> types.Type:
+    """The type itself, without annotations and without `| None`."""
+    while True:
+        if isinstance(info, types.Metadata):
+            info = info.type
+        elif isinstance(info, types.UnionType) and (rest := _without_none(info)) is not None:
+            info = rest
+        else:
+            return info
+
+
+def _without_none(info: types.UnionType) -> types.Type | None:
+    rest = [member for member in info.types if not isinstance(member, types.NoneType)]
+    return rest[0] if len(rest) == 1 else None
+
+
+def optional(info: types.Type) -> bool:
+    """Whether null is a value of this type."""
+    if isinstance(info, types.Metadata):
+        return optional(info.type)
+    if isinstance(info, types.UnionType):
+        return any(isinstance(member, types.NoneType) for member in info.types)
+    return isinstance(info, types.AnyType | types.NoneType)
+
+
+def note_of(info: types.Type) -> str:
+    """The description an annotation carries, however deep it stands."""
+    if isinstance(info, types.Metadata):
+        text = (info.extra_json_schema or {}).get("description", "")
+        return str(text) or note_of(info.type)
+    if isinstance(info, types.UnionType):
+        return next((note for member in info.types if (note := note_of(member))), "")
+    return ""
+
+
+def schema_of(info: types.Type) -> JsonObject:
+    note, info = note_of(info), plain(info)
+    schema = _bare(info)
+    return {**schema, "description": note} if note else schema
+
+
+def _bare(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one return per kind of type
+    match info:
+        case types.StructType():
+            return _object(info)
+        case types.VarTupleType() | types.ListType():
+            items = {"minItems": info.min_length} if info.min_length else {}
+            return {"type": "array", "items": schema_of(info.item_type), **items}
+        case types.LiteralType():
+            return {"type": "string", "enum": [str(value) for value in info.values]}
+        case types.IntType() | types.FloatType():
+            return {"type": "integer" if isinstance(info, types.IntType) else "number", **_bounds(info)}
+        case types.BoolType():
+            return {"type": "boolean"}
+        case types.StrType():
+            return {"type": "string", **({"minLength": info.min_length} if info.min_length else {})}
+        case types.AnyType():
+            return {}
+    raise TypeError(f"no JSON Schema for a parameter of type {info!r}")
+
+
+def _object(info: types.StructType) -> JsonObject:
+    properties = {field.encode_name: schema_of(field.type) for field in info.fields}
+    required = [field.encode_name for field in info.fields if field.required]
+    return {"type": "object", "properties": properties, **({"required": required} if required else {})}
+
+
+def _bounds(info: types.IntType | types.FloatType) -> dict[str, Any]:
+    named = {"minimum": info.ge, "exclusiveMinimum": info.gt, "maximum": info.le, "exclusiveMaximum": info.lt}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def size_of(schema: JsonObject) -> int:
+    """Bytes a schema takes on the wire."""
+    return len(msgspec.json.encode(schema))

@@ -1,0 +1,20 @@
+"""What the tests of the tools share: a workspace, and a context in it."""
+
+from pathlib import Path
+
+import pytest
+
+from ollm.system.paths import Boundary
+from ollm.tools.base import ToolContext
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    return root
+
+
+@pytest.fixture
+def context(workspace: Path) -> ToolContext:
+    return ToolContext(boundary=Boundary.around(workspace))
