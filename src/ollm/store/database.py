@@ -1,0 +1,113 @@
+"""A SQLite file shared by several processes: opened, brought up to date, and every fault told by the file's name.
+
+The journal is a rollback journal, not WAL: the SQLite of many systems has a race in resetting the WAL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ollm.domain.errors import StorageError
+
+BUSY_SECONDS = 30.0
+
+
+class Database:
+    """One connection, used by one thread. A transaction is `with database.writing() as connection`."""
+
+    def __init__(self, path: Path, migrations: Sequence[str], *, busy_seconds: float = BUSY_SECONDS) -> None:
+        self.path = path
+        self._migrations = migrations
+        self._busy_seconds = busy_seconds
+        self._connection: sqlite3.Connection | None = None
+
+    def connection(self) -> sqlite3.Connection:
+        """The open connection, with the newest schema."""
+        if self._connection is None:
+            self._connection = self._open()
+        return self._connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that has the right to write from its start, so that two writers never deadlock."""
+        connection = self.connection()
+        with told(self.path):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        with told(self.path):
+            yield self.connection()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        with told(self.path):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+            connection.row_factory = sqlite3.Row
+            try:
+                connection.execute("PRAGMA journal_mode = TRUNCATE")
+                connection.execute("PRAGMA secure_delete = ON")
+                self._migrate(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        wanted = len(self._migrations)
+        if self._version(connection) == wanted:
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = self._version(connection)
+            if version > wanted:
+                raise StorageError(
+                    f"{self.path} was written by a newer ollm (schema {version}, this one reads {wanted}).",
+                    action="Upgrade ollm, or move the file away.",
+                )
+            for step in self._migrations[version:]:
+                for statement in filter(str.strip, step.split(";\n")):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {wanted}")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextlib.contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Faults of SQLite and of the file system as one sentence that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageError(f"{path}: {error}.", action=way_out(error)) from error
+    except OSError as error:
+        raise StorageError(f"{path} cannot be used: {error.strerror}.") from error
+
+
+def way_out(error: sqlite3.Error) -> str:
+    if "locked" in str(error):
+        return "Another process holds it; try again when that is done."
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return "The file is damaged; move it away and it is built anew."
+    return "See that the disk has room and the file may be written."

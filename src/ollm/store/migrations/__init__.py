@@ -1,0 +1,38 @@
+"""Numbered steps that bring a database to the form this version reads; each runs once, in its own transaction."""
+
+from __future__ import annotations
+
+NOTES = """
+CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at INTEGER NOT NULL);
+CREATE TABLE todos (
+    id TEXT PRIMARY KEY, position INTEGER NOT NULL, text TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('open', 'done'))
+);
+"""
+
+SESSIONS = """
+CREATE TABLE chat_sessions (
+    session_id TEXT PRIMARY KEY,
+    title TEXT,
+    model TEXT,
+    status TEXT CHECK (status IN ('active', 'closed', 'archived')),
+    created_at INTEGER,
+    updated_at INTEGER,
+    summary TEXT,
+    recent_messages TEXT,
+    plan_steps TEXT,
+    current_step_index INTEGER,
+    awaiting_continuation INTEGER,
+    paused INTEGER
+);
+CREATE INDEX chat_sessions_newest ON chat_sessions (updated_at DESC);
+CREATE TABLE episodes (
+    session_id TEXT NOT NULL, number INTEGER NOT NULL, timestamp INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (session_id, number)
+);
+CREATE TABLE active_contexts (session_id TEXT PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE identity (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+WORKSPACE = (NOTES, SESSIONS)  # <workspace>/.ollm/memory.db
+GLOBAL = (NOTES,)  # ~/.ollm/global.db

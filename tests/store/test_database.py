@@ -1,0 +1,69 @@
+"""The shared SQLite file: migrations once, newer schemas refused, faults told by the file's name."""
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.errors import StorageError
+from ollm.store.database import Database
+from ollm.store.migrations import WORKSPACE
+
+MIGRATE = """
+import sys
+from pathlib import Path
+from ollm.store.database import Database
+from ollm.store.migrations import WORKSPACE
+Database(Path(sys.argv[1]), WORKSPACE).connection()
+"""
+
+
+def test_many_processes_migrate_one_new_file_once(tmp_path: Path) -> None:
+    path = tmp_path / "sub" / "memory.db"
+
+    racers = [subprocess.Popen([sys.executable, "-c", MIGRATE, str(path)]) for _ in range(4)]
+
+    assert [racer.wait() for racer in racers] == [0] * 4
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_newer_schema_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+
+    with pytest.raises(StorageError, match=r"memory\.db was written by a newer ollm .*Upgrade"):
+        Database(path, WORKSPACE).connection()
+
+
+def test_a_truncated_file_is_told_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    Database(path, WORKSPACE).connection()
+    path.write_bytes(path.read_bytes()[:5000])
+
+    with pytest.raises(StorageError, match=r"memory\.db: .*move it away"):
+        Database(path, WORKSPACE).connection().execute("SELECT 1")
+
+
+def test_an_older_schema_is_brought_forward_with_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    old = Database(path, WORKSPACE[:1])
+    with old.writing() as connection:
+        connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
+    old.close()
+
+    rows = Database(path, WORKSPACE).connection().execute("SELECT key FROM memory").fetchall()
+
+    assert [row["key"] for row in rows] == ["key"]
+
+
+def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
+    database = Database(tmp_path / "memory.db", WORKSPACE)
+
+    with pytest.raises(StorageError), database.writing() as connection:
+        connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+
+    assert not database.connection().execute("SELECT * FROM memory").fetchall()
