@@ -1,0 +1,139 @@
+"""`memory.db` of a workspace: the records of its sessions (W: `chat_sessions`), episodes, identity."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ollm.domain.clock import new_id
+from ollm.domain.session import SessionStatus
+from ollm.domain.workspace import ChatSession, Episode, PlanState, PlanStep
+from ollm.store.database import Database
+from ollm.store.migrations import WORKSPACE
+
+FIELDS = (
+    "session_id, title, model, status, created_at, updated_at, summary, recent_messages, plan_steps,"
+    " current_step_index, awaiting_continuation, paused"
+)
+UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({FIELDS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - our own names
+
+
+class WorkspaceDatabase:
+    """Safe with several processes. The archive stays the truth: all of this can be built anew from it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.database = Database(directory / "memory.db", WORKSPACE)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def all(self) -> list[ChatSession]:
+        """Every record, newest first."""
+        with self.database.reading() as connection:
+            rows = connection.execute(f"SELECT {FIELDS} FROM chat_sessions ORDER BY updated_at DESC, session_id")  # noqa: S608
+            return [record(row) for row in rows]
+
+    def get(self, session_id: str) -> ChatSession | None:
+        with self.database.reading() as connection:
+            query = f"SELECT {FIELDS} FROM chat_sessions WHERE session_id = ?"  # noqa: S608
+            row = connection.execute(query, (session_id,)).fetchone()
+        return record(row) if row else None
+
+    def put(self, session: ChatSession) -> None:
+        with self.database.writing() as connection:
+            connection.execute(UPSERT, columns(session))
+
+    def set_status(self, session_id: str, status: SessionStatus, updated_at: int) -> bool:
+        with self.database.writing() as connection:
+            changed = connection.execute(
+                "UPDATE chat_sessions SET status = ?, updated_at = max(updated_at, ?) WHERE session_id = ?",
+                (status, updated_at, session_id),
+            )
+            return changed.rowcount > 0
+
+    def add_episode(self, episode: Episode) -> None:
+        with self.database.writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO episodes VALUES (?, ?, ?, ?)",
+                (episode.session_id, episode.number, episode.timestamp, msgspec.json.encode(episode).decode()),
+            )
+
+    def episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
+        """The newest ones, oldest first."""
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session_id, newest)
+            ).fetchall()
+        return [msgspec.json.decode(row["body"], type=Episode) for row in reversed(rows)]
+
+    def keep_context(self, session_id: str, body: bytes) -> None:
+        """The active context at the end of a turn, so that a resume can send exactly that."""
+        with self.database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO active_contexts VALUES (?, ?)", (session_id, body.decode()))
+
+    def kept_context(self, session_id: str) -> bytes | None:
+        with self.database.reading() as connection:
+            row = connection.execute("SELECT body FROM active_contexts WHERE session_id = ?", (session_id,)).fetchone()
+        return row["body"].encode() if row else None
+
+    def erase(self, session_id: str) -> None:
+        """Every trace of a session; SQLite overwrites what it deletes."""
+        with self.database.writing() as connection:
+            for table in ("chat_sessions", "episodes", "active_contexts"):
+                connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
+
+    def fact(self, name: str) -> str | None:
+        with self.database.reading() as connection:
+            row = connection.execute("SELECT value FROM identity WHERE name = ?", (name,)).fetchone()
+        return str(row["value"]) if row else None
+
+    def set_fact(self, name: str, value: str) -> None:
+        with self.database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (name, value))
+
+    def identify(self) -> str:
+        """The workspace's own id, made the first time it is asked for."""
+        with self.database.writing() as connection:
+            connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (new_id(),))
+            return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
+
+
+def columns(session: ChatSession) -> tuple[Any, ...]:
+    plan = session.plan
+    return (
+        session.session_id,
+        session.title,
+        session.model,
+        session.status,
+        session.created_at,
+        session.updated_at,
+        session.summary,
+        msgspec.json.encode(session.recent_messages).decode(),
+        msgspec.json.encode(plan.steps).decode(),
+        plan.current_step_index,
+        int(plan.awaiting_continuation),
+        int(plan.paused),
+    )
+
+
+def record(row: sqlite3.Row) -> ChatSession:
+    return ChatSession(
+        session_id=row["session_id"],
+        title=row["title"] or "",
+        model=row["model"] or "",
+        status=row["status"] or "closed",
+        created_at=row["created_at"] or 0,
+        updated_at=row["updated_at"] or 0,
+        summary=row["summary"] or "",
+        recent_messages=msgspec.json.decode(row["recent_messages"] or "[]", type=tuple[dict[str, Any], ...]),
+        plan=PlanState(
+            steps=msgspec.json.decode(row["plan_steps"] or "[]", type=tuple[PlanStep, ...]),
+            current_step_index=row["current_step_index"] or 0,
+            awaiting_continuation=bool(row["awaiting_continuation"]),
+            paused=bool(row["paused"]),
+        ),
+    )

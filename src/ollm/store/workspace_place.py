@@ -1,0 +1,47 @@
+"""Where a workspace keeps what is its own: `<workspace>/.ollm`, or a corner of the home when it cannot be there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+
+from ollm.config.paths import Home
+
+IGNORED = "memory.db*\n*.lock\n.gitignore\n"
+
+
+def workspace_directory(workspace: Path, home: Home) -> Path:
+    """The directory of `memory.db` and the lease; made when it is not there, with a `.gitignore` for both.
+
+    When that is the home itself or cannot be written, it is `~/.ollm/workspaces/` and a hash of the path.
+    """
+    own = workspace / ".ollm"
+    if not same(own, home.root) and usable(own):
+        return own
+    name = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
+    apart = home.workspaces / name
+    apart.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return apart
+
+
+def same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def usable(directory: Path) -> bool:
+    """Whether files can be made there; a link in its place is not followed."""
+    if directory.is_symlink():
+        return False
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError:
+        return False
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return False
+    ignore = directory / ".gitignore"
+    if not ignore.exists():
+        with contextlib.suppress(OSError):
+            ignore.write_text(IGNORED, encoding="utf-8")
+    return True

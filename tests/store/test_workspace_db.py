@@ -1,0 +1,103 @@
+"""`memory.db`: records of a workspace's sessions, episodes, and where the file stands."""
+
+import sqlite3
+from pathlib import Path
+
+from ollm.config.paths import Home
+from ollm.domain.workspace import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
+from ollm.store.workspace_db import WorkspaceDatabase
+from ollm.store.workspace_place import workspace_directory
+from tests.covers import covers
+from tests.ordinary_user import as_ordinary_user
+
+
+def session(session_id: str, updated_at: int = 2, **more: object) -> ChatSession:
+    fields = {"title": "t", "model": "m", "status": "active", "created_at": 1, "updated_at": updated_at, **more}
+    return ChatSession(session_id=session_id, **fields)  # type: ignore[arg-type]
+
+
+@covers("W40", "W41", "W42", "W43", "W44", "W45", "W46", "W47", "W48", "W49", "W50", "W51", "W55", "W162")
+def test_records_are_created_listed_read_and_updated(tmp_path: Path) -> None:
+    store = WorkspaceDatabase(tmp_path)
+    plan = PlanState(
+        steps=(PlanStep(text="a", done=True), PlanStep(text="b")),
+        current_step_index=1,
+        awaiting_continuation=True,
+        paused=True,
+    )
+    full = session("one", summary="s", recent_messages=({"role": "user", "content": "hi"},), plan=plan)
+
+    store.put(full)
+    store.put(session("two", updated_at=9))
+
+    assert store.get("one") == full
+    assert [found.session_id for found in store.all()] == ["two", "one"]
+    assert store.set_status("one", "closed", 20)
+    assert [(found.session_id, found.status) for found in store.all()] == [("one", "closed"), ("two", "active")]
+    assert not store.set_status("none", "closed", 20)
+
+
+@covers("W39", "W43")
+def test_the_table_has_exactly_the_fields_and_states_it_should(tmp_path: Path) -> None:
+    store = WorkspaceDatabase(tmp_path)
+    store.put(session("one"))
+
+    with sqlite3.connect(tmp_path / "memory.db") as connection:
+        names = [row[1] for row in connection.execute("PRAGMA table_info(chat_sessions)")]
+        sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'chat_sessions'").fetchone()[0]
+
+    assert names == [
+        "session_id", "title", "model", "status", "created_at", "updated_at", "summary", "recent_messages",
+        "plan_steps", "current_step_index", "awaiting_continuation", "paused",
+    ]  # fmt: skip
+    assert "CHECK (status IN ('active', 'closed', 'archived'))" in sql
+
+
+def test_episodes_come_back_newest_last_and_bounded(tmp_path: Path) -> None:
+    store = WorkspaceDatabase(tmp_path)
+    for number in range(1, 8):
+        done = (CommandOutcome(command="ls", outcome="ok"),)
+        store.add_episode(Episode(session_id="s", number=number, timestamp=number, request=str(number), commands=done))
+
+    assert [episode.number for episode in store.episodes("s", newest=3)] == [5, 6, 7]
+    assert store.episodes("s")[0].commands[0].command == "ls"
+
+
+def test_erasing_leaves_no_byte_of_a_session(tmp_path: Path) -> None:
+    store = WorkspaceDatabase(tmp_path)
+    store.put(session("gone", summary="a-secret-marker"))
+    store.add_episode(Episode(session_id="gone", number=1, timestamp=1, request="a-secret-marker"))
+    store.keep_context("gone", b'"a-secret-marker"')
+
+    store.erase("gone")
+    store.close()
+
+    assert store.all() == []
+    assert b"a-secret-marker" not in (tmp_path / "memory.db").read_bytes()
+
+
+def test_a_workspace_that_is_the_home_keeps_its_database_apart(tmp_path: Path) -> None:
+    home = Home(root=tmp_path / ".ollm")
+
+    place = workspace_directory(tmp_path, home)
+
+    assert place.parent == home.workspaces
+    assert workspace_directory(tmp_path, home) == place
+
+
+def test_its_files_are_kept_out_of_git(tmp_path: Path) -> None:
+    place = workspace_directory(tmp_path, Home(root=tmp_path / "home"))
+
+    assert place == tmp_path / ".ollm"
+    assert {"memory.db*", "*.lock"} <= set((place / ".gitignore").read_text().split())
+
+
+def test_a_read_only_workspace_keeps_its_database_apart() -> None:
+    def body(directory: Path) -> None:
+        workspace = directory / "project"
+        workspace.mkdir(mode=0o555)
+        home = Home(root=directory / "home")
+
+        assert workspace_directory(workspace, home).parent == home.workspaces
+
+    as_ordinary_user(body)
