@@ -1,0 +1,247 @@
+"""ChatRecordingService (S1, S9, design 3.8-3.11): every word on disk before the call that recorded it returns.
+
+A write that fails never stops the conversation: it is logged, told once, kept in memory and tried again with the next
+record and at the end of the turn.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ollm.config.settings import SessionSettings
+from ollm.domain.clock import Clock, NewId, new_id, now, stamp
+from ollm.domain.errors import NotFoundError, OllmError, StorageError
+from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
+from ollm.domain.messages import AnyPart, Message
+from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import Loaded, SessionFiles, SessionWriter, parse_id
+
+log = logging.getLogger(__name__)
+Emit = Callable[[Event], None]
+TITLE_LENGTH = 80
+
+
+class Trace(Protocol):
+    """Something kept outside the session's own files: deleting the session erases it there too (design 3.9)."""
+
+    def erase(self, session_id: str) -> None: ...
+
+
+def silent(event: Event) -> None:
+    """For callers that listen to nothing."""
+
+
+def estimate_tokens(text: str) -> int:
+    return (len(text.encode("utf-8", "replace")) + 3) // 4
+
+
+def title_of(message: Message) -> str:
+    """The first line of a message, cut (W)."""
+    first = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
+    return first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1].rstrip() + "…"
+
+
+class ChatRecordingService:
+    """Records sessions. A session is open from `create_session` or `open_session` until `close_session`."""
+
+    def __init__(
+        self,
+        files: SessionFiles,
+        settings: SessionSettings | None = None,
+        *,
+        emit: Emit = silent,
+        traces: Sequence[Trace] = (),
+        count_tokens: Callable[[str], int] = estimate_tokens,
+        clock: Clock = now,
+        make_id: NewId = new_id,
+    ) -> None:
+        self._files = files
+        self._settings = settings or SessionSettings()
+        self._emit = emit
+        self._traces = traces
+        self._count_tokens = count_tokens
+        self._clock = clock
+        self._make_id = make_id
+        self._writers: dict[str, SessionWriter] = {}
+        self._told: set[str] = set()
+
+    async def create_session(
+        self, model: str, provider: str, *, workspace: str | None = None, origin: str | None = None
+    ) -> str:
+        """Start a session; its file is there when this returns."""
+        session_id, at = self._make_id(), stamp(self._clock())
+        metadata = SessionMetadata(workspace=workspace, origin=origin, schema_version=SCHEMA_VERSION)
+        head = {
+            "sessionId": session_id,
+            "startTime": at,
+            "lastActivity": at,
+            "model": model,
+            "provider": provider,
+            "metadata": msgspec.to_builtins(metadata),
+        }
+        writer = self._files.create(head)
+        self._writers[session_id] = writer
+        self._try(session_id, writer.flush)
+        writer.deferred = not self._settings.auto_save
+        self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
+        return session_id
+
+    async def open_session(self, session_id: str) -> Loaded:
+        """Open a session to go on with it: mends what a crash left; says in `damage` what could not be read."""
+        session_id = parse_id(session_id)
+        if session_id in self._writers:
+            return self._files.read_open(self._writers[session_id])
+        writer, loaded = self._files.open(session_id)
+        writer.deferred = not self._settings.auto_save
+        self._writers[session_id] = writer
+        return loaded
+
+    async def record_message(self, session_id: str, message: Message) -> Message:
+        """Write a message down and give it back with its number; on disk when this returns."""
+        writer = self._writer(session_id)
+        recorded = msgspec.structs.replace(message, id=writer.last_number + 1)
+        at = self._activity(writer)
+        self._name(writer, recorded)
+        tokens = self._tokens(writer, f"{recorded.text}{recorded.thinking}")
+        self._try(session_id, lambda: writer.record_message(at, _json(recorded), tokens))
+        self._emit(MessageRecorded(session_id=session_id, message_id=recorded.id, role=recorded.role))
+        return recorded
+
+    async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
+        """Keep an answer under way: `parts` is all of it so far. The recorded answer takes its place; after a crash
+        it stays as a message marked interrupted. Costs what is new in it."""
+        writer = self._writer(session_id)
+        at = self._activity(writer)
+        self._try(session_id, lambda: writer.record_partial(at, _json(tuple(parts))))
+
+    async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
+        """Write a call down when it starts (result None) and when it ends; the same id replaces."""
+        writer = self._writer(session_id)
+        at = self._activity(writer)
+        said = call.result.llm_content if call.result else ""
+        tokens = self._tokens(writer, said) if said else 0
+        self._try(session_id, lambda: writer.record_call(at, _json(call), tokens))
+        self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
+
+    async def update_metadata(self, session_id: str, changes: Mapping[str, Any]) -> None:
+        """Set metadata fields (camelCase or snake_case names); `model` and `provider` change the session's own."""
+        writer = self._writer(session_id)
+        named = {_camel(name): _json(value) for name, value in changes.items()}
+        top = {name: named.pop(name) for name in list(named) if name in ("model", "provider")}
+        at = self._activity(writer)
+        self._try(session_id, lambda: writer.change(at, top, named))
+
+    async def save_session(self, session_id: str) -> None:
+        """Fold everything recorded into the document, now."""
+        if self._try(session_id, self._writer(session_id).fold):
+            self._emit(SessionSaved(session_id=session_id))
+
+    async def end_turn(self, session_id: str) -> None:
+        """The end of a turn: what waits is written, and the document folded if that is due."""
+        writer = self._writer(session_id)
+        if self._try(session_id, writer.fold_when_due):
+            self._emit(SessionSaved(session_id=session_id))
+
+    async def close_session(self, session_id: str) -> None:
+        """Fold and let go. A session without a message is removed. Closing a closed one does nothing."""
+        writer = self._writers.pop(parse_id(session_id), None)
+        if writer is None:
+            return
+        if writer.last_number == 0 and not writer.pending:
+            writer.abandon()
+            self._erase(session_id)
+            return
+        if self._try(session_id, writer.close):
+            self._emit(SessionSaved(session_id=session_id))
+
+    async def get_session(self, session_id: str) -> Session | None:
+        """The complete session, or None when there is none. What cannot be read is left out; `load` says what."""
+        try:
+            return self.load(session_id).session
+        except NotFoundError:
+            return None
+
+    def load(self, session_id: str) -> Loaded:
+        """The session together with what is wrong with its files."""
+        session_id = parse_id(session_id)
+        writer = self._writers.get(session_id)
+        return self._files.read_open(writer) if writer else self._files.read(session_id)
+
+    async def list_sessions(self) -> list[SessionSummary]:
+        """All sessions, last active first. One damaged file is named and hides no other."""
+        found = [self._files.summary(session_id) for session_id in self._files.places.ids()]
+        return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove every trace of a session, for good. Raises `BusyError` while another process has it open."""
+        session_id = parse_id(session_id)
+        writer = self._writers.pop(session_id, None)
+        if writer:
+            writer.abandon()
+        self._erase(session_id)
+
+    async def delete_oldest_sessions(self, keep: int) -> list[str]:
+        """Delete all but the `keep` last active sessions, never one that is open; gives the ids that went."""
+        if keep < 0:
+            raise ValueError("keep must not be negative")
+        sessions = await self.list_sessions()
+        gone = [found.session_id for found in sessions[keep:] if found.status != "active"]
+        for session_id in gone:
+            self._erase(session_id)
+        return gone
+
+    def _writer(self, session_id: str) -> SessionWriter:
+        writer = self._writers.get(session_id)
+        if writer is None:
+            raise NotFoundError(f"Session {session_id} is not open.", action="Resume it first.")
+        return writer
+
+    def _activity(self, writer: SessionWriter) -> str:
+        """Now, but never before the last activity: a clock set back does not reorder a session."""
+        return max(stamp(self._clock()), str(writer.head.get("lastActivity") or ""))
+
+    def _tokens(self, writer: SessionWriter, text: str) -> int:
+        return int(writer.head["metadata"].get("tokenCount") or 0) + self._count_tokens(text)
+
+    def _name(self, writer: SessionWriter, message: Message) -> None:
+        if message.role == "user" and not writer.head["metadata"].get("title"):
+            title = title_of(message)
+            if title:
+                self._try(writer.session_id, lambda: writer.change(self._activity(writer), {}, {"title": title}))
+
+    def _erase(self, session_id: str) -> None:
+        self._files.remove(session_id)
+        for trace in self._traces:
+            trace.erase(session_id)
+
+    def _try(self, session_id: str, write: Callable[[], Any]) -> Any:
+        """Write; a failure is logged and told once, and the conversation goes on (S10.1)."""
+        try:
+            done = write()
+        except StorageError as error:
+            self._tell(session_id, error)
+            return None
+        if session_id in self._told:
+            self._told.discard(session_id)
+            self._emit(Notice(session_id=session_id, level="info", text="The session is being saved again."))
+        return done
+
+    def _tell(self, session_id: str, error: OllmError) -> None:
+        log.error("%s", error, extra={"operation": "record", "action": error.action})
+        if session_id not in self._told:
+            self._told.add(session_id)
+            self._emit(Notice(session_id=session_id, level="error", text=str(error)))
+
+
+def _json(value: Any) -> Any:
+    return msgspec.to_builtins(value)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,115 @@
+"""The journal: one JSON record a line, each on disk before the call that wrote it returned (design 3.8).
+
+Replaying a journal over a document that already holds it changes nothing, so a crash between folding and clearing does
+no harm: messages carry their number, a call's newest record wins, a setting's newest value wins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ollm.domain.messages import JsonObject
+
+Parts = list[JsonObject]
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
+    """One line. `at` is when; exactly one of the others says what."""
+
+    at: str
+    message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    continues: bool = False  # the message's parts go on where the partial answer stopped
+    partial: Parts | None = None  # what an answer under way has grown by
+    anew: bool = False  # the partial starts over
+    call: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    top: JsonObject | None = None  # fields of the document itself
+    set: JsonObject | None = None  # metadata fields, replaced
+    append: dict[str, tuple[int, list[Any]]] | None = None  # metadata lists, longer from this place on
+    tokens: int = 0  # of the whole archive, after this record; 0 where it did not change
+
+
+_decoder = msgspec.json.Decoder(Record)
+_encoder = msgspec.json.Encoder()
+
+
+def encode(value: Any) -> bytes:
+    """JSON for any value: what JSON or UTF-8 cannot hold is replaced, never an error."""
+    try:
+        return _encoder.encode(value)
+    except (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError):
+        return _encoder.encode(clean(msgspec.to_builtins(value, enc_hook=str) if not _plain(value) else value))
+
+
+def clean(value: Any, depth: int = 0) -> Any:
+    """The value with lone surrogates as U+FFFD, odd values as text and nesting cut at 60 levels."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, dict):
+        if depth > 60:
+            return "(nested too deep)"
+        return {str(clean(str(key))): clean(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(item, depth + 1) for item in value] if depth <= 60 else "(nested too deep)"
+    if value is None or isinstance(value, bool | int | float | msgspec.Raw):
+        return value
+    return clean(str(value))
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, dict | list | tuple | str)
+
+
+def line(record: Record) -> bytes:
+    return encode(record) + b"\n"
+
+
+def parse(data: bytes) -> Record:
+    """Raises msgspec's or Unicode's error for a line that is no record."""
+    return _decoder.decode(data)
+
+
+def extend(parts: Parts, more: Parts) -> Parts:
+    """`parts` grown by `more`: text goes on in a last part of the same type."""
+    grown = list(parts)
+    for part in more:
+        last = grown[-1] if grown else None
+        if last and last.get("type") == part.get("type") and part.get("type") in ("text", "thinking"):
+            grown[-1] = {**last, "text": last["text"] + part["text"]}
+        else:
+            grown.append(part)
+    return grown
+
+
+def growth(written: Parts, whole: Parts) -> Parts | None:
+    """What must be added to `written` to make `whole`; None when it is not a continuation."""
+    if not written:
+        return whole if extend([], whole) == whole else None
+    last = len(written) - 1
+    if len(whole) <= last or whole[:last] != written[:last] or whole[last].get("type") != written[last].get("type"):
+        return None
+    old, new = written[last].get("text"), whole[last].get("text")
+    if old is None or new is None:
+        more = whole[last + 1 :] if whole[last] == written[last] else None
+    elif new.startswith(old):
+        more = ([{"type": whole[last]["type"], "text": new[len(old) :]}] if len(new) > len(old) else []) + whole[
+            last + 1 :
+        ]
+    else:
+        more = None
+    return more if more is not None and extend(written, more) == whole else None
+
+
+def change_head(head: JsonObject, record: Record) -> None:
+    """Apply what a record says about the document's own fields and its metadata."""
+    head["lastActivity"] = max(head.get("lastActivity") or "", record.at)
+    if record.top:
+        head.update(record.top)
+    metadata = head.setdefault("metadata", {})
+    if record.tokens:
+        metadata["tokenCount"] = record.tokens
+    if record.set:
+        metadata.update(record.set)
+    for key, (start, items) in (record.append or {}).items():
+        metadata[key] = [*(metadata.get(key) or [])[:start], *items]

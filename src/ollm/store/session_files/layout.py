@@ -1,0 +1,38 @@
+"""How a document stands on disk: one JSON document (S2.1), its head on the first line, one message or call a line.
+
+The lines make it cheap to fold (old lines are copied, never parsed), to read in part and to salvage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ollm.domain.messages import JsonObject
+from ollm.store.session_files.journal import encode
+
+OPEN = b',"messages":[\n'
+MIDDLE = b'],"toolCalls":[\n'
+CLOSE = b"]}\n"
+FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metadata")
+
+
+def document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
+    """The document's bytes, piece by piece."""
+    ordered = {name: head[name] for name in FIELDS if name in head}
+    ordered |= {name: value for name, value in head.items() if name not in ("messages", "toolCalls", *ordered)}
+    yield encode(ordered)[:-1] + OPEN
+    yield from _lines(messages)
+    yield MIDDLE
+    yield from _lines(calls)
+    yield CLOSE
+
+
+def _lines(items: Iterable[bytes]) -> Iterator[bytes]:
+    first = True
+    for item in items:
+        if not first:
+            yield b",\n"
+        yield item
+        first = False
+    if not first:
+        yield b"\n"

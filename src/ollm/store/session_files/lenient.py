@@ -1,0 +1,136 @@
+"""One message or call from its bytes: strictly first, then whatever can be understood (old versions, damage)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from ollm.domain.messages import JsonObject, Message
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files.damage import MAX_DEPTH, Damage
+from ollm.store.session_files.journal import clean, encode
+
+_message = msgspec.json.Decoder(Message)
+_call = msgspec.json.Decoder(ToolCallRecord)
+_PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
+_OUTSIDE = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+', re.DOTALL)
+_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, TypeError, KeyError)
+
+
+def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
+    """Whether brackets outside strings nest deeper than `limit`."""
+    if data.count(b"{") + data.count(b"[") <= limit:
+        return False
+    depth, place = 0, 0
+    while place < len(data):
+        found = _OUTSIDE.match(data, place)
+        place = found.end() if found else place
+        if place < len(data):
+            depth += 1 if data[place] in b"{[" else -1 if data[place] in b"}]" else 0
+            place += 1
+        if depth > limit:
+            return True
+    return False
+
+
+def message(data: bytes, number: int, damage: Damage) -> Message | None:
+    """The message in `data`; `number` is its place, for files whose messages carry none."""
+    if deeper_than(data):
+        damage.lose(f"message {number} is nested deeper than {MAX_DEPTH} levels, too large to read")
+        damage.too_large = True
+        return None
+    found: Message | None
+    try:
+        found = _message.decode(data)
+    except _ERRORS:
+        found = _message_leniently(data, damage)
+    if found is None:
+        damage.lose(f"message {number} cannot be read")
+    elif found.id <= 0:
+        found = msgspec.structs.replace(found, id=number)
+    return found
+
+
+def call(data: bytes, damage: Damage) -> ToolCallRecord | None:
+    if deeper_than(data):
+        damage.lose(f"a tool call is nested deeper than {MAX_DEPTH} levels, too large to read")
+        damage.too_large = True
+        return None
+    try:
+        found = _call.decode(data)
+        if b'"status"' in data:
+            return found
+        raw: JsonObject | None = {}
+    except _ERRORS:
+        raw = _object(data, damage)
+    try:
+        return msgspec.convert(_call_from(raw or msgspec.json.decode(data)), ToolCallRecord)
+    except _ERRORS:
+        damage.lose("a tool call cannot be read")
+        return None
+
+
+def parse_object(data: bytes) -> JsonObject:
+    """A JSON object however odd: raises ValueError or RecursionError when it is none."""
+    found = json.loads(data.decode("utf-8", "replace"), strict=False)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike
+    cleaned: JsonObject = clean(found)
+    return cleaned
+
+
+def _object(data: bytes, damage: Damage) -> JsonObject | None:
+    try:
+        found = parse_object(data)
+    except (ValueError, RecursionError):
+        return None
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        damage.note("some characters are not UTF-8 and were replaced")
+    return found
+
+
+def _message_leniently(data: bytes, damage: Damage) -> Message | None:
+    raw = _object(data, damage)
+    if raw is None:
+        return None
+    parts = raw.get("parts")
+    if isinstance(raw.get("content"), str) and parts is None:
+        parts = [{"type": "text", "text": raw["content"]}]
+    if not isinstance(raw.get("id", 0), int):
+        raw.pop("id")
+    shaped = raw | {
+        "parts": [_part(part) for part in parts] if isinstance(parts, list) else [],
+        "timestamp": str(raw.get("timestamp") or ""),
+    }
+    try:
+        return msgspec.convert(shaped, Message)
+    except _ERRORS:
+        return None
+
+
+def _part(part: Any) -> Any:
+    """A part of a type we do not know is shown as what it is."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if isinstance(part, dict) and part.get("type") not in _PART_TYPES:
+        return {"type": "text", "text": part["text"] if isinstance(part.get("text"), str) else encode(part).decode()}
+    return part
+
+
+def _call_from(raw: JsonObject) -> JsonObject:
+    """A call as an earlier version wrote it: no status, results that may be bare text."""
+    result = raw.get("result")
+    if isinstance(result, str):
+        result = {"llmContent": result}
+    shaped = {"args": {}, "timestamp": "", **raw, "result": result if isinstance(result, dict) else None}
+    if shaped["result"] is not None and not isinstance(shaped["result"].get("llmContent"), str):
+        shaped["result"] = {**shaped["result"], "llmContent": encode(shaped["result"].get("llmContent")).decode()}
+    if not isinstance(shaped["args"], dict):
+        shaped["args"] = {"value": shaped["args"]}
+    shaped.setdefault("status", "ok" if shaped["result"] is not None else "interrupted")
+    return shaped

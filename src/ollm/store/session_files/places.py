@@ -1,0 +1,93 @@
+"""Names on disk of everything that belongs to one session (design 4). An id is parsed before it touches a path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.struct import Data
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PREFIX = re.compile(r"[0-9a-f-]{4,36}")
+
+
+def parse_id(text: str) -> str:
+    """The id in its one spelling; anything that is no UUID is unknown by nature."""
+    found = text.strip().lower()
+    if not _UUID.fullmatch(found):
+        raise NotFoundError(
+            f"{text[:80]!r} is no session id.", action="`ollm sessions list` shows the sessions there are."
+        )
+    return found
+
+
+class Places(Data, frozen=True):
+    """The directories sessions live in: their own, the one of an earlier version, and the trash."""
+
+    directory: Path
+    legacy: Path | None = None
+    trash: Path | None = None
+
+    def document(self, session_id: str) -> Path:
+        return self.directory / f"{session_id}.json"
+
+    def journal(self, session_id: str) -> Path:
+        return self.directory / f"{session_id}.journal"
+
+    def lock(self, session_id: str) -> Path:
+        return self.directory / f"{session_id}.lock"
+
+    def home_of(self, session_id: str) -> Path | None:
+        """The directory whose files are this session, or None: its own comes before the earlier version's."""
+        for directory in (self.directory, self.legacy):
+            if directory and any(_there(directory / f"{session_id}{end}") for end in (".json", ".journal")):
+                return directory
+        return None
+
+    def ids(self) -> list[str]:
+        """Every session there is, in the directory and in the earlier version's."""
+        found: dict[str, None] = {}
+        for directory in (self.directory, self.legacy):
+            found.update(dict.fromkeys(ids_in(directory)) if directory else {})
+        return list(found)
+
+    def files_of(self, session_id: str) -> Iterator[Path]:
+        """Every file with this session's name: documents, journals, locks, damaged, repair and temporary copies."""
+        for directory in (self.directory, self.legacy, self.trash):
+            if directory and directory.is_dir():
+                yield from directory.glob(f"{session_id}.*")
+                yield from directory.glob(f".{session_id}.*")
+
+    def find(self, prefix: str) -> str:
+        """The one session whose id starts with `prefix` (4 characters and up)."""
+        return one_of(self.ids(), prefix)
+
+
+def one_of(ids: list[str], prefix: str) -> str:
+    """The id that starts with `prefix`; several are listed in the error."""
+    wanted = prefix.strip().lower()
+    if not _PREFIX.fullmatch(wanted):
+        raise UsageError(f"{prefix[:80]!r} is no session id.", action="Give an id, or at least its first 4 characters.")
+    found = sorted(session_id for session_id in ids if session_id.startswith(wanted))
+    if not found:
+        raise NotFoundError(f"No session starts with {wanted}.", action="`ollm sessions list` shows all of them.")
+    if len(found) > 1:
+        shown = "".join(f"\n  {session_id}" for session_id in found[:20])
+        raise UsageError(f"{wanted} fits {len(found)} sessions:{shown}", action="\nGive more of the id.")
+    return found[0]
+
+
+def ids_in(directory: Path) -> list[str]:
+    """The ids for which `directory` holds a document or a journal."""
+    try:
+        names = [path.name for path in directory.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    stems = [name.rpartition(".")[0] for name in names if name.endswith((".json", ".journal"))]
+    return [stem for stem in dict.fromkeys(stems) if _UUID.fullmatch(stem)]
+
+
+def _there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()

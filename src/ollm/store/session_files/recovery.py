@@ -1,0 +1,162 @@
+"""Opening a session for writing after a crash or damage (safety 6): nothing readable is lost, the damaged file is kept
+beside, an answer cut off is marked interrupted, and every call that was left without a result gets one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from ollm.domain.clock import Clock, stamp
+from ollm.domain.errors import DamagedError
+from ollm.domain.messages import JsonObject, Message, ToolResultPart
+from ollm.domain.session import Session
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import journal, layout, lenient
+from ollm.store.session_files.damage import Damage
+from ollm.store.session_files.loading import Loaded, file_time, interrupted, load
+from ollm.store.session_files.places import Places
+from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.writer import SessionWriter
+from ollm.system.atomic import replace_file
+
+
+def mend(places: Places, writer: SessionWriter, clock: Clock) -> Loaded:
+    """Make the files whole and the writer ready; gives what the session holds afterwards."""
+    session_id = writer.session_id
+    home = places.home_of(session_id) or places.directory
+    reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal")
+    try:
+        loaded = load(reader, session_id, alive=True, fallback=file_time(home / f"{session_id}.json"))
+        refuse_read_only(loaded, home / f"{session_id}.json")
+        writer.head = _whole_head(reader.head, loaded.session)
+        if loaded.damage or reader.foreign or home != places.directory:
+            keep_damaged(home, session_id, clock) if loaded.damage else None
+            loaded = _rewrite(places, reader, writer, loaded)
+            _remove_moved(home, places, session_id)
+    finally:
+        reader.close()
+    _sweep_temporaries(places, session_id)
+    last = max((message.id for message in loaded.session.messages), default=0)
+    size = places.document(session_id).stat().st_size
+    writer.adopt(last - loaded.unfinished, size, loaded.journal_good, reader.partial)
+    return _finish(writer, loaded, clock)
+
+
+def refuse_read_only(loaded: Loaded, document: Path) -> None:
+    if loaded.read_only:
+        raise DamagedError(
+            f"{document} can be viewed but not continued: {loaded.read_only}.",
+            action="`ollm sessions export` saves what can be read; `ollm chat --new` starts a new session.",
+        )
+
+
+def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
+    """Give the damaged files a second name, so that writing anew takes nothing away."""
+    when = stamp(clock()).replace(":", "").replace(".", "-")
+    kept = []
+    for name in (f"{session_id}.json", f"{session_id}.journal"):
+        if (home / name).is_file():
+            copy = home / f"{name}.damaged-{when}"
+            os.link(home / name, copy)
+            kept.append(copy)
+    return kept
+
+
+def _whole_head(head: JsonObject, session: Session) -> JsonObject:
+    fields = ("sessionId", "startTime", "lastActivity", "model", "provider")
+    known: JsonObject = msgspec.to_builtins(session)
+    metadata = {**known["metadata"], **head.get("metadata", {})}
+    return {**head, **{name: known[name] for name in fields}, "metadata": {**metadata, "schemaVersion": 1}}
+
+
+def _rewrite(places: Places, reader: SessionReader, writer: SessionWriter, loaded: Loaded) -> Loaded:
+    """A clean document from everything that can be read; the journal is in it and starts anew."""
+    unfinished = [loaded.session.messages[-1]] if loaded.unfinished else []
+    ending = [journal.encode(message) for message in unfinished]
+    messages = (piece for source in (_messages(reader), ending) for piece in source)
+    replace_file(places.document(writer.session_id), layout.document(writer.head, messages, _calls(reader)))
+    places.journal(writer.session_id).unlink(missing_ok=True)
+    reader.partial = []
+    return msgspec.structs.replace(loaded, unfinished=False, journal_good=0)
+
+
+def _messages(reader: SessionReader) -> Iterator[bytes]:
+    for position, data in enumerate(reader.messages(), start=1):
+        found = lenient.message(data, position, Damage())
+        if found:
+            yield journal.encode(lenient.parse_object(data) | msgspec.to_builtins(found))
+
+
+def _calls(reader: SessionReader) -> Iterator[bytes]:
+    for data in reader.calls():
+        found = lenient.call(data, Damage())
+        if found:
+            known: JsonObject = msgspec.to_builtins(found)
+            yield journal.encode({**known, **lenient.parse_object(data), **known})
+
+
+def _remove_moved(home: Path, places: Places, session_id: str) -> None:
+    """The earlier version's files, once their content stands in our own directory."""
+    if home != places.directory:
+        for end in (".json", ".journal"):
+            (home / f"{session_id}{end}").unlink(missing_ok=True)
+
+
+def _sweep_temporaries(places: Places, session_id: str) -> None:
+    for path in places.directory.glob(f".{session_id}.*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def _finish(writer: SessionWriter, loaded: Loaded, clock: Clock) -> Loaded:
+    """Write down what the crash left open, and give the session with it."""
+    session, at = loaded.session, stamp(clock())
+    if loaded.unfinished:
+        writer.record_message(at, msgspec.to_builtins(session.messages[-1]), 0)
+    calls = [interrupted(call) if call.status == "running" else call for call in session.tool_calls]
+    calls += _unrecorded(session, at)
+    for call in calls:
+        if call not in session.tool_calls:
+            writer.record_call(at, msgspec.to_builtins(call), 0)
+    messages = list(session.messages)
+    for message in _missing_results(session, writer.last_number, at):
+        writer.record_message(at, msgspec.to_builtins(message), 0)
+        messages.append(message)
+    whole = msgspec.structs.replace(session, messages=tuple(messages), tool_calls=tuple(calls))
+    return msgspec.structs.replace(loaded, session=whole, unfinished=False)
+
+
+def _open_calls(session: Session) -> tuple[Message | None, list[str]]:
+    """The last message that asked for calls, and those of them that no tool message answers."""
+    answered: set[str] = set()
+    for message in reversed(session.messages):
+        if message.role == "tool":
+            answered.update(message.call_ids)
+        elif message.role == "assistant" and message.call_ids:
+            return message, [call_id for call_id in message.call_ids if call_id not in answered]
+        else:
+            break
+    return None, []
+
+
+def _unrecorded(session: Session, at: str) -> list[ToolCallRecord]:
+    """Calls that were asked for and never started: what they were is lost, that they were is not."""
+    message, open_calls = _open_calls(session)
+    known = {call.id for call in session.tool_calls}
+    asked = [call_id for call_id in open_calls if call_id not in known]
+    return [
+        interrupted(
+            ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=message.id if message else 0)
+        )
+        for call_id in asked
+    ]
+
+
+def _missing_results(session: Session, last: int, at: str) -> list[Message]:
+    _, open_calls = _open_calls(session)
+    return [
+        Message(role="tool", parts=(ToolResultPart(id=call_id),), timestamp=at, id=last + place)
+        for place, call_id in enumerate(open_calls, start=1)
+    ]

@@ -1,0 +1,155 @@
+"""Reads a document in any other layout, or a broken one: object by object, from the file, never all of it in memory."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import time
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ollm.domain.messages import JsonObject
+from ollm.store.session_files.damage import MAX_BYTES, MAX_DEPTH, SECONDS, Damage
+from ollm.store.session_files.lenient import parse_object
+
+_STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+', re.DOTALL)
+_KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
+_SCALAR = re.compile(rb"(?:" + _STRING + rb'|[^\s,{}\[\]"]++)', re.DOTALL)
+_GAP = re.compile(rb"[\s,]*+")
+_LOOKS_LIKE_ENTRY = re.compile(rb'^\s*+(\{"(?:id|role|parts|timestamp)".*?\}),?[ \t]*$', re.MULTILINE)
+_ARRAYS = {"messages", "toolCalls"}
+
+Range = tuple[int, int]
+
+
+class _Broken(Exception):  # noqa: N818 - a signal inside this module
+    """The text stops making sense at this place."""
+
+
+class Scan:
+    """Where the entries of a document stand, and its other fields."""
+
+    def __init__(self, file: BinaryIO, damage: Damage) -> None:
+        self.head: JsonObject = {}
+        self._ranges: dict[str, list[Range]] = {name: [] for name in _ARRAYS}
+        self._damage = damage
+        self._deadline = time.monotonic() + SECONDS
+        file.seek(0, 2)
+        size = min(file.tell(), MAX_BYTES)
+        self._data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+        try:
+            self._read_top()
+        except _Broken as broken:
+            damage.note(str(broken) or "the file ends before its end")
+            if not any(self._ranges.values()):
+                self._search_lines()
+
+    def messages(self) -> Iterator[bytes]:
+        return (bytes(self._data[start:end]) for start, end in self._ranges["messages"])
+
+    def calls(self) -> Iterator[bytes]:
+        return (bytes(self._data[start:end]) for start, end in self._ranges["toolCalls"])
+
+    def _read_top(self) -> None:
+        place = self._gap(0)
+        if self._at(place) != b"{":
+            raise _Broken("the file is not a JSON document")
+        place += 1
+        while self._at(self._gap(place)) != b"}":
+            found = _KEY.match(self._data, place)
+            if not found:
+                raise _Broken
+            key = _text(found[1])
+            if key in _ARRAYS and self._at(found.end()) == b"[":
+                place = self._read_array(key, found.end() + 1)
+            else:
+                place = self._read_field(key, found.end())
+
+    def _read_array(self, key: str, place: int) -> int:
+        while True:
+            place = self._gap(place)
+            mark = self._at(place)
+            if mark == b"]":
+                return place + 1
+            if mark == b"{":
+                end = self._end_of(place)
+                self._ranges[key].append((place, end))
+            else:
+                found = _SCALAR.match(self._data, place)
+                if not found:
+                    raise _Broken
+                end = found.end()
+                self._damage.lose(f"{key} holds something that is no object")
+            place = end
+
+    def _read_field(self, key: str, place: int) -> int:
+        if self._at(place) in (b"{", b"["):
+            end = self._end_of(place)
+        else:
+            found = _SCALAR.match(self._data, place)
+            if not found:
+                raise _Broken
+            end = found.end()
+        try:
+            self.head[key] = parse_object(b'{"v":' + bytes(self._data[place:end]) + b"}")["v"]
+        except (ValueError, RecursionError):
+            self._damage.lose(f"the field {key[:40]!r} cannot be read")
+        return end
+
+    def _end_of(self, place: int) -> int:
+        """The place behind the object or list that starts here."""
+        depth, data, size = 0, self._data, len(self._data)
+        steps = 0
+        while place < size:
+            mark = data[place]
+            if mark in b"{[":
+                depth += 1
+                if depth > MAX_DEPTH:
+                    self._damage.refuse(f"nested deeper than {MAX_DEPTH} levels, too large to read")
+                    raise _Broken(f"nested deeper than {MAX_DEPTH} levels, too large to read")
+            elif mark in b"}]":
+                depth -= 1
+                if depth == 0:
+                    return place + 1
+            else:
+                raise _Broken
+            found = _TO_BRACKET.match(data, place + 1)
+            place = found.end() if found else size
+            steps += 1
+            if steps % 4096 == 0:
+                self._in_time()
+        raise _Broken
+
+    def _search_lines(self) -> None:
+        """Nothing could be read from the front: take every line that is an entry by itself."""
+        for found in _LOOKS_LIKE_ENTRY.finditer(self._data):
+            try:
+                entry = parse_object(found[1])
+            except (ValueError, RecursionError):
+                continue
+            name = "messages" if "role" in entry else "toolCalls" if "args" in entry else None
+            if name:
+                self._ranges[name].append(found.span(1))
+            if time.monotonic() > self._deadline:
+                return
+
+    def _in_time(self) -> None:
+        if time.monotonic() > self._deadline:
+            self._damage.refuse("the file takes too long to read")
+            raise _Broken("the file takes too long to read")
+
+    def _gap(self, place: int) -> int:
+        found = _GAP.match(self._data, place)
+        return found.end() if found else place
+
+    def _at(self, place: int) -> bytes:
+        return bytes(self._data[place : place + 1])
+
+
+def _text(quoted: bytes) -> str:
+    try:
+        value = parse_object(b'{"v":' + quoted + b"}")["v"]
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,114 @@
+"""The sessions on disk as a whole: create, open for writing, read, remove."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+
+from ollm.domain.clock import Clock, now
+from ollm.domain.errors import NotFoundError
+from ollm.domain.messages import JsonObject
+from ollm.domain.session import SessionSummary
+from ollm.store.session_files import layout
+from ollm.store.session_files.loading import Loaded, file_time, load
+from ollm.store.session_files.places import Places, parse_id
+from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.recovery import mend
+from ollm.store.session_files.writer import SessionWriter
+from ollm.system.locks import owner
+
+
+class SessionFiles:
+    """One directory of sessions. Synchronous; one writer per session, any number of readers."""
+
+    def __init__(self, places: Places, clock: Clock = now) -> None:
+        self.places = places
+        self.clock = clock
+
+    def create(self, head: JsonObject) -> SessionWriter:
+        """A writer for a new session; nothing is on disk before its first `flush`."""
+        return SessionWriter(self.places, head["sessionId"], head)
+
+    def open(self, session_id: str) -> tuple[SessionWriter, Loaded]:
+        """Lock a session, mend what a crash left, and give its writer and what it holds."""
+        session_id = self._known(session_id)
+        writer = SessionWriter(self.places, session_id, {})
+        writer.lock()
+        try:
+            loaded = mend(self.places, writer, self.clock)
+        except BaseException:
+            writer.abandon()
+            raise
+        return writer, loaded
+
+    def read_open(self, writer: SessionWriter) -> Loaded:
+        """What a session of this process holds, written or not."""
+        with contextlib.closing(writer.reader()) as reader:
+            reader.head = {**reader.head, **writer.head}
+            return load(reader, writer.session_id, alive=True, fallback=self.clock())
+
+    def read(self, session_id: str) -> Loaded:
+        """All that can be read, changing no file."""
+        session_id = self._known(session_id)
+        with self._reader(session_id) as reader:
+            alive = owner(self.places.lock(session_id)) is not None
+            return load(reader, session_id, alive=alive, fallback=self._file_time(session_id))
+
+    def document(self, session_id: str) -> Iterator[bytes]:
+        """The session as one JSON document, exactly as folding would write it."""
+        session_id = self._known(session_id)
+        with self._reader(session_id) as reader:
+            yield from layout.document(reader.head, reader.messages(), reader.calls())
+
+    def summary(self, session_id: str) -> SessionSummary:
+        """What a list shows, worked out from the files."""
+        loaded = self.read(session_id)
+        session = loaded.session
+        archived = session.metadata.workspace_state.get("status") == "archived"
+        active = owner(self.places.lock(session.session_id)) is not None
+        return SessionSummary(
+            session_id=session.session_id,
+            start_time=session.start_time,
+            last_activity=session.last_activity,
+            model=session.model,
+            message_count=len(session.messages),
+            token_count=session.metadata.token_count,
+            title=session.metadata.title,
+            workspace=session.metadata.workspace,
+            status="active" if active else "archived" if archived else "closed",
+            damaged=loaded.damage,
+        )
+
+    def remove(self, session_id: str) -> None:
+        """Take away every file with this session's name. Raises `BusyError` while another process has it open."""
+        session_id = self._known(session_id)
+        writer = SessionWriter(self.places, session_id, {})
+        writer.lock()
+        try:
+            for path in self.places.files_of(session_id):
+                if path != self.places.lock(session_id):
+                    path.unlink(missing_ok=True)
+        finally:
+            writer.abandon()
+
+    def _known(self, session_id: str) -> str:
+        session_id = parse_id(session_id)
+        if self.places.home_of(session_id) is None:
+            raise NotFoundError(
+                f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
+            )
+        return session_id
+
+    @contextlib.contextmanager
+    def _reader(self, session_id: str) -> Iterator[SessionReader]:
+        home = self.places.home_of(session_id) or self.places.directory
+        reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal")
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def _file_time(self, session_id: str) -> datetime:
+        home = self.places.home_of(session_id) or self.places.directory
+        return file_time(home / f"{session_id}.json", home / f"{session_id}.journal")

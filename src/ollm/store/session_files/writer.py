@@ -1,0 +1,192 @@
+"""Writing one session: the only process that may, through the journal, folded into the document now and then."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ollm.domain.errors import StorageError
+from ollm.domain.messages import JsonObject
+from ollm.store.session_files import journal, layout
+from ollm.store.session_files.places import Places
+from ollm.store.session_files.reader import SessionReader
+from ollm.system.atomic import AppendFile, make_private_directory, replace_file
+from ollm.system.locks import OwnerLock
+
+FOLD_ALWAYS_BELOW = 64 * 1024
+
+
+class SessionWriter:
+    """Holds the session's lock. What could not be written stays in `pending` and goes first the next time."""
+
+    def __init__(self, places: Places, session_id: str, head: JsonObject) -> None:
+        self.session_id = session_id
+        self.head = head
+        self.last_number = 0
+        self.pending: list[bytes] = []
+        self.deferred = False  # gather records until `flush`
+        self._places = places
+        self._lock = OwnerLock(places.lock(session_id))
+        self._journal = AppendFile(places.journal(session_id))
+        self._document_size = 0
+        self._written = False  # the document exists
+        self._partial: journal.Parts = []
+        self._running: dict[str, JsonObject] = {}
+
+    @property
+    def open(self) -> bool:
+        return self._lock.held
+
+    def lock(self) -> None:
+        """Become the one writer, or raise `BusyError` with the owner."""
+        make_private_directory(self._places.directory)
+        self._lock.acquire(f"Session {self.session_id}")
+
+    def adopt(self, last_number: int, document_size: int, journal_good: int, partial: journal.Parts) -> None:
+        """Go on where the files stand; a torn last journal line is cut off."""
+        self.last_number = last_number
+        self._partial = partial
+        self._document_size = document_size
+        self._written = True
+        self._journal.open()
+        if self._journal.good > journal_good:
+            self._journal.truncate(journal_good)
+
+    def record_message(self, at: str, message: JsonObject, tokens: int) -> None:
+        """Add a message. One that goes on from the partial answer is written as what is new in it."""
+        more = journal.growth(self._partial, list(message["parts"])) if self._partial else None
+        shown = message if more is None else {**message, "parts": more}
+        raw = msgspec.Raw(journal.encode(shown))
+        self._partial = []
+        self.last_number = message["id"]
+        self._append(journal.Record(at=at, message=raw, continues=more is not None, tokens=tokens))
+
+    def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
+        """Add what the answer under way has grown by."""
+        parts = list(parts)
+        more = journal.growth(self._partial, parts)
+        if more == []:
+            return
+        anew = more is None
+        self._partial = parts
+        self._append(journal.Record(at=at, partial=parts if more is None else more, anew=anew))
+
+    def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
+        """Add a call, or what has changed in it since it started."""
+        known = self._running.pop(call["id"], {})
+        if call.get("status") == "running":
+            self._running[call["id"]] = call
+        changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
+        self._append(journal.Record(at=at, call=msgspec.Raw(journal.encode(changed)), tokens=tokens))
+
+    def change(self, at: str, top: JsonObject, metadata: JsonObject) -> None:
+        """Set fields of the document and of its metadata; a list that only grew is written as its new items."""
+        held = self.head.get("metadata", {})
+        metadata = msgspec.json.decode(journal.encode(metadata))
+        append: dict[str, tuple[int, list[Any]]] = {}
+        replaced: JsonObject = {}
+        for name, value in metadata.items():
+            old = held.get(name)
+            if isinstance(value, list) and isinstance(old, list) and old and value[: len(old)] == old:
+                append[name] = (len(old), value[len(old) :])
+            else:
+                replaced[name] = value
+        self._append(journal.Record(at=at, top=top or None, set=replaced or None, append=append or None))
+
+    def flush(self) -> None:
+        """Write what waits. Raises `StorageError`; everything is still there to be tried again."""
+        if not self._written:
+            self._write_document()
+        if self.pending:
+            try:
+                self._journal.append(b"".join(self.pending))
+            except OSError as error:
+                raise self._failure(error) from error
+            self.pending = []
+
+    def fold_when_due(self) -> bool:
+        """Fold at the end of a turn: always while the document is small, later when the journal has outgrown it."""
+        self.flush()
+        due = self._document_size < FOLD_ALWAYS_BELOW or self._journal.good > self._document_size
+        return self.fold() if due else False
+
+    def fold(self) -> bool:
+        """Write document and journal as one document, then start the journal anew. True when there was something."""
+        self.flush()
+        if not self._journal.good:
+            return False
+        reader = self._reader()
+        try:
+            pieces = layout.document(self.head, reader.messages(), reader.calls())
+            self._document_size = replace_file(self._places.document(self.session_id), pieces)
+        except OSError as error:
+            raise self._failure(error) from error
+        finally:
+            reader.close()
+        self._start_journal_anew()
+        return True
+
+    def close(self) -> None:
+        """Fold, remove the journal, let go of the lock. The lock goes even when the fold fails."""
+        try:
+            self.fold()
+            self._journal.close()
+            if not self._partial and not self.pending:
+                self._places.journal(self.session_id).unlink(missing_ok=True)
+        finally:
+            self._journal.close()
+            self._lock.release()
+
+    def abandon(self) -> None:
+        """Let go without writing: the session is about to be removed."""
+        self._journal.close()
+        self._lock.release()
+
+    def reader(self) -> SessionReader:
+        """Reads the session with the records that are not on disk yet."""
+        return self._reader(b"".join(self.pending))
+
+    def _append(self, record: journal.Record) -> None:
+        journal.change_head(self.head, record)
+        self.pending.append(journal.line(record))
+        if not self.deferred:
+            self.flush()
+
+    def _reader(self, waiting: bytes = b"") -> SessionReader:
+        paths = self._places.document(self.session_id), self._places.journal(self.session_id)
+        return SessionReader(*paths, waiting=waiting)
+
+    def _write_document(self) -> None:
+        """The first document: the session exists from here on."""
+        try:
+            if not self._lock.held:
+                self.lock()
+            path = self._places.document(self.session_id)
+            self._document_size = replace_file(path, layout.document(self.head, (), ()))
+        except OSError as error:
+            raise self._failure(error) from error
+        self._written = True
+
+    def _start_journal_anew(self) -> None:
+        """A new file, so that whoever reads the old one reads it to the end; an answer under way is carried over."""
+        path = self._places.journal(self.session_id)
+        try:
+            self._journal.close()
+            if self._partial:
+                record = journal.Record(at=self.head["lastActivity"], partial=self._partial, anew=True)
+                replace_file(path, journal.line(record))
+            else:
+                path.unlink(missing_ok=True)
+            self._journal.open()
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> StorageError:
+        reason = error.strerror or os.strerror(error.errno or 0)
+        return StorageError(
+            f"Session {self.session_id} cannot be written to {self._places.directory}: {reason}.",
+            action="It is kept in memory and tried again; free space or mend the permissions before you leave.",
+        )

@@ -1,0 +1,165 @@
+"""Durable files: what returned without an error is on the disk (safety 6).
+
+A file is replaced by a temporary one in the same directory: complete write, sync, rename, sync of the directory. After
+a sync that failed nothing is known of the file's pages, so the temporary file is thrown away and never synced again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+_CHUNK = 1 << 20
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write every byte: a short write goes on where it stopped."""
+    view = memoryview(data)
+    while view:
+        written = os.write(descriptor, view[: _CHUNK * 64])
+        view = view[written:]
+
+
+def sync(descriptor: int) -> None:
+    """Bring a file's data to the disk itself, through the drive's own cache on macOS."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    elif hasattr(os, "fdatasync"):
+        os.fdatasync(descriptor)
+    else:
+        os.fsync(descriptor)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable; a system that cannot open directories has no need of it."""
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_private_directory(directory: Path) -> None:
+    """Create a directory (and those above it) that only its owner may enter."""
+    if directory.is_dir():
+        return
+    made = [path for path in (directory, *directory.parents) if not path.exists()]
+    directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    for path in made:
+        with contextlib.suppress(PermissionError):
+            path.chmod(DIRECTORY_MODE)
+        sync_directory(path.parent)
+
+
+def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_MODE) -> int:
+    """Put `data` in place of `path`, whole or not at all, and return how many bytes that were.
+
+    A symlink at `path` is replaced, never followed. On any error the old file stands and no temporary one is left.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
+    try:
+        try:
+            size = _write_chunks(descriptor, [data] if isinstance(data, bytes) else data)
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+    return size
+
+
+def _write_chunks(descriptor: int, chunks: Iterable[bytes]) -> int:
+    """Gather small pieces into large writes."""
+    size, waiting, held = 0, [], 0
+    for chunk in chunks:
+        waiting.append(chunk)
+        held += len(chunk)
+        if held >= _CHUNK:
+            write_all(descriptor, b"".join(waiting))
+            size, waiting, held = size + held, [], 0
+    write_all(descriptor, b"".join(waiting))
+    return size + held
+
+
+class AppendFile:
+    """A file that only grows, each append durable before it returns.
+
+    `good` is how far it is known to be on disk. After a failed append the tail is cut back to there; after a failed
+    sync the file is written anew from its good part, since its pages can no longer be trusted.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+        self._distrusted = False
+        self.good = 0
+
+    def open(self) -> None:
+        """Open for appending, creating the file (and making its name durable) if need be."""
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        existed = self.path.exists()
+        self._descriptor = os.open(self.path, flags, FILE_MODE)
+        self.good = os.fstat(self._descriptor).st_size
+        if not existed:
+            sync_directory(self.path.parent)
+
+    def append(self, data: bytes) -> None:
+        """Add `data`; on an error nothing of it counts and the next append starts where this one did."""
+        if self._descriptor is None:
+            self.open()
+        if self._distrusted:
+            self._write_anew()
+        assert self._descriptor is not None
+        try:
+            write_all(self._descriptor, data)
+        except OSError:
+            self._cut_back()
+            raise
+        try:
+            sync(self._descriptor)
+        except OSError:
+            self._distrusted = True
+            raise
+        self.good += len(data)
+
+    def truncate(self, size: int = 0) -> None:
+        """Forget what stands after `size`."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, size)
+            self.good = size
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _cut_back(self) -> None:
+        assert self._descriptor is not None
+        try:
+            os.ftruncate(self._descriptor, self.good)
+        except OSError:
+            self._distrusted = True
+
+    def _write_anew(self) -> None:
+        """A new file with the good part of the old one takes its name."""
+        assert self._descriptor is not None
+        kept = os.pread(self._descriptor, self.good, 0)
+        replace_file(self.path, kept)
+        self.close()
+        self.open()
+        self._distrusted = False

@@ -1,0 +1,99 @@
+"""A lock file that tells who holds it. `flock` alone: a dead owner's lock is free, no heartbeat, nothing to expire."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from ollm.domain.clock import now, stamp
+from ollm.domain.errors import BusyError
+
+
+class OwnerLock:
+    """An exclusive lock on a file, with pid, process start, host and since inside."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    @property
+    def held(self) -> bool:
+        return self._descriptor is not None
+
+    def acquire(self, what: str) -> None:
+        """Take the lock at once, or raise `BusyError` saying who has `what` and since when."""
+        import fcntl
+
+        if self.held:
+            return
+        while True:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                os.close(descriptor)
+                raise BusyError(
+                    f"{what} is in use by {describe(owner(self.path))}.",
+                    action="Close it there, or wait until it is done.",
+                ) from error
+            if os.fstat(descriptor).st_nlink:  # not removed between opening and locking
+                break
+            os.close(descriptor)
+        self._descriptor = descriptor
+        with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(_self()).encode(), 0)
+
+    def release(self) -> None:
+        """Let go, and take the file away while the lock is still ours."""
+        if self._descriptor is not None:
+            self.path.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def owner(path: Path) -> dict[str, Any] | None:
+    """Who holds the lock, as the file says; None when nobody does or its owner is dead. Changes nothing."""
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(4096))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and _alive(found) else None
+
+
+def describe(found: dict[str, Any] | None) -> str:
+    if not found:
+        return "another process"
+    return f"process {found.get('pid')} on {found.get('host')} since {found.get('since')}"
+
+
+def process_start(pid: int) -> str:
+    """When a process started, in the system's own terms: tells it from a later one with the same number."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib would cost an import at start-up
+            return file.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
+
+
+def _self() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"pid": pid, "start": process_start(pid), "host": socket.gethostname(), "since": stamp(now())}
+
+
+def _alive(found: dict[str, Any]) -> bool:
+    pid = found.get("pid")
+    if found.get("host") != socket.gethostname() or not isinstance(pid, int) or pid <= 0:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return found.get("start", "") in ("", process_start(pid))
