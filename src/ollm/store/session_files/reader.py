@@ -113,7 +113,7 @@ class SessionReader:
         first = self._document.readline(MAX_BYTES)
         try:
             if not first.endswith(OPEN):
-                raise ValueError("not our layout")  # noqa: TRY301 - both ways end in the scan below
+                raise ValueError("not our layout")
             self.head = parse_object(first[: -len(OPEN)] + b"}")
         except (ValueError, RecursionError):
             self._scan = Scan(self._document, self.damage)
