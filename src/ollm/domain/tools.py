@@ -96,6 +96,7 @@ class PolicyRequest(Data, frozen=True):
     params: dict[str, Any]
     risk: Risk = Risk.MEDIUM
     locations: tuple[Location, ...] = ()
+    reads_only: bool = False
 
 
 class RuleReference(Data, frozen=True):
@@ -126,6 +127,8 @@ class Verdict(Data, frozen=True):
     parts: tuple[VerdictPart, ...] = ()
     locked: bool = False
     grant: str | None = None  # the narrowest grant that `this session` or `always` would write
+    error_type: str = "Denied"  # what a refused call's error is called: OutsideWorkspace for writes outside
+    approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approving`)
 
 
 class ConfirmationDetails(Data, frozen=True):

@@ -1,0 +1,171 @@
+"""What a person has allowed beyond the rules: `TOOL` or `TOOL:TEXT` (design 3.15).
+
+Session grants live here in memory, those of `always` in `~/.ollm/grants.yaml`. A grant answers an ask, never a deny,
+and never a question about a protected file or a path outside.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ollm.domain.errors import StorageError, UsageError
+from ollm.domain.struct import Data
+from ollm.domain.tools import Scope
+from ollm.system.paths import Boundary
+
+_HEADER = '# What was answered with "always". `ollm policy show` lists it, `ollm policy revoke N` takes it back.\n'
+
+
+class Grant(Data, frozen=True):
+    """`text` None means every call of the tool."""
+
+    tool: str
+    text: str | None = None
+    scope: Scope = "session"
+
+    def __str__(self) -> str:
+        return self.tool if self.text is None else f"{self.tool}:{self.text}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """A shell grant's words, or none when it is a whole line to be compared as it stands."""
+        text = self.text or ""
+        return tuple(text.split()) if not set(text) & set("'\"\\$`|&;<>(){}[]*?~#!\n") else ()
+
+
+def parse_grant(text: str, scope: Scope = "session") -> Grant:
+    tool, colon, rest = text.strip().partition(":")
+    if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip()):
+        raise UsageError(
+            f"{text!r} is not a grant.", action="Write TOOL or TOOL:TEXT, for example 'shell:npm run test'."
+        )
+    return Grant(tool=tool, text=rest.strip() if colon else None, scope=scope)
+
+
+class GrantBook:
+    """All grants that count now. `file` None keeps `always` for the session only."""
+
+    def __init__(self, file: Path | None = None, granted: Iterable[str] = ()) -> None:
+        self._file = file
+        self._session = [parse_grant(text) for text in granted]
+
+    def all(self) -> list[Grant]:
+        """Kept ones first, as `policy show` numbers them."""
+        return [*self.kept(), *self._session]
+
+    def kept(self) -> list[Grant]:
+        if self._file is None or not self._file.exists():
+            return []
+        return [parse_grant(text, "always") for text in _read(self._file)]
+
+    def add(self, text: str, scope: Scope) -> Grant:
+        """Remember a grant; once is not remembered."""
+        grant = parse_grant(text, scope)
+        if scope == "always" and self._file is not None:
+            if str(grant) not in map(str, self.kept()):
+                self._write([*map(str, self.kept()), str(grant)])
+        elif scope != "once" and str(grant) not in map(str, self._session):
+            self._session.append(grant)
+        return grant
+
+    def revoke(self, number: int) -> Grant:
+        """Take back the kept grant with this number, counting from 1."""
+        kept = self.kept()
+        if not 1 <= number <= len(kept):
+            raise UsageError(f"There is no grant {number}.", action="`ollm policy show` lists them.")
+        self._write([str(grant) for grant in kept if grant is not kept[number - 1]])
+        return kept[number - 1]
+
+    def revoke_all(self) -> int:
+        count = len(self.kept())
+        if count:
+            self._write([])
+        return count
+
+    def _write(self, texts: list[str]) -> None:
+        from io import StringIO
+
+        from ruamel.yaml import YAML
+
+        assert self._file is not None
+        out = StringIO()
+        out.write(_HEADER)
+        YAML().dump({"grants": texts}, out)
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = self._file.with_suffix(f".{os.getpid()}.tmp")
+        temporary.touch(mode=0o600)
+        temporary.write_text(out.getvalue(), encoding="utf-8")
+        temporary.replace(self._file)
+
+
+def _read(file: Path) -> list[str]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        document = YAML(typ="safe").load(file.read_text(encoding="utf-8")) or {}
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        raise StorageError(
+            f"{file} cannot be read: {error}", action="Mend it, or remove it to be asked again."
+        ) from error
+    listed = document.get("grants") or [] if isinstance(document, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise StorageError(f"{file} is not a list of grants.", action="Mend it, or remove it to be asked again.")
+    return listed
+
+
+def covers_call(grant: Grant, tool: str, params: Mapping[str, Any], boundary: Boundary) -> bool:
+    """Whether a grant answers for a call of a tool other than shell."""
+    if grant.tool != tool:
+        return False
+    if grant.text is None:
+        return True
+    if "url" in params:
+        return _covers_host(grant.text, str(params["url"]))
+    values = params.get("paths") or params.get("path") or params.get("query")
+    listed = values if isinstance(values, (list, tuple)) else [values]
+    return bool(listed) and all(
+        isinstance(value, str) and _covers_path(grant.text, value, boundary) for value in listed
+    )
+
+
+def _covers_host(text: str, url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return False
+    wanted = text.lower()
+    return wanted in {host, f"{host}:{port}"} or (wanted.startswith("*.") and host.endswith(wanted[1:]))
+
+
+def _covers_path(text: str, value: str, boundary: Boundary) -> bool:
+    path = os.path.relpath(os.path.normpath(boundary.workspace / value), boundary.workspace)
+    if path.startswith(".."):
+        return False
+    wanted = text.removeprefix("./")
+    if wanted.endswith("/**"):
+        return path.startswith(wanted[:-2]) or (wanted == "**")
+    if wanted == "**":
+        return True
+    return fnmatch.fnmatchcase(path, wanted) and path.count("/") == wanted.count("/")
+
+
+def suggest(tool: str, params: Mapping[str, Any], boundary: Boundary) -> str:
+    """The narrowest grant that makes sense for a call of a tool other than shell."""
+    url, path = params.get("url"), params.get("path")
+    if isinstance(url, str):
+        try:
+            host = urlsplit(url).hostname
+        except ValueError:
+            host = None
+        return f"{tool}:{host.lower()}" if host else tool
+    if isinstance(path, str) and path:
+        relative = os.path.relpath(os.path.normpath(boundary.workspace / path), boundary.workspace)
+        return f"{tool}:{relative}"
+    return tool

@@ -1,0 +1,129 @@
+"""Questions to the user and their answers, matched by correlation id (T8).
+
+Delivery: every request is announced with `ConfirmationRequested` and ended with exactly one `ConfirmationResolved`.
+The first answer wins; whoever answers learns whether it was theirs. Listeners are called in the event loop, in the
+order they subscribed, and must not raise or block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+from uuid import uuid4
+
+from ollm.domain.errors import Exit, OllmError
+from ollm.domain.events import ConfirmationRequested, ConfirmationResolved
+from ollm.domain.struct import Data
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+
+BusEvent = ConfirmationRequested | ConfirmationResolved
+Listener = Callable[[BusEvent], None]
+Outcome = Literal["approved", "refused", "timeout", "cancelled"]
+
+
+class ConfirmationTimeoutError(OllmError):
+    """Nobody answered in time. It is not a refusal: nobody said no."""
+
+    exit_code = Exit.TIMED_OUT
+
+
+class ConfirmationCancelledError(OllmError):
+    """The question was taken back before it was answered."""
+
+    exit_code = Exit.INTERRUPTED
+
+
+class PendingConfirmation(Data, frozen=True):
+    """A question that waits for its answer."""
+
+    correlation_id: str
+    details: ConfirmationDetails
+
+
+class MessageBus:
+    """One per conversation. Any number of questions may wait at once; each is answered by its own id."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[PendingConfirmation, asyncio.Future[ConfirmationAnswer]]] = {}
+        self._listeners: list[Listener] = []
+        self._closed = False
+
+    async def request(self, details: ConfirmationDetails, *, timeout: float | None = None) -> ConfirmationAnswer:
+        """Ask, and wait for the answer. Cancelling the task that waits takes the question back.
+
+        Raises ConfirmationTimeoutError or ConfirmationCancelledError, so that neither looks like a refusal."""
+        if self._closed:
+            raise ConfirmationCancelledError("The conversation is closed; nothing more can be confirmed.")
+        correlation_id = str(uuid4())
+        future: asyncio.Future[ConfirmationAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting[correlation_id] = (PendingConfirmation(correlation_id=correlation_id, details=details), future)
+        outcome: Outcome = "cancelled"
+        answer: ConfirmationAnswer | None = None
+        try:
+            self._tell(ConfirmationRequested(correlation_id=correlation_id, details=details))
+            answer = await self._answer(future, details, timeout)
+            outcome = "approved" if answer.approved else "refused"
+            return answer
+        except ConfirmationTimeoutError:
+            outcome = "timeout"
+            raise
+        finally:
+            self._waiting.pop(correlation_id, None)
+            self._tell(ConfirmationResolved(correlation_id=correlation_id, outcome=outcome, answer=answer))
+
+    async def _answer(
+        self, future: asyncio.Future[ConfirmationAnswer], details: ConfirmationDetails, timeout: float | None
+    ) -> ConfirmationAnswer:
+        done, _ = await asyncio.wait((future,), timeout=timeout)
+        if not done:
+            future.cancel()
+            raise ConfirmationTimeoutError(
+                f"Nobody answered whether {details.tool} may run within {timeout:g} seconds."
+            )
+        if future.cancelled():
+            raise ConfirmationCancelledError(f"The question whether {details.tool} may run was taken back.")
+        return future.result()
+
+    def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
+        """Answer a question. False when there is none of that id any more: answered, timed out or cancelled."""
+        _, future = self._waiting.pop(correlation_id, (None, None))
+        if future is None or future.done():
+            return False
+        future.set_result(answer)
+        return True
+
+    def cancel(self, correlation_id: str) -> bool:
+        """Take one question back. False when it no longer waits."""
+        _, future = self._waiting.pop(correlation_id, (None, None))
+        return future is not None and future.cancel()
+
+    def cancel_all(self) -> int:
+        """Take every waiting question back; says how many there were."""
+        return sum(self.cancel(correlation_id) for correlation_id in list(self._waiting))
+
+    def close(self) -> None:
+        """Nothing is left waiting, and nothing can be asked afterwards."""
+        self._closed = True
+        self.cancel_all()
+
+    @property
+    def pending(self) -> tuple[PendingConfirmation, ...]:
+        """The questions that wait, oldest first."""
+        return tuple(entry for entry, _ in self._waiting.values())
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear every question and outcome; those that wait already are told at once. Call the result to stop."""
+        self._listeners.append(listener)
+        for entry in self.pending:
+            listener(ConfirmationRequested(correlation_id=entry.correlation_id, details=entry.details))
+
+        def unsubscribe() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def _tell(self, event: BusEvent) -> None:
+        for listener in tuple(self._listeners):
+            listener(event)
