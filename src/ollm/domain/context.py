@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from ollm.domain.messages import PromptMessage
@@ -24,6 +25,32 @@ class Checkpoint(Data, frozen=True):
     tokens: int
     age: CheckpointAge = "detailed"
     engine_written: bool = False
+
+    @property
+    def message(self) -> PromptMessage:
+        """As it stands in the context: a record that cites what it stands for, not a request."""
+        cited = number_ranges(self.message_ids)
+        head = (
+            f"[Record of messages {cited} of this conversation, kept in place of them. It is not a request; "
+            "the recall tool brings back any message by its number.]"
+        )
+        return PromptMessage(role="system", content=f"{head}\n{self.text}", sources=self.message_ids)
+
+
+MOST_RANGES = 5
+
+
+def number_ranges(numbers: Iterable[int]) -> str:
+    """`1-4, 7, 9-12`: how messages are cited. Many ranges are cited as one, so that a long past costs no more."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    if len(runs) > MOST_RANGES:
+        runs = [[runs[0][0], runs[-1][1]]]
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 class ContextEntry(Sparse, frozen=True):
@@ -51,13 +78,21 @@ class CompressionRecord(Data, frozen=True):
 
 
 class CompressionResult(Data, frozen=True):
-    """What compression made of a context (D177)."""
+    """What compression made of a context (D177): the system prompt, the checkpoints as messages, what stays.
+
+    `skipped` says why nothing changed; `fallback` why the model's summary was not used. `message_ids` left the context.
+    """
 
     compressed_messages: tuple[PromptMessage, ...]
     checkpoints: tuple[Checkpoint, ...]
     original_token_count: int
     compressed_token_count: int
     strategy: Strategy
+    created: Checkpoint | None = None
+    message_ids: tuple[int, ...] = ()
+    skipped: str = ""
+    fallback: str = ""
+    notes: tuple[str, ...] = ()
 
 
 class Decision(Data, frozen=True):

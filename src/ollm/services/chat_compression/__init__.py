@@ -1,0 +1,12 @@
+"""Compression of the active context (S3, H): old words make room for new ones, and can be looked up again.
+
+The archive is never touched. User messages, the system prompt and the newest messages stay; what leaves is summarised,
+checked without a model, and cited by number so that `recall` finds it.
+"""
+
+from ollm.services.chat_compression.breaker import CompressionBreaker
+from ollm.services.chat_compression.history import counted
+from ollm.services.chat_compression.options import CompressionOptions, Summarise
+from ollm.services.chat_compression.service import ChatCompressionService
+
+__all__ = ["ChatCompressionService", "CompressionBreaker", "CompressionOptions", "Summarise", "counted"]

@@ -1,0 +1,30 @@
+"""What a compression is told, and the port through which it reaches a model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+from ollm.domain.context import Checkpoint, Strategy
+from ollm.domain.messages import PromptMessage
+from ollm.domain.struct import Data
+
+Summarise = Callable[[tuple[PromptMessage, ...], int], AsyncIterator[str]]
+"""Streams the model's answer to these messages, at most so many tokens. Errors and cancellation pass through."""
+
+
+class CompressionOptions(Data, frozen=True):
+    """D's options, and what our strategies need besides.
+
+    `target_tokens` counts everything handed in; unset it is half of that. `request_tokens` is the most a summary
+    request may take. `user_tokens` is what old user messages may take together before the oldest stand shortened.
+    `locked` are decisions whose facts every summary must carry.
+    """
+
+    strategy: Strategy = "hybrid"
+    preserve_recent_tokens: int = 4096
+    target_tokens: int | None = None
+    summary_max_tokens: int = 1024
+    request_tokens: int | None = None
+    user_tokens: int | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
+    locked: tuple[str, ...] = ()

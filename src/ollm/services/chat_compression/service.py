@@ -1,0 +1,186 @@
+"""`ChatCompressionService`: decides what leaves the context and writes what stands for it (S3, D164)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import msgspec
+
+from ollm.domain.clock import Clock, NewId, new_id, now, stamp
+from ollm.domain.context import Checkpoint, CompressionResult
+from ollm.domain.errors import OllmError
+from ollm.domain.messages import PromptMessage
+from ollm.services.chat_compression import summary
+from ollm.services.chat_compression.folding import digest, failed
+from ollm.services.chat_compression.groups import Group, numbers
+from ollm.services.chat_compression.options import CompressionOptions, Summarise
+from ollm.services.chat_compression.protected import facts, missing
+from ollm.services.chat_compression.working import Working
+from ollm.services.token_counting import TokenCounter
+
+ATTEMPTS = 2
+WORTH_A_SUMMARY = 120  # tokens; less than this is not given to a model
+NO_ROOM = "nothing in the context can be made smaller"
+
+_log = logging.getLogger(__name__)
+
+
+class ChatCompressionService:
+    """Compresses one context at a time. Without `summarise`, or when it fails, an engine-written digest stands in."""
+
+    def __init__(
+        self,
+        counter: TokenCounter | None = None,
+        summarise: Summarise | None = None,
+        *,
+        clock: Clock = now,
+        ids: NewId = new_id,
+    ) -> None:
+        self._counter = counter or TokenCounter()
+        self._summarise = summarise
+        self._clock = clock
+        self._ids = ids
+
+    def should_compress(self, messages: Sequence[PromptMessage], token_limit: int, threshold: float) -> bool:
+        """Whether the messages take more than `threshold` of the limit (S3.7)."""
+        return self._counter.messages(messages) > threshold * token_limit
+
+    async def compress(
+        self, messages: Sequence[PromptMessage], options: CompressionOptions | None = None
+    ) -> CompressionResult:
+        """The context made smaller, or unchanged with the reason in `skipped`. The first message, when it is a system
+        message, is the system prompt and stays as it is; earlier checkpoints are handed in with the options."""
+        options = options or CompressionOptions()
+        work = Working(messages, options, self._counter)
+        before = work.total
+        work.settle_users(stamp(self._clock()))
+        outcome = await self._reduced(work, options)
+        if work.total >= before:
+            return _unchanged(messages, options, before)
+        return CompressionResult(
+            compressed_messages=work.messages(),
+            checkpoints=tuple(work.checkpoints),
+            original_token_count=before,
+            compressed_token_count=work.total,
+            strategy=options.strategy,
+            created=outcome[0],
+            message_ids=work.gone(),
+            fallback=outcome[1],
+            notes=tuple(work.notes),
+        )
+
+    async def summarize(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
+        """Everything old as one checkpoint."""
+        return await self._only("summarize", messages, target_tokens)
+
+    def truncate(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
+        """The oldest messages as one line a group until the rest fits; no model is asked."""
+        options = CompressionOptions(strategy="truncate", target_tokens=target_tokens, preserve_recent_tokens=0)
+        work = Working(messages, options, self._counter)
+        before = work.total
+        work.truncate()
+        return list(work.messages()) if work.total < before else list(messages)
+
+    async def hybrid(self, messages: Sequence[PromptMessage], options: CompressionOptions) -> list[PromptMessage]:
+        """Old tool output folded first, then as much of the oldest as is needed summarised."""
+        result = await self.compress(messages, msgspec.structs.replace(options, strategy="hybrid"))
+        return list(result.compressed_messages)
+
+    async def _only(self, strategy: str, messages: Sequence[PromptMessage], target: int) -> list[PromptMessage]:
+        options = CompressionOptions(strategy=strategy, target_tokens=target, preserve_recent_tokens=target // 2)  # type: ignore[arg-type] # the callers name one
+        return list((await self.compress(messages, options)).compressed_messages)
+
+    async def _reduced(self, work: Working, options: CompressionOptions) -> tuple[Checkpoint | None, str]:
+        if options.strategy == "truncate":
+            work.truncate()
+            return None, ""
+        if options.strategy == "hybrid":
+            work.fold_results()
+            if work.total <= work.target:
+                return None, ""
+        everything = options.strategy == "summarize"
+        chosen = work.oldest(None if everything else options.summary_max_tokens)
+        if sum(map(work.cost, chosen)) < WORTH_A_SUMMARY:
+            work.truncate()
+            return None, ""
+        earlier = work.mergeable() if everything else ()
+        checkpoint, fallback = await self._checkpoint(work, chosen, earlier, options)
+        work.replace(chosen, earlier, checkpoint)
+        return checkpoint, fallback
+
+    async def _checkpoint(
+        self, work: Working, chosen: Sequence[Group], earlier: tuple[Checkpoint, ...], options: CompressionOptions
+    ) -> tuple[Checkpoint, str]:
+        originals = work.originals(chosen)
+        replaced = sum(map(work.cost, chosen)) + sum(old.tokens for old in earlier)
+        longest = max(40, min(options.summary_max_tokens, replaced // 2))
+        text, fallback = await self._summary(work.told(originals), earlier, (longest, options.request_tokens), replaced)
+        engine_written = not text
+        if engine_written:
+            text = digest(originals, longest, self._counter.text)
+        text = self._with_facts(text, work, originals, (longest, replaced))
+        ids = numbers([message for group in chosen for message in group])
+        checkpoint = Checkpoint(
+            id=self._ids(),
+            text=text,
+            message_ids=tuple(sorted({*ids, *(number for old in earlier for number in old.message_ids)})),
+            timestamp=stamp(self._clock()),
+            tokens=0,
+            engine_written=engine_written,
+        )
+        return msgspec.structs.replace(checkpoint, tokens=self._counter.message(checkpoint.message)), fallback
+
+    async def _summary(
+        self, groups: Sequence[Group], earlier: Sequence[Checkpoint], sizes: tuple[int, int | None], replaced: int
+    ) -> tuple[str, str]:
+        """The model's summary, or nothing and the reason."""
+        if self._summarise is None:
+            return "", "no model was at hand"
+        asked = summary.request(groups, earlier, sizes, self._counter)
+        reason = ""
+        for _ in range(ATTEMPTS):
+            try:
+                answer = "".join([piece async for piece in self._summarise(asked, sizes[0])])
+            except (OllmError, OSError) as error:
+                _log.warning("Summarising failed: %s", error)
+                reason = str(error)
+                continue
+            text = summary.cleaned(answer)
+            reason = summary.fault(text, asked[-1].content, replaced, self._counter.text)
+            if not reason:
+                return text, ""
+            _log.info("A summary was refused: %s", reason)
+            asked = summary.again(asked, reason)
+        return "", reason
+
+    def _with_facts(self, text: str, work: Working, groups: Sequence[Group], sizes: tuple[int, int]) -> str:
+        """The summary with what it left out of the protected set, as long as that is shorter than what it replaces."""
+        longest, replaced = sizes
+        results = [message for group in groups for message in group if failed(message)]
+        wanted = facts([*work.user_words(groups), *work.locked, *(message.content for message in results[-1:])])
+        left = min(longest, replaced - self._counter.text(text) - 40)
+        kept: list[str] = []
+        lost = missing(text, wanted)
+        for fact in reversed(lost):  # the newest matter most
+            left -= self._counter.text(fact) + 1
+            if left < 0:
+                break
+            kept.append(fact)
+        if not kept:
+            return text
+        more = f"; {len(lost) - len(kept)} more in the messages themselves" if len(kept) < len(lost) else ""
+        return f"{text}\nFacts: {'; '.join(reversed(kept))}{more}"
+
+
+def _unchanged(messages: Sequence[PromptMessage], options: CompressionOptions, count: int) -> CompressionResult:
+    system = 1 if messages and messages[0].role == "system" else 0
+    standing = [old.message for old in options.checkpoints]
+    return CompressionResult(
+        compressed_messages=(*messages[:system], *standing, *messages[system:]),
+        checkpoints=options.checkpoints,
+        original_token_count=count,
+        compressed_token_count=count,
+        strategy=options.strategy,
+        skipped=NO_ROOM,
+    )

@@ -1,0 +1,320 @@
+"""Compression: what stays, what goes, and what stands for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ollm.domain.context import CompressionRecord, Strategy
+from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.session import SessionMetadata
+from ollm.services.chat_compression import (
+    ChatCompressionService,
+    CompressionBreaker,
+    CompressionOptions,
+    Summarise,
+    counted,
+)
+from ollm.services.token_counting import TokenCounter
+from tests.covers import covers
+from tests.services import contexts as make
+
+STRATEGIES: tuple[Strategy, ...] = ("summarize", "truncate", "hybrid")
+strategies = st.sampled_from(STRATEGIES)
+models = st.sampled_from([None, make.good, make.broken])
+many = settings(max_examples=120, deadline=None)
+counter = TokenCounter()
+
+
+def options(strategy: Strategy = "hybrid", recent: int = 300, **more: object) -> CompressionOptions:
+    return CompressionOptions(strategy=strategy, preserve_recent_tokens=recent, **more)  # type: ignore[arg-type]
+
+
+def squeezed(messages: list[PromptMessage], wanted: CompressionOptions, model: Summarise | None = make.good):
+    return asyncio.run(ChatCompressionService(counter, model).compress(messages, wanted))
+
+
+@covers("P10", "S3.1", "S3.7")
+@many
+@given(make.contexts(), st.integers(1, 5000), st.floats(0.01, 1))
+def test_over_the_threshold_compression_is_needed(messages: list[PromptMessage], limit: int, share: float) -> None:
+    """Feature: services-sessions, Property 10: Compression trigger threshold."""
+    needed = ChatCompressionService(counter).should_compress(messages, limit, share)
+
+    assert needed == (counter.messages(messages) > share * limit)
+
+
+@covers("P11", "S3.2", "S3.3", "S3.6")
+@many
+@given(make.contexts(), strategies, st.integers(0, 600), models)
+def test_the_system_prompt_and_the_newest_tokens_stay_as_they_are(
+    messages: list[PromptMessage], strategy: Strategy, recent: int, model: Summarise | None
+) -> None:
+    """Feature: services-sessions, Property 11: Compression preserves critical messages."""
+    result = squeezed(messages, options(strategy, recent), model)
+
+    newest: list[PromptMessage] = []
+    left = recent
+    for message in reversed(messages[1:]):
+        left -= counter.message(message)
+        if left < 0:
+            break
+        newest.insert(0, message)
+    assert result.compressed_messages[0] == messages[0]
+    assert list(result.compressed_messages[len(result.compressed_messages) - len(newest) :]) == newest
+
+
+@covers("P12", "S3.4", "S3.5")
+@many
+@given(make.contexts(), strategies, st.integers(0, 600), models)
+def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
+    messages: list[PromptMessage], strategy: Strategy, recent: int, model: Summarise | None
+) -> None:
+    """Feature: services-sessions, Property 12: Compression reduces token count."""
+    result = squeezed(messages, options(strategy, recent), model)
+
+    if result.skipped:
+        assert list(result.compressed_messages) == messages
+        assert result.compressed_token_count == result.original_token_count
+    else:
+        assert result.compressed_token_count < result.original_token_count == counter.messages(messages)
+        assert counter.messages(result.compressed_messages) == result.compressed_token_count
+
+
+@covers("P13", "S3.8")
+@many
+@given(st.integers(0, 1000), st.integers(0, 5))
+def test_the_count_in_the_metadata_goes_up_by_exactly_one(before: int, records: int) -> None:
+    """Feature: services-sessions, Property 13: Compression count increments."""
+    metadata = SessionMetadata(compression_count=before, compression_history=({},) * records)
+    record = CompressionRecord(
+        timestamp="2026-01-01T00:00:00.000Z",
+        trigger="auto",
+        strategy="hybrid",
+        original_token_count=10,
+        compressed_token_count=5,
+        message_ids=(1,),
+        checkpoint=None,
+    )
+
+    changes = counted(metadata, record)
+
+    assert changes["compressionCount"] == before + 1
+    assert len(changes["compressionHistory"]) == records + 1
+    assert changes["compressionHistory"][-1]["originalTokenCount"] == 10
+
+
+@covers("H415")
+@many
+@given(make.contexts(), strategies, st.integers(0, 300), models)
+def test_user_messages_and_pairs_of_call_and_result_survive(
+    messages: list[PromptMessage], strategy: Strategy, recent: int, model: Summarise | None
+) -> None:
+    result = squeezed(messages, options(strategy, recent), model)
+
+    assert [m for m in result.compressed_messages if m.role == "user"] == [m for m in messages if m.role == "user"]
+    asked = {call.id for message in result.compressed_messages for call in message.calls}
+    answered = {message.call_id for message in result.compressed_messages if message.role == "tool"}
+    assert asked == answered
+
+
+@many
+@given(make.contexts(), strategies, models)
+def test_every_message_is_in_the_context_or_cited_in_it(
+    messages: list[PromptMessage], strategy: Strategy, model: Summarise | None
+) -> None:
+    result = squeezed(messages, options(strategy, 50), model)
+
+    cited = {number for message in result.compressed_messages for number in message.sources}
+    assert cited == {number for message in messages for number in message.sources}
+    assert set(result.message_ids) <= cited
+
+
+def test_hybrid_folds_old_tool_output_before_it_asks_a_model() -> None:
+    messages = make.talk(6)
+
+    result = squeezed(messages, options(target_tokens=counter.messages(messages) * 3 // 4), make.broken)
+
+    assert result.checkpoints == ()
+    old = next(message for message in result.compressed_messages if message.role == "tool")
+    assert 'recall {"callId": "c1"}' in old.content
+    assert "characters left out" in old.content
+
+
+def test_hybrid_summarises_only_the_oldest_part_that_is_needed() -> None:
+    messages = make.talk(40, lines=8)
+    total = counter.messages(messages)
+
+    result = squeezed(messages, options(target_tokens=total * 2 // 3))
+
+    assert result.created is not None
+    assert result.compressed_token_count <= total * 2 // 3
+    assert result.created.message_ids[0] == 2
+    assert max(result.created.message_ids) < 100
+    assert make.MINUTES in result.created.text
+    assert result.compressed_messages[1] == result.created.message
+
+
+def test_summarize_makes_one_checkpoint_of_everything_old_and_of_earlier_ones() -> None:
+    first = squeezed(make.talk(6), options("summarize"))
+    later = [make.SYSTEM, *first.compressed_messages[2:], *make.talk(12)[25:]]
+
+    second = squeezed(later, options("summarize", checkpoints=first.checkpoints))
+
+    assert len(second.checkpoints) == 1
+    assert set(first.checkpoints[0].message_ids) < set(second.checkpoints[0].message_ids)
+
+
+def test_truncate_leaves_a_line_with_the_numbers_and_asks_no_model() -> None:
+    messages = make.talk(6)
+
+    result = squeezed(messages, options("truncate"), make.broken)
+
+    line = next(message for message in result.compressed_messages if message.content.startswith("[Folded messages"))
+    assert line.sources == (2, 3, 4)
+    assert "read_file(src/part_1.py)" in line.content
+    assert result.checkpoints == ()
+
+
+@covers("D611", "S10.3", "D610")
+def test_without_a_model_a_digest_written_by_the_engine_stands_in() -> None:
+    result = squeezed(make.talk(20, lines=4), options(), make.broken)
+
+    assert result.fallback == "The server broke off."
+    assert result.created is not None
+    assert result.created.engine_written
+    assert "read_file(src/part_1.py)" in result.created.text or "earlier steps" in result.created.text
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "   ", "ok", "x " * 4000, "<think>hm, what do they want from me here?</think>"], ids=repr
+)
+def test_a_bad_summary_is_refused_after_one_more_try(answer: str) -> None:
+    asked: list[str] = []
+
+    async def bad(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        asked.append(messages[-1].content)
+        yield answer
+
+    result = squeezed(make.talk(20, lines=4), options(), bad)
+
+    assert len(asked) == 2
+    assert "The last attempt was not usable" in asked[1]
+    assert result.created is not None
+    assert result.created.engine_written
+
+
+def test_a_summary_that_repeats_the_record_is_refused() -> None:
+    async def echo(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        lines = [line for line in messages[-1].content.splitlines() if line.startswith("#")]
+        yield "\n".join(lines[:6])
+
+    result = squeezed(make.talk(20, lines=4), options(), echo)
+
+    assert result.fallback == "it repeated the record"
+
+
+def test_the_second_answer_is_used_when_the_first_was_bad() -> None:
+    answers = iter(["", make.MINUTES])
+
+    async def wavering(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        yield next(answers)
+
+    result = squeezed(make.talk(20, lines=4), options(), wavering)
+
+    assert result.fallback == ""
+    assert result.created is not None
+    assert not result.created.engine_written
+
+
+def test_cancelling_a_summary_cancels_the_compression() -> None:
+    async def cancelled(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        raise asyncio.CancelledError
+        yield ""
+
+    with pytest.raises(asyncio.CancelledError):
+        squeezed(make.talk(20), options("summarize"), cancelled)
+
+
+def test_facts_of_the_user_and_of_a_failed_command_are_in_the_checkpoint() -> None:
+    call = Call(id="c9", name="shell", arguments={"command": "make"})
+    messages = [
+        make.SYSTEM,
+        make.user(
+            1, "Port is 8443, the config is deploy/app.toml and `retryCount` must stay; see https://x.test/a?b=1"
+        ),
+        make.assistant(2, "Trying.", call),
+        make.result(3, "c9", "Exit code: 2\nld.so: error: undefined symbol my_symbol", "shell"),
+        *make.talk(20, lines=4)[5:],
+    ]
+
+    result = squeezed(messages, options(locked=("Keep SQLite as storageBackend",)))
+
+    assert result.created is not None
+    for fact in ("8443", "deploy/app.toml", "retryCount", "https://x.test/a?b=1", "undefined symbol", "storageBackend"):
+        assert fact in result.created.text
+
+
+def test_the_request_for_a_summary_fits_its_own_limit_and_reads_as_a_record() -> None:
+    sizes: list[int] = []
+    kept: list[str] = []
+
+    async def measuring(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        sizes.append(counter.messages(messages) + tokens)
+        kept.append(messages[-1].content)
+        yield make.MINUTES
+
+    for limit in (700, 1500, 3000):
+        squeezed(make.talk(60), options("summarize", summary_max_tokens=200, request_tokens=limit - 200), measuring)
+        assert sizes[-1] <= limit
+    assert kept[-1].startswith("<record>\n")
+    assert kept[-1].count("</record>") == 1
+
+
+def test_old_user_messages_that_fill_the_window_stand_shortened_and_the_oldest_as_one_line() -> None:
+    messages = [make.SYSTEM]
+    for number in range(1, 61, 2):
+        messages += [
+            make.user(number, f"Wish {number}: " + "please do all of it with care " * 12),
+            make.assistant(number + 1, "Done."),
+        ]
+
+    result = squeezed(messages, options(recent=100, user_tokens=1200))
+
+    line = next(old for old in result.checkpoints if old.id == "user-messages")
+    assert "User messages 1-" in line.text
+    standing = [m for m in result.compressed_messages if m.role == "user"]
+    assert 'recall {"messageId": 51}' in "".join(message.content for message in standing)
+    assert standing[-1] == messages[-2]
+    assert result.notes
+    cited = {number for message in result.compressed_messages for number in message.sources}
+    assert set(range(1, 61, 2)) <= cited
+
+
+def test_a_breaker_opens_after_two_compressions_without_room_and_closes_again() -> None:
+    breaker = CompressionBreaker()
+    breaker.record(made_room=False)
+    assert not breaker.open
+    breaker.record(made_room=False)
+    assert breaker.open
+    breaker.reset()
+    assert not breaker.open
+
+
+async def test_the_methods_of_the_strategies_can_be_used_alone() -> None:
+    messages = make.talk(8)
+    service = ChatCompressionService(counter, make.good)
+    total = counter.messages(messages)
+
+    for shorter in (
+        service.truncate(messages, total // 2),
+        await service.summarize(messages, total // 2),
+        await service.hybrid(messages, options()),
+    ):
+        assert shorter[0] == make.SYSTEM
+        assert shorter[-1] == messages[-1]
+        assert counter.messages(shorter) < total
