@@ -1,0 +1,197 @@
+"""Commands, started in a session of their own and ended with everything that came from them (T5, safety 8).
+
+`ProcessHost` starts commands through a supervisor process (see `supervisor`), so that all descendants of a command can
+be ended after a time-out or a cancellation, and are ended when the agent exits, even by `kill -9`. Standard input is
+empty unless a descriptor is handed in. What a command leaves behind when it ends lives on until `end` or `close`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from ollm.domain.errors import OllmError
+from ollm.domain.struct import Data
+from ollm.system.process_tree import make_undumpable
+
+__all__ = ["Command", "Process", "ProcessHost", "StartError", "make_undumpable"]
+
+T = TypeVar("T")
+_PACKAGES = str(Path(__file__).parents[2])
+_POOL = "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor_pool import main; main(int(sys.argv[2]))"
+
+
+class Command(Data, frozen=True):
+    """What to run. `terminal` makes standard output, which must then be a terminal, the controlling one."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    terminal: bool = False
+
+
+class StartError(OllmError):
+    """The command could not be started. `where` is `cwd`, `program` or `start`."""
+
+    def __init__(self, message: str, where: str) -> None:
+        super().__init__(message)
+        self.where = where
+
+
+class Process:
+    """A command that was started, and everything it starts."""
+
+    def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        self.pid = 0
+        self._control = control
+        self._loop = loop
+        self._heard = b""
+        self._started: asyncio.Future[None] = loop.create_future()
+        self._exited: asyncio.Future[int] = loop.create_future()
+        self._gone: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(control, self._listen)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the command itself; negative for the signal that ended it, None while it runs."""
+        return self._exited.result() if self._exited.done() else None
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing is left, of the command or of what it started."""
+        return self._gone.done()
+
+    async def wait(self) -> int:
+        """Until the command itself has ended: its exit code, or minus the signal. What it left behind may go on."""
+        return await asyncio.shield(self._exited)
+
+    async def end(self, grace: float = 0.25) -> None:
+        """End the whole tree: SIGTERM, then after `grace` seconds SIGKILL. Returns when it is gone."""
+        self.begin_end(grace)
+        await asyncio.shield(self._gone)
+
+    def begin_end(self, grace: float = 0.25) -> None:
+        """As `end`, without waiting for it."""
+        if not self.gone:
+            try:
+                self._control.send(f"end {grace}\n".encode())
+            except OSError:
+                self.abandon()
+
+    async def begin(self, command: Command) -> None:
+        """Hand the command over and wait until it runs."""
+        fields = {
+            "argv": command.argv,
+            "cwd": str(command.cwd),
+            "environment": dict(command.environment),
+            "terminal": command.terminal,
+        }
+        body = json.dumps(fields).encode()
+        await self._loop.sock_sendall(self._control, struct.pack("!I", len(body)) + body)
+        await asyncio.shield(self._started)
+
+    def _listen(self) -> None:
+        try:
+            data = self._control.recv(4096)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            self._hear(line.decode().split(" "))
+        if not data:
+            self.abandon()
+
+    def _hear(self, words: list[str]) -> None:
+        match words:
+            case ["started", pid]:
+                self.pid = int(pid)
+                _settle(self._started, None)
+            case ["failed", number, where]:
+                _fail(self._started, StartError(os.strerror(int(number)), where))
+            case ["exited", code]:
+                _settle(self._exited, int(code))
+            case _:
+                self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of it: closing the control socket ends whatever was started, and nobody waits for that."""
+        if self._control.fileno() >= 0:
+            self._loop.remove_reader(self._control)
+            self._control.close()
+        _fail(self._started, StartError("The process that runs commands has ended.", "start"))
+        _settle(self._exited, -9)
+        _settle(self._gone, None)
+
+
+def _settle(future: asyncio.Future[T], value: T) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _fail(future: asyncio.Future[None], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+        future.exception()  # whoever waits still gets it; nobody waiting is no fault
+
+
+class ProcessHost:
+    """Starts commands; one for the whole agent. `close` ends all that still run."""
+
+    def __init__(self) -> None:
+        self._server: socket.socket | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._processes: set[Process] = set()
+
+    async def start(
+        self, command: Command, output: int, *, errors: int | None = None, source: int | None = None
+    ) -> Process:
+        """Start a command with these descriptors as standard streams: `source` is its input (empty without one),
+        errors go to `output` unless they have their own. The caller closes its own copies."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        process = Process(ours, asyncio.get_running_loop())
+        try:
+            with theirs, Path(os.devnull).open("rb") as empty:
+                streams = [empty.fileno() if source is None else source, output, output if errors is None else errors]
+                socket.send_fds(self._connected(), [b"s"], [theirs.fileno(), *streams])
+            await process.begin(command)
+        except BaseException:
+            process.abandon()
+            raise
+        self._processes = {one for one in self._processes if not one.gone} | {process}
+        return process
+
+    async def close(self) -> None:
+        """End every command and all they left behind."""
+        await asyncio.gather(*(process.end() for process in self._processes))
+        self._processes.clear()
+        if self._server is not None and self._child is not None:
+            self._server.close()
+            await asyncio.to_thread(self._child.wait)
+        self._server = self._child = None
+
+    def _connected(self) -> socket.socket:
+        if self._server is None or self._child is None or self._child.poll() is not None:
+            self._server, theirs = socket.socketpair()
+            with theirs:
+                self._child = subprocess.Popen(
+                    [sys.executable, "-I", "-S", "-c", _POOL, _PACKAGES, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={},
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                    cwd="/",
+                )
+        return self._server

@@ -1,0 +1,158 @@
+"""Runs one command at a time and sees to it that nothing that came from it is left (safety 8). Standard library only.
+
+A supervisor is a process of its own and a child subreaper: whatever its command starts, even what leaves the session
+and forks twice, stays its descendant, and is found and ended when the agent says so, or when the agent is gone.
+
+A command's control socket carries the command (4 bytes of length, then JSON) and then lines. To us: `end SECONDS`;
+closing it means the same. From us: `started PID` or `failed ERRNO WHERE`, `exited CODE` (of the command itself), `gone`
+(of all that came from it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import time
+from contextlib import suppress
+from typing import Any
+
+from ollm.system.process_tree import descendants, kill_all, send
+
+GRACE_WITHOUT_AGENT = 0.25
+GIVE_UP = 5.0  # a process the kernel will not let go of is not waited for longer than this
+
+
+def supervise(control: socket.socket, streams: list[int], waking: int) -> None:
+    """Run the command that comes over `control`; return when it and all its descendants are gone."""
+    with control:
+        try:
+            child = _launch(_read_command(control), control, streams)
+        except (OSError, EOFError, ValueError):
+            return
+        finally:
+            for descriptor in streams:
+                os.close(descriptor)
+        if child:
+            Supervisor(control, child, waking).watch()
+
+
+def wake_on_child() -> int:
+    """A descriptor that becomes readable when a child ends."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reading
+
+
+def _read_command(control: socket.socket) -> dict[str, Any]:
+    (length,) = struct.unpack("!I", _receive(control, 4))
+    fields: dict[str, Any] = json.loads(_receive(control, length))
+    return fields
+
+
+def _receive(control: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        piece = control.recv(length - len(data))
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
+
+
+def _launch(command: dict[str, Any], control: socket.socket, streams: list[int]) -> int:
+    """Start the command and say so; 0 when it could not be started."""
+    source, output, errors = streams
+    try:
+        child = subprocess.Popen(
+            command["argv"],
+            cwd=command["cwd"],
+            env=command["environment"],
+            stdin=source,
+            stdout=output,
+            stderr=errors,
+            start_new_session=True,
+            preexec_fn=_take_terminal if command["terminal"] else None,  # noqa: PLW1509 - one thread only
+        )
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        number = getattr(error, "errno", None) or 22
+        where = "cwd" if getattr(error, "filename", None) == command["cwd"] else "program"
+        control.sendall(f"failed {number} {where}\ngone\n".encode())
+        return 0
+    child.returncode = 0  # we collect it ourselves
+    control.sendall(f"started {child.pid}\n".encode())
+    return child.pid
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(1, termios.TIOCSCTTY, 0)
+
+
+class Supervisor:
+    """Watches one command and all that comes from it."""
+
+    def __init__(self, control: socket.socket, child: int, waking: int) -> None:
+        self._control = control
+        self._child = child
+        self._waking = waking
+
+    def watch(self) -> None:
+        """Until nothing is left of the command; it is ended when the agent says so or is gone."""
+        while not self._reap():
+            grace = self._wait(None)
+            if grace is not None:
+                self._end(grace)
+                break
+        self._say("gone")
+
+    def _end(self, grace: float) -> None:
+        started = time.monotonic()
+        send(descendants([os.getpid()]), signal.SIGTERM)
+        while (left := started + grace - time.monotonic()) > 0 and not self._reap():
+            self._wait(left, listening=False)
+        while not self._reap() and time.monotonic() < started + grace + GIVE_UP:
+            kill_all([os.getpid()])
+            self._wait(0.01, listening=False)
+
+    def _reap(self) -> bool:
+        """Collect what has ended; True when no process is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self._child:
+                self._say(f"exited {os.waitstatus_to_exitcode(status)}")
+
+    def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
+        """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
+        sources = [self._waking, self._control.fileno()] if listening else [self._waking]
+        ready, _, _ = select.select(sources, [], [], seconds)
+        if self._waking in ready:
+            os.read(self._waking, 4096)
+        if self._control.fileno() not in ready:
+            return None
+        words = self._heard().split()
+        return float(words[1]) if len(words) > 1 else GRACE_WITHOUT_AGENT
+
+    def _heard(self) -> bytes:
+        try:
+            return self._control.recv(256)
+        except OSError:
+            return b""
+
+    def _say(self, line: str) -> None:
+        with suppress(OSError):  # the agent may be gone; what is left to do is done without it
+            self._control.sendall(line.encode() + b"\n")
