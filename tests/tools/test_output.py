@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import OutputSettings
-from ollm.tools.output import KEPT_CHARS, clean, cut, kept, visible
+from ollm.tools.output import KEPT_CHARS, StreamCleaner, clean, cut, kept, visible
 from tests.covers import covers
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -116,3 +116,44 @@ def test_the_session_keeps_a_mebibyte_of_a_long_output() -> None:
     assert short.startswith("éé")
     assert short.endswith("éé")
     assert "characters were not kept" in short
+
+
+@covers("T9.4")
+@given(
+    pieces=st.lists(
+        st.text(st.sampled_from("ab\n") | st.sampled_from("\x1b[]0m;\x07\\"), max_size=5)
+        | st.sampled_from(["\x1b[31m", "\x1b]0;t\x07", "x\r\n"]),
+        max_size=12,
+    )
+)
+def test_a_sequence_split_between_two_pieces_is_taken_out_all_the_same(pieces: list[str]) -> None:
+    shown: list[str] = []
+    stream = StreamCleaner(shown.append)
+    for piece in pieces:
+        stream.feed(piece)
+    stream.close()
+
+    assert not CONTROL.search("".join(shown))
+
+
+@covers("T9.4")
+def test_colours_split_anywhere_leave_no_trace() -> None:
+    text = "one \x1b[1;31mred\x1b[0m \x1b]0;title\x07two\r\nthree \x1b(Bfour"
+    for place in range(len(text)):
+        shown: list[str] = []
+        stream = StreamCleaner(shown.append)
+        stream.feed(text[:place])
+        stream.feed(text[place:])
+        stream.close()
+
+        assert "".join(shown) == "one red two\nthree four"
+
+
+@covers("T9.4")
+def test_a_stream_without_end_stops_being_told() -> None:
+    shown: list[str] = []
+    stream = StreamCleaner(shown.append)
+    for _ in range(3000):
+        stream.feed("y\n" * 512)
+
+    assert sum(len(text) for text in shown) < KEPT_CHARS + 100

@@ -59,6 +59,7 @@ class RecordedResult(Sparse, frozen=True):
     full_output: str | None = None
     exit_code: int | None = None
     diff: str = ""
+    images: tuple[ImagePart, ...] = ()
 
 
 class ToolCallRecord(Data, frozen=True):

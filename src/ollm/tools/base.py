@@ -91,7 +91,7 @@ class Tool(
             reason=verdict.reason,
             locations=tuple(location.target for location in self.locations()),
             parts=verdict.parts,
-            grant=verdict.grant,
+            grant=None if verdict.locked else verdict.grant,
             locked=verdict.locked,
             rule=verdict.rule,
         )
@@ -130,14 +130,9 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
 
     @property
     def params(self) -> JsonObject:
-        """Parameters that were given, or differ from their default."""
-        fields = msgspec.structs.fields(self.tool)
-        values = {field.encode_name: (getattr(self.tool, field.name), field) for field in fields}
-        return {
-            name: msgspec.to_builtins(value)
-            for name, (value, field) in values.items()
-            if field.required or value != field.default
-        }
+        """Every parameter that has a value, defaults too: what policy judges and hooks read."""
+        fields = ((field.encode_name, getattr(self.tool, field.name)) for field in msgspec.structs.fields(self.tool))
+        return {name: msgspec.to_builtins(value) for name, value in fields if value is not None}
 
     def summary(self) -> str:
         return self.tool.summary()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.struct import Data
 from ollm.tools.base import Keep
 
 KEPT_CHARS = 1024 * 1024
+HELD_CHARS = 256
 
 # CSI, OSC and the other strings (DCS, SOS, PM, APC) with their 7- and 8-bit forms, then any two- or three-byte escape.
 # A string that never ends is cut at the line, so that one stray introducer does not swallow the output.
@@ -16,6 +18,14 @@ _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]"
+)
+# What starts with an introducer and has come to its end, so that nothing in a later piece belongs to it.
+_COMPLETE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[^ -?]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*[\x07\x1b\x9c\n]"
+    r"|\x1b[ -/]*[^ -/\[\]PX^_]"
+    r"|\r.",
+    re.DOTALL,
 )
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)}
@@ -32,6 +42,32 @@ def clean(text: str) -> str:
 def visible(text: str) -> str:
     """Nothing taken away: control characters, also those of escape sequences, are shown as pictures (CRLF is LF)."""
     return text.replace("\r\n", "\n").translate(_CONTROLS) if _SUSPECT.search(text) else text
+
+
+class StreamCleaner:
+    """Cleans output that comes in pieces, also where an escape sequence is split between two, and stops at 1 MiB."""
+
+    def __init__(self, emit: Callable[[str], None]) -> None:
+        self._emit = emit
+        self._held = ""
+        self._room = KEPT_CHARS
+
+    def feed(self, text: str) -> None:
+        text = self._held + text
+        start = max(text.rfind(mark) for mark in "\x1b\x90\x98\x9b\x9d\x9e\x9f\r")
+        held = len(text) - start <= HELD_CHARS and start >= 0 and not _COMPLETE.match(text, start)
+        self._held = text[start:] if held else ""
+        self._send(text[:start] if held else text)
+
+    def close(self) -> None:
+        self._send(self._held)
+        self._held = ""
+
+    def _send(self, text: str) -> None:
+        shown = clean(text)[: self._room]
+        self._room -= len(shown)
+        if shown:
+            self._emit(shown if self._room else f"{shown}\n[… the rest is not shown while it runs …]\n")
 
 
 class Cut(Data, frozen=True):

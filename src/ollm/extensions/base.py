@@ -1,0 +1,34 @@
+"""How a tool call is watched from outside: hooks may stop a call or rewrite it; neither knows the other."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
+
+
+class HookDecision(Data, frozen=True):
+    """What hooks say before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own."""
+
+    blocked: str | None = None
+    arguments: JsonObject | None = None
+
+
+class ToolHooks(Protocol):
+    """Asked before each call, after its arguments were found valid; told after each one has ended."""
+
+    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
+
+    async def after_tool(self, record: ToolCallRecord) -> None: ...
+
+
+class NoHooks:
+    """Nobody watches."""
+
+    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
+        return HookDecision()
+
+    async def after_tool(self, record: ToolCallRecord) -> None:
+        return None

@@ -1,0 +1,53 @@
+"""Who answers when policy asks (T7.3): a front end over the message bus, or nobody, and then asking is a denial."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
+from ollm.policy.message_bus import ConfirmationCancelledError, ConfirmationTimeoutError, MessageBus
+
+
+class Asker(Protocol):
+    """Raises ToolFailure when there is no answer: `Denied` after a time-out, `Cancelled` when it was taken back."""
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer: ...
+
+
+class AskOverBus:
+    """A front end is attached and answers. `timeout` None waits for as long as it takes."""
+
+    def __init__(self, bus: MessageBus, timeout: float | None = None) -> None:
+        self._bus = bus
+        self._timeout = timeout
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        try:
+            return await self._bus.request(details, timeout=self._timeout)
+        except ConfirmationTimeoutError as error:
+            raise ToolFailure("Denied", f"Not run: {error.message}") from error
+        except ConfirmationCancelledError as error:
+            raise ToolFailure("Cancelled", f"Not run: {error.message}") from error
+
+
+class Unattended:
+    """Nobody can be asked. With `yes` every question is answered, but for protected files and paths outside."""
+
+    def __init__(self, *, yes: bool = False) -> None:
+        self._yes = yes
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        if self._yes and not details.locked:
+            return ConfirmationAnswer(approved=True)
+        return ConfirmationAnswer(approved=False, reason=refusal(details, yes=self._yes))
+
+
+def refusal(details: ConfirmationDetails, *, yes: bool) -> str:
+    """Why nobody said yes, and what would."""
+    why = details.reason.rstrip(".") or "policy asks before it runs"
+    if details.locked:
+        return f"{why}. This needs a person to confirm it each time, and there is nobody to ask."
+    grant = f", or grant it with --allow '{details.grant}'" if details.grant else ""
+    way = "" if yes else f" Use --yes{grant}."
+    return f"{why}, and there is nobody to ask.{way}"
