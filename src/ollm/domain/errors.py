@@ -61,6 +61,23 @@ class ModelTimeoutError(ModelError):
     exit_code = Exit.TIMED_OUT
 
 
+class UnknownModelError(ModelError):
+    """The server has no model of that name; the message names the nearest it has."""
+
+
+class ToolsUnsupportedError(ModelError):
+    """The server takes no tools for this model; calls must be asked for as text."""
+
+
+class PromptTooLongError(ModelError):
+    """The prompt does not fit into the window the server gives the model; 0 where it did not say the numbers."""
+
+    def __init__(self, message: str, *, prompt_tokens: int = 0, window: int = 0, action: str = "") -> None:
+        super().__init__(message, action=action)
+        self.prompt_tokens = prompt_tokens
+        self.window = window
+
+
 class DeniedError(OllmError):
     """Policy, or the person asked, said no."""
 

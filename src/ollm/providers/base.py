@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal, Protocol
 
 import msgspec
@@ -63,6 +63,17 @@ class FinishPiece(Piece, frozen=True, tag="finish"):
 AnyPiece = TextPiece | ThinkingPiece | CallPiece | ProgressPiece | FinishPiece
 
 
+class CompletionRequest(Data, frozen=True):
+    """A prompt already rendered, to be gone on with; `schema` binds what may come."""
+
+    model: str
+    prompt: str
+    max_tokens: int
+    schema: JsonObject | None = None
+    stop: tuple[str, ...] = ()
+    temperature: float | None = None
+
+
 class ModelInfo(Data, frozen=True):
     """A model a server offers."""
 
@@ -78,22 +89,35 @@ class ModelInfo(Data, frozen=True):
 class Provider(Protocol):
     """A model server.
 
-    Raises NoServerError, ModelError or ModelTimeoutError; leaving a stream early stops the server's work.
+    Raises NoServerError, ModelError or ModelTimeoutError. Closing a stream early (`contextlib.aclosing`) stops the
+    server's work at once.
     """
 
     name: str  # "ollama", "openai", "embedded"
     base_url: str
 
-    def stream(self, request: ChatRequest) -> AsyncIterator[AnyPiece]: ...
+    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]: ...
 
     async def models(self) -> list[ModelInfo]: ...
 
     async def describe(self, model: str) -> ModelInfo:
-        """Facts about one model; NotFound names the nearest model there is."""
+        """Facts about one model; UnknownModelError names the nearest model there is."""
         ...
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         """Exact number of tokens, or None where the server offers no way to ask."""
+        ...
+
+    async def count_prompt(self, request: ChatRequest) -> int | None:
+        """Exact tokens of the whole request as the model would read it, or None where the server cannot say."""
+        ...
+
+    async def render(self, request: ChatRequest) -> str | None:
+        """The request through the model's own template, or None where the server does not offer that."""
+        ...
+
+    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        """Go on with a rendered prompt. Only for servers whose `render` gives one; others raise ModelError."""
         ...
 
     async def close(self) -> None: ...

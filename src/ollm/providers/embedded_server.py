@@ -1,0 +1,74 @@
+"""The embedded model's own process: llama.cpp with its HTTP server on loopback.
+
+Reads one line of JSON on stdin (`Order`), writes one on stdout when it is ready, and ends when stdin does: the parent
+holds the other end of the pipe, so the server never outlives it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+
+import msgspec
+
+from ollm.domain.struct import Data
+
+
+class Order(Data, frozen=True):
+    """What to serve, how, and the key every request must carry."""
+
+    path: str
+    name: str
+    window: int
+    threads: int
+    key: str
+
+
+class Ready(Data, frozen=True):
+    """Where it listens; or why it cannot."""
+
+    url: str = ""
+    error: str = ""
+
+
+def serve(order: Order) -> object:
+    """Load the model and listen on a port the system chooses; serves until the returned object is gone."""
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = order.path
+    parameters.model_alias = {order.name}
+    parameters.api_keys = [order.key]
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.n_ctx = order.window
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = order.threads
+    parameters.cache_ram_mib = 0
+    parameters.ui = False
+    parameters.verbosity = 1
+    return xllamacpp.Server(parameters)
+
+
+def end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
+def main() -> None:
+    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        server = serve(order)
+        answer = Ready(url=server.listening_address)  # type: ignore[attr-defined]
+    except Exception as error:  # noqa: BLE001 - whatever the binding throws is told to the parent
+        answer = Ready(error=f"{type(error).__name__}: {error}")
+    sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    sys.stdout.buffer.flush()
+    if not answer.error:
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

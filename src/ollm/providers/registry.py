@@ -1,0 +1,185 @@
+"""Which server is spoken to: what is configured, else one that answers at its usual port, else the embedded one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ollm.config.paths import Home
+from ollm.config.settings import ProviderSettings
+from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
+from ollm.providers.base import ModelInfo, Provider
+from ollm.providers.exchange import Exchange
+from ollm.providers.ollama import Ollama, same_model
+from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.providers.server_kind import split_base
+
+PROBE_SECONDS = 1.0
+UNNAMED = "default"
+NOT_FOR_CHAT = ("embed", "bge-", "rerank", "whisper", "clip")
+
+
+class Place(NamedTuple):
+    """Where a kind of server listens unless told otherwise."""
+
+    label: str
+    type: str
+    url: str
+
+
+class Choice(NamedTuple):
+    """The server, the model on it, and why these. Whoever asked closes the provider."""
+
+    provider: Provider
+    model: str
+    why: str
+
+
+class Found(NamedTuple):
+    """A server that answered, with the models it has."""
+
+    place: Place
+    provider: Provider
+    models: list[ModelInfo]
+
+
+OLLAMA = Place("Ollama", "ollama", "http://127.0.0.1:11434")
+LM_STUDIO = Place("LM Studio", "openai", "http://127.0.0.1:1234")
+LLAMA_CPP = Place("llama.cpp", "openai", "http://127.0.0.1:8080")
+USUAL_PLACES = (OLLAMA, LM_STUDIO, LLAMA_CPP)
+
+
+class Registry:
+    """Chooses and builds providers. `environment` is the process environment, of which a key may be taken by name
+    and a cleaned part is given to the embedded server; `places` are tried when nothing is configured."""
+
+    def __init__(
+        self,
+        settings: ProviderSettings,
+        home: Home,
+        environment: Mapping[str, str],
+        places: tuple[Place, ...] = USUAL_PLACES,
+    ) -> None:
+        self._settings = settings
+        self._home = home
+        self._environment = environment
+        self._places = places
+
+    async def choose(self) -> Choice:
+        """Raises NoServerError when a configured server does not answer, or when nothing at all can be had."""
+        settings = self._settings
+        if settings.type == "embedded":
+            return self._embedded("provider.type is embedded")
+        if settings.base_url or settings.type == "ollama":
+            return await self._configured(settings.base_url or OLLAMA.url)
+        found = await self.discover(only=settings.type)
+        usable = [server for server in found if server.models]
+        chosen = next((server for server in usable if has_model(server, settings.model)), None)
+        if chosen is None and usable and not (settings.model and self._is_file(settings.model)):
+            chosen = usable[0]
+        for server in found:
+            if server is not chosen:
+                await server.provider.close()
+        if chosen is not None:
+            model = settings.model or first_for_chat(chosen.models)
+            return Choice(chosen.provider, model, f"{chosen.place.label} answers at {chosen.provider.base_url}")
+        if settings.type:
+            raise nothing_answers(self._places, settings.type)
+        empty = "".join(f"; {server.place.label} answers but has no model" for server in found if not server.models)
+        return self._embedded(
+            f"no model server answers at its usual port{empty}" if not usable else "the model is a file"
+        )
+
+    async def discover(self, *, only: str | None = None) -> list[Found]:
+        """Every server that answers at a usual place, asked side by side, in the order they are preferred."""
+        places = [place for place in self._places if only in (None, place.type)]
+        answers = await asyncio.gather(*(self._probe(place) for place in places))
+        return [found for found in answers if found is not None]
+
+    def build(self, kind: str, url: str, api_key: str = "") -> Provider:
+        """A provider for this place; nothing is connected yet. The key goes to the configured server only."""
+        timeouts = self._settings.timeouts
+        if kind == "ollama":
+            return Ollama(Exchange(url.rstrip("/"), timeouts, api_key=api_key))
+        root, api = split_base(url)
+        return OpenAICompatible(Exchange(root, timeouts, api_key=api_key), api)
+
+    async def _configured(self, url: str) -> Choice:
+        kind = self._settings.type or await self._kind_at(url)
+        provider = self.build(kind, url, self._api_key())
+        if self._settings.model:
+            return Choice(provider, self._settings.model, f"{url} is configured")
+        try:
+            models = await provider.models()
+        except (OllmError, asyncio.CancelledError) as error:
+            await provider.close()
+            if kind == "openai" and isinstance(error, ModelError):
+                return Choice(
+                    self.build(kind, url, self._api_key()), UNNAMED, f"{url} is configured; it names no models"
+                )
+            raise
+        if not models:
+            await provider.close()
+            raise ModelError(
+                f"The model server at {url} has no model.", action="Fetch or load one there, then try again."
+            )
+        return Choice(provider, first_for_chat(models), f"{url} is configured; its first model")
+
+    async def _kind_at(self, url: str) -> str:
+        """Ollama is known by its version page; everything else is taken to speak the OpenAI API."""
+        if split_base(url)[0] != url.rstrip("/"):
+            return "openai"
+        exchange = Exchange(url.rstrip("/"), self._settings.timeouts, api_key=self._api_key())
+        try:
+            answer = await exchange.maybe("GET", "/api/version")
+        finally:
+            await exchange.close()
+        return "ollama" if isinstance(answer, dict) and "version" in answer else "openai"
+
+    async def _probe(self, place: Place) -> Found | None:
+        provider = self.build(place.type, place.url)
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                return Found(place, provider, await provider.models())
+        except (OllmError, TimeoutError):
+            await provider.close()
+            return None
+
+    def _is_file(self, model: str) -> bool:
+        from ollm.providers.model_files import find
+
+        return find(self._home.models, model) is not None
+
+    def _embedded(self, why: str) -> Choice:
+        from ollm.providers.embedded import embedded
+
+        provider, model = embedded(self._settings, self._home.models, self._environment, why)
+        return Choice(provider, model, f"{why}, so the embedded one is used" if not self._settings.type else why)
+
+    def _api_key(self) -> str:
+        if self._settings.api_key:
+            return self._settings.api_key
+        name = self._settings.api_key_env
+        if name and name not in self._environment:
+            raise UsageError(
+                f"provider.apiKeyEnv names {name}, which is not set.", action=f"Set {name} or remove the key."
+            )
+        return self._environment[name] if name else ""
+
+
+def has_model(server: Found, model: str | None) -> bool:
+    return model is None or any(same_model(info.name, model) for info in server.models)
+
+
+def first_for_chat(models: list[ModelInfo]) -> str:
+    """The first on the list that can talk, judging by its name."""
+    talking = (info.name for info in models if not any(word in info.name.lower() for word in NOT_FOR_CHAT))
+    return next(talking, models[0].name)
+
+
+def nothing_answers(places: tuple[Place, ...], kind: str) -> NoServerError:
+    tried = ", ".join(place.url for place in places if place.type == kind)
+    return NoServerError(
+        f"No model server of type {kind} answers at {tried}.", action="Start one, or set provider.baseUrl."
+    )

@@ -1,0 +1,101 @@
+"""A server's refusal as one clear sentence with what to do next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ollm.domain.errors import ModelError, PromptTooLongError, ToolsUnsupportedError, UnknownModelError
+from ollm.system.http import Whole
+
+TOO_LONG = ("context size", "context length", "context window", "maximum context", "exceed_context", "too many tokens")
+LONGEST = 300
+
+
+def server_words(value: Any) -> str:
+    """What the server said went wrong, from any of the shapes in use; one line, cut to a readable length."""
+    if isinstance(value, dict):
+        for key in ("error", "message", "detail", "msg"):
+            if value.get(key):
+                return server_words(value[key])
+        return ""
+    if isinstance(value, list):
+        return server_words(value[0]) if value else ""
+    return "".join(c if c.isprintable() else " " for c in " ".join(str(value).split()))[:LONGEST].rstrip(" .")
+
+
+def refusal(url: str, answer: Whole) -> ModelError:
+    """The error for an answer that is not 200."""
+    try:
+        body = msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        body = re.sub(r"<[^>]*>", " ", answer.body[:2000].decode("utf-8", "replace"))
+    return from_words(url, server_words(body), answer.status, body)
+
+
+def from_words(url: str, words: str, status: int, body: Any = None) -> ModelError:
+    lowered = words.lower()
+    where = f"The model server at {url}"
+    told = f": {words}" if words else ""
+    if any(phrase in lowered for phrase in TOO_LONG):
+        return _too_long(where, words, body)
+    if "model" in lowered and (status == 404 or "not found" in lowered):
+        return UnknownModelError(
+            f"{where} does not have that model{told}.", action="`ollm models list` shows what it has."
+        )
+    if "does not support tools" in lowered or ("tool" in lowered and "--jinja" in lowered):
+        return ToolsUnsupportedError(f"{where} takes no tools for this model{told}.", action="Choose another model.")
+    what, action = _meaning(status)
+    return ModelError(f"{where} {what} (HTTP {status}){told}.", action=action)
+
+
+def _meaning(status: int) -> tuple[str, str]:
+    if status in (401, 403):
+        return "refused the key", "Set provider.apiKeyEnv or OLLM_API_KEY."
+    if status == 404:
+        return "does not know this request", "Check provider.type and provider.baseUrl."
+    if status == 429:
+        return "asks to slow down", "Wait a little and try again."
+    if 300 <= status < 400:
+        return "points elsewhere", "Set provider.baseUrl to the place itself."
+    if status >= 500 or status == 200:
+        return "failed", "Its own log says more; try again."
+    return "refused the request", "`ollm doctor` shows how it is spoken to."
+
+
+def _too_long(where: str, words: str, body: Any) -> PromptTooLongError:
+    details = body.get("error") if isinstance(body, dict) else None
+    numbers = details if isinstance(details, dict) else {}
+    return PromptTooLongError(
+        f"{where} cannot fit the prompt into its window: {words}.",
+        prompt_tokens=as_int(numbers.get("n_prompt_tokens")),
+        window=as_int(numbers.get("n_ctx")),
+        action="Serve the model with a larger window, or use /compact.",
+    )
+
+
+def unknown_model(url: str, model: str, known: Iterable[str]) -> UnknownModelError:
+    """Names the nearest of the models there are."""
+    names = sorted(known)
+    if not names:
+        return UnknownModelError(
+            f"{url} has no model {model!r}, nor any other.", action="Fetch one on that server first."
+        )
+    closest = nearest(model, names)
+    hint = f"Did you mean {closest!r}?" if closest else f"It has {', '.join(names[:5])}."
+    return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} `ollm models list` shows all.")
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    import difflib
+
+    found = difflib.get_close_matches(name.lower(), {known.lower(): known for known in names}, n=1, cutoff=0.4)
+    return next((known for known in names if found and known.lower() == found[0]), None)
+
+
+def as_int(value: Any) -> int:
+    """A count out of a server's answer; 0 for anything that is not one."""
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15 else 0

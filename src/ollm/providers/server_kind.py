@@ -1,0 +1,74 @@
+"""Which server speaks the OpenAI API there, and what it tells about its models beyond that."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal
+
+from msgspec.structs import replace
+
+from ollm.providers.base import ModelInfo
+from ollm.providers.sentences import as_int
+from ollm.providers.wire import entries, mapping, text
+
+Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]
+LLAMA_CPP: Final = "llama.cpp"
+VLLM: Final = "vllm"
+LM_STUDIO: Final = "lm-studio"
+OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_owner": LM_STUDIO}
+
+
+def split_base(url: str) -> tuple[str, str]:
+    """The server's root and the path of its API: `…/v1` is split there, a bare host has it at `/v1`."""
+    trimmed = url.rstrip("/")
+    if versioned := re.fullmatch(r"(.*?)(/v\d+)", trimmed):
+        return versioned[1], versioned[2]
+    has_path = "/" in trimmed.partition("://")[2]
+    return trimmed, "" if has_path else "/v1"
+
+
+def kind_of(listed: Any) -> Kind:
+    """By who owns the models on the list."""
+    owners = [text(entry.get("owned_by")) for entry in entries(mapping(listed).get("data"))]
+    return next((OWNERS[owner] for owner in owners if owner in OWNERS), "other")
+
+
+def model_infos(listed: Any) -> list[ModelInfo]:
+    return [_info(entry) for entry in entries(mapping(listed).get("data")) if text(entry.get("id"))]
+
+
+def _info(entry: dict[str, Any]) -> ModelInfo:
+    meta = mapping(entry.get("meta"))
+    return ModelInfo(
+        name=text(entry.get("id")),
+        size=as_int(meta.get("size")) or None,
+        window=as_int(entry.get("max_model_len")) or None,
+        trained_window=as_int(meta.get("n_ctx_train")) or None,
+    )
+
+
+def served(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
+    """The model with what the server's own pages add: the window of a slot, eyes."""
+    if kind == LLAMA_CPP:
+        properties = mapping(details)
+        return replace(
+            info,
+            window=as_int(mapping(properties.get("default_generation_settings")).get("n_ctx")) or None,
+            vision=bool(mapping(properties.get("modalities")).get("vision")),
+        )
+    if kind == LM_STUDIO:
+        found = next((e for e in entries(mapping(details).get("data")) if e.get("id") == info.name), {})
+        return replace(
+            info,
+            window=as_int(found.get("loaded_context_length")) or None,
+            trained_window=as_int(found.get("max_context_length")) or None,
+            vision=found.get("type") == "vlm",
+        )
+    return info
+
+
+def completion_chunk(value: dict[str, Any]) -> dict[str, Any]:
+    """A chunk of llama.cpp's own `/completion`, in the shape of a chat chunk."""
+    ended = ("length" if value.get("stop_type") == "limit" else "stop") if value.get("stop") else None
+    choice = {"delta": {"content": value.get("content")}, "finish_reason": ended}
+    return {"choices": [choice], "timings": value.get("timings"), "prompt_progress": value.get("prompt_progress")}

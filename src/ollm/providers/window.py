@@ -1,0 +1,23 @@
+"""How large a window a model is used with, and why (design 3.4)."""
+
+from __future__ import annotations
+
+from ollm.config.settings import ProviderSettings
+from ollm.providers.base import Provider
+
+ASKED_FOR = 8192
+UNKNOWN = 4096
+
+
+async def window(provider: Provider, model: str, settings: ProviderSettings) -> tuple[int, str]:
+    """The window in tokens and the reason in words; the caller chooses once per session and keeps to it."""
+    if settings.context_window is not None:
+        return settings.context_window, "set by provider.contextWindow"
+    info = await provider.describe(model)
+    if info.window:
+        return info.window, "what the server serves this model with"
+    if provider.name in ("ollama", "embedded") and info.trained_window:
+        if info.trained_window <= ASKED_FOR:
+            return info.trained_window, "all the model was trained for"
+        return ASKED_FOR, f"asked for; the model could take {info.trained_window}: set provider.contextWindow for more"
+    return UNKNOWN, "a guess, as the server does not say: set provider.contextWindow to what it serves"

@@ -1,0 +1,143 @@
+"""The client: opens connections, keeps them, lends them to one exchange at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from ollm.system.http import address as addresses
+from ollm.system.http.connection import Connection
+from ollm.system.http.failures import BrokenOff, HttpFailure
+from ollm.system.http.patience import Patience, Timeouts
+from ollm.system.http.response import Response, Whole, read_whole
+
+MAX_IDLE = 4
+DRAIN_SECONDS = 0.25
+
+
+class Client(Protocol):
+    """Speaks to one server. Paths are joined to the base URL's own."""
+
+    url: str
+
+    def stream(
+        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
+    ) -> AbstractAsyncContextManager[Response]: ...
+
+    async def fetch(self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None) -> Whole: ...
+
+    async def close(self) -> None: ...
+
+
+def open_client(
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    timeouts: Timeouts | None = None,
+    socket_path: str | None = None,
+) -> Client:
+    """A client for this base URL; nothing is connected yet. Raises ValueError when the URL is no server's."""
+    address = addresses.parse(url, socket_path)
+    if address.secure:
+        from ollm.system.http.secure import SecureClient
+
+        return SecureClient(address.url, dict(headers or {}), timeouts or Timeouts())
+    return PlainClient(address, dict(headers or {}), timeouts or Timeouts())
+
+
+class PlainResponse:
+    """An answer on a kept connection."""
+
+    def __init__(self, connection: Connection, status: int, headers: Mapping[str, str], patience: Patience) -> None:
+        self._connection = connection
+        self.status = status
+        self.headers = headers
+        self.patience = patience
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._connection.chunks(self.patience)
+
+
+class PlainClient:
+    """`http://` and Unix sockets."""
+
+    def __init__(self, address: addresses.Address, headers: dict[str, str], timeouts: Timeouts) -> None:
+        self.url = address.url
+        self._address = address
+        self._headers = {"Host": address.authority, "User-Agent": "ollm", "Accept": "*/*"} | headers
+        self._timeouts = timeouts
+        self._idle: list[Connection] = []
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
+    ) -> AsyncIterator[Response]:
+        patience = Patience(timeouts or self._timeouts)
+        connection, response = await self._exchange(method, path, body, patience)
+        try:
+            yield response
+            await self._give_back(connection, response)
+        except BaseException:
+            connection.abort()
+            raise
+
+    async def fetch(self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None) -> Whole:
+        async with self.stream(method, path, body, timeouts=timeouts) as response:
+            return await read_whole(response)
+
+    async def close(self) -> None:
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes, patience: Patience
+    ) -> tuple[Connection, PlainResponse]:
+        """A kept connection may have been closed by the server meanwhile: then, and only then, a new one is tried."""
+        while connection := self._kept():
+            try:
+                return connection, await self._ask(connection, method, path, body, patience)
+            except BrokenOff as failure:
+                if failure.started:
+                    raise
+        connection = await Connection.open(self._address, self._timeouts.connect)
+        return connection, await self._ask(connection, method, path, body, patience)
+
+    def _kept(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.stale:
+                return connection
+            connection.abort()
+        return None
+
+    async def _ask(
+        self, connection: Connection, method: str, path: str, body: bytes, patience: Patience
+    ) -> PlainResponse:
+        headers = [*self._headers.items(), ("Content-Length", str(len(body)))]
+        if body:
+            headers.append(("Content-Type", "application/json"))
+        try:
+            async with patience.waiting():
+                await connection.send(method, self._address.prefix + path, headers, body)
+            status, found = await connection.head(patience)
+        except BaseException:
+            connection.abort()
+            raise
+        return PlainResponse(connection, status, found, patience)
+
+    async def _give_back(self, connection: Connection, response: PlainResponse) -> None:
+        """Read the little that may be left after the part that mattered; what takes longer is not worth keeping."""
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                async for _ in response.chunks():
+                    pass
+        except (TimeoutError, HttpFailure):
+            connection.abort()
+            return
+        if len(self._idle) < MAX_IDLE and connection.ready_again():
+            self._idle.append(connection)
+        else:
+            connection.abort()

@@ -1,0 +1,42 @@
+"""An answer: whole, or as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Protocol
+
+from ollm.domain.struct import Data
+from ollm.system.http.failures import TooLarge
+from ollm.system.http.patience import Patience
+
+MAX_BODY = 64 * 1024 * 1024
+
+
+class Whole(Data, frozen=True):
+    """An answer read to its end; header names are lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Response(Protocol):
+    """An answer whose body is still coming."""
+
+    status: int
+    headers: Mapping[str, str]
+    patience: Patience
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes; borders mean nothing."""
+        ...
+
+
+async def read_whole(response: Response, limit: int = MAX_BODY) -> Whole:
+    body = bytearray()
+    async for chunk in response.chunks():
+        response.patience.sign()
+        body += chunk
+        if len(body) > limit:
+            raise TooLarge(f"the answer is longer than {limit} bytes")
+    return Whole(status=response.status, headers=dict(response.headers), body=bytes(body))

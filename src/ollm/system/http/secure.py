@@ -1,0 +1,82 @@
+"""`https://` through httpx2, which brings TLS, proxies and HTTP/1.1 pooling. Imported only when such a URL is used."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import httpx2
+
+from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed, HttpFailure
+from ollm.system.http.patience import Patience, Timeouts
+from ollm.system.http.response import Response, Whole, read_whole
+
+
+class SecureResponse:
+    """An answer over TLS."""
+
+    def __init__(self, response: httpx2.Response, patience: Patience) -> None:
+        self._response = response
+        self.status = response.status_code
+        self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
+        self.patience = patience
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        source = self._response.aiter_bytes()
+        while True:
+            try:
+                async with self.patience.waiting():
+                    chunk = await anext(source, None)
+            except httpx2.RequestError as error:
+                raise _failure(error, started=True) from error
+            if chunk is None:
+                return
+            yield chunk
+
+
+class SecureClient:
+    """Speaks to one https server."""
+
+    def __init__(self, url: str, headers: dict[str, str], timeouts: Timeouts) -> None:
+        self.url = url
+        self._timeouts = timeouts
+        self._client = httpx2.AsyncClient(
+            headers={"User-Agent": "ollm"} | headers,
+            timeout=httpx2.Timeout(None, connect=timeouts.connect),
+            follow_redirects=False,
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
+    ) -> AsyncIterator[Response]:
+        patience = Patience(timeouts or self._timeouts)
+        headers = {"Content-Type": "application/json"} if body else {}
+        request = self._client.build_request(method, self.url + path, content=body or None, headers=headers)
+        try:
+            async with patience.waiting():
+                response = await self._client.send(request, stream=True)
+        except httpx2.RequestError as error:
+            raise _failure(error, started=False) from error
+        try:
+            yield SecureResponse(response, patience)
+        finally:
+            await response.aclose()
+
+    async def fetch(self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None) -> Whole:
+        async with self.stream(method, path, body, timeouts=timeouts) as response:
+            return await read_whole(response)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def _failure(error: httpx2.RequestError, *, started: bool) -> HttpFailure:
+    reason = str(error) or type(error).__name__
+    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
+        return ConnectFailed(reason)
+    if isinstance(error, httpx2.RemoteProtocolError) and started:
+        return BrokenOff(reason, started=True)
+    if isinstance(error, httpx2.ProtocolError | httpx2.DecodingError):
+        return BadResponse(reason)
+    return BrokenOff(reason, started=started)

@@ -1,0 +1,47 @@
+"""What a scripted server is told to say, and what it was asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """One answer to a chat request. In a script file the fields have these same names.
+
+    `text` is streamed word by word. `calls` are `[name, arguments]` pairs. With `raw` set the bytes are sent as they
+    are, instead of HTTP.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    calls: list[tuple[str, Any]] = []
+    reason: str = ""  # finish reason; empty: what fits
+    status: int = 200
+    body: Any = None  # the whole body when status is not 200
+    delay: float = 0  # seconds before the first byte of the answer
+    pace: float = 0  # seconds between pieces
+    piece_bytes: int = 0  # cut the body into network chunks of so many bytes, wherever that falls
+    stall_after: int | None = None  # after so many pieces, say nothing more
+    reset_after: int | None = None  # after so many pieces, reset the connection
+    end_after: int | None = None  # after so many pieces, end the body without its end
+    error_after: int | None = None  # after so many pieces, an error in the stream
+    error: str = "the model fell over"
+    garbage_after: int | None = None  # after so many pieces, a line that is not JSON
+    close: bool = False  # "Connection: close"
+    prompt_tokens: int = 20
+    completion_tokens: int = 5
+    cached_tokens: int = 0
+    progress: list[tuple[int, int]] = []  # prompt progress, processed and total
+    raw: bytes | None = None
+
+
+class Request(msgspec.Struct):
+    """A request as it came; `body` is decoded JSON, None without one."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+    connection: int  # number of the connection it came on
