@@ -82,7 +82,12 @@ class OllamaServer(Server):
         return [*lines, self._line(request, {"role": "assistant", "content": ""}, **end, **counts)]
 
     def _line(self, request: Request, message: dict[str, Any], **more: Any) -> bytes:
-        value = {"model": request.body["model"], "created_at": "2026-01-01T00:00:00Z", "message": message, "done": False}
+        value = {
+            "model": request.body["model"],
+            "created_at": "2026-01-01T00:00:00Z",
+            "message": message,
+            "done": False,
+        }
         return json.dumps(value | more, ensure_ascii=False).encode() + b"\n"
 
     def failure(self, message: str) -> bytes:

@@ -60,7 +60,11 @@ class ScriptedServer(Server):
 
     def _llama_page(self, request: Request) -> Any:
         if request.path == "/props":
-            return {"default_generation_settings": {"n_ctx": self.window}, "total_slots": 1, "modalities": {"vision": True}}
+            return {
+                "default_generation_settings": {"n_ctx": self.window},
+                "total_slots": 1,
+                "modalities": {"vision": True},
+            }
         if request.path == "/apply-template":
             return {"prompt": "".join(f"<{m['role']}>{m['content']}" for m in request.body["messages"])}
         if request.path == "/tokenize":

@@ -24,7 +24,8 @@ def server_words(value: Any) -> str:
         return ""
     if isinstance(value, list):
         return server_words(value[0]) if value else ""
-    return "".join(c if c.isprintable() else " " for c in " ".join(str(value).split()))[:LONGEST].rstrip(" .")
+    visible = "".join(c if c.isprintable() else " " for c in str(value)[: 4 * LONGEST])
+    return " ".join(visible.split())[:LONGEST].rstrip(" .")
 
 
 def refusal(url: str, answer: Whole) -> ModelError:

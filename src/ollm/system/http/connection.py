@@ -66,8 +66,11 @@ class Connection:
         return event.status_code, {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
 
     async def chunks(self, patience: Patience) -> AsyncIterator[bytes]:
-        while isinstance(event := await self._event(patience), h11.Data):
-            yield bytes(event.data)
+        """May be asked for again when it was left before the end; gives nothing once the answer is over."""
+        while self._protocol.their_state is h11.SEND_BODY:
+            event = await self._event(patience)
+            if isinstance(event, h11.Data):
+                yield bytes(event.data)
 
     async def _event(self, patience: Patience) -> object:
         while True:

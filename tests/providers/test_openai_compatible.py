@@ -1,0 +1,303 @@
+"""OpenAI-compatible servers, spoken to on real sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import aclosing
+
+import pytest
+
+from ollm.config.settings import ProviderTimeouts
+from ollm.domain.context import Usage
+from ollm.domain.errors import Exit, ModelError, ModelTimeoutError, NoServerError, PromptTooLongError, UnknownModelError
+from ollm.domain.messages import Call, ImagePart, PromptMessage
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece, CompletionRequest, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
+from tests.providers.conftest import ask, openai, said, text_of
+from tests.servers import Answer, ScriptedServer
+
+WISE = "Grüße, 世界 🌍\u2028 and\x85 more"
+
+
+async def test_text_comes_as_it_is_said_and_the_end_says_what_it_cost() -> None:
+    async with ScriptedServer(
+        [Answer(text="Hello my friend", prompt_tokens=7, completion_tokens=3, cached_tokens=4)]
+    ) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert [p.text for p in pieces[:-1]] == ["Hello", " my", " friend"]
+    assert pieces[-1] == FinishPiece("stop", Usage(prompt_tokens=7, completion_tokens=3, reused_tokens=4))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64])
+async def test_chunk_borders_inside_a_character_change_nothing(size: int) -> None:
+    async with ScriptedServer([Answer(text=WISE, piece_bytes=size, calls=[("w", {"content": WISE})])]) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert text_of(pieces) == WISE
+    assert CallPiece("w", {"content": WISE}) in pieces
+
+
+async def test_calls_are_put_together_from_their_fragments_in_order() -> None:
+    calls = [("read_file", {"path": "a long/enough/path.txt"}), ("grep", {"pattern": "x", "path": "src"})]
+    async with ScriptedServer([Answer(text="Looking.", calls=calls)]) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert pieces[-3:-1] == [CallPiece(name, arguments) for name, arguments in calls]
+    assert isinstance(pieces[-1], FinishPiece)
+    assert pieces[-1].reason == "tool_calls"
+
+
+async def test_arguments_that_are_not_json_are_kept_as_the_model_wrote_them() -> None:
+    async with ScriptedServer([Answer(calls=[("grep", '{"pattern": "x"'), ("ls", "")])]) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert pieces[:2] == [CallPiece("grep", '{"pattern": "x"'), CallPiece("ls", {})]
+
+
+async def test_thinking_is_told_apart_from_the_answer() -> None:
+    async with ScriptedServer([Answer(thinking="Let me see", text="Yes")]) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert [p.text for p in pieces if isinstance(p, ThinkingPiece)] == ["Let", " me", " see"]
+    assert text_of(pieces) == "Yes"
+
+
+async def test_the_request_holds_messages_tools_calls_results_and_images() -> None:
+    messages = (
+        PromptMessage(role="system", content="Be brief."),
+        PromptMessage(role="user", content="See", images=(ImagePart(media_type="image/png", data="AAAA"),)),
+        PromptMessage(role="assistant", content="", calls=(Call(id="c1", name="ls", arguments={"path": "ü"}),)),
+        PromptMessage(role="tool", content="a.txt", call_id="c1", tool_name="ls"),
+    )
+    schema = ToolSchema(name="ls", description="List.", parameters={"type": "object"})
+    answer_schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    request = ask(
+        messages=messages, tools=(schema,), max_tokens=9, temperature=0.5, stop=("X",), response_schema=answer_schema
+    )
+    async with ScriptedServer(["ok"]) as server:
+        await said(openai(server.base_url), request)
+
+    body = server.chats[0]
+    assert body["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert body["messages"][1]["content"] == [
+        {"type": "text", "text": "See"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+    assert body["messages"][2]["tool_calls"] == [
+        {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": '{"path":"ü"}'}}
+    ]
+    assert body["messages"][3] == {"role": "tool", "content": "a.txt", "tool_call_id": "c1"}
+    assert body["tools"][0]["function"]["name"] == "ls"
+    assert (body["stream"], body["stream_options"]) == (True, {"include_usage": True})
+    assert (body["max_tokens"], body["temperature"], body["stop"]) == (9, 0.5, ["X"])
+    assert body["response_format"]["json_schema"]["schema"] == answer_schema
+
+
+async def test_one_connection_serves_a_whole_turn() -> None:
+    async with ScriptedServer(["a", "b", "c"]) as server:
+        provider = openai(server.base_url)
+        for _ in range(3):
+            await said(provider)
+        await provider.close()
+
+    assert server.connections == 1
+
+
+async def test_a_kept_connection_the_server_closed_is_replaced_without_a_word() -> None:
+    async with ScriptedServer([Answer(text="a", close=True), "b"]) as server:
+        provider = openai(server.base_url)
+
+        assert text_of(await said(provider)) == "a"
+        assert text_of(await said(provider)) == "b"
+
+
+async def test_leaving_the_stream_closes_the_connection_at_once() -> None:
+    async with ScriptedServer([Answer(text="one two three", pace=5)]) as server:
+        provider = openai(server.base_url)
+        async with aclosing(provider.stream(ask())) as pieces:
+            assert await anext(pieces) == TextPiece("one")
+
+        async with asyncio.timeout(1):
+            await server.left.wait()
+
+
+async def test_cancelling_the_task_closes_the_connection_at_once() -> None:
+    async with ScriptedServer([Answer(text="never", delay=30)]) as server:
+        task = asyncio.create_task(said(openai(server.base_url)))
+        while not server.requests:
+            await asyncio.sleep(0.005)
+        task.cancel()
+
+        async with asyncio.timeout(1):
+            await server.left.wait()
+
+
+async def test_nobody_listening_is_no_server_with_what_to_do(free_port: int) -> None:
+    with pytest.raises(NoServerError, match=r"No model server answers at .*`ollm doctor`") as caught:
+        await said(openai(f"http://127.0.0.1:{free_port}"))
+
+    assert caught.value.exit_code is Exit.NO_SERVER
+
+
+async def test_a_slow_first_byte_is_waited_for_and_too_slow_a_one_named() -> None:
+    async with ScriptedServer([Answer(text="late", delay=0.3), Answer(text="never", delay=30)]) as server:
+        provider = openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.6, stall=0.1))
+
+        assert text_of(await said(provider)) == "late"
+        with pytest.raises(ModelTimeoutError, match=r"did not begin to answer.*firstToken") as caught:
+            await said(provider)
+    assert caught.value.exit_code is Exit.TIMED_OUT
+    assert len(server.chats) == 2  # a silent server is not asked twice
+
+
+async def test_a_stall_in_mid_answer_is_named() -> None:
+    async with ScriptedServer([Answer(text="one two three", stall_after=2)]) as server:
+        with pytest.raises(ModelTimeoutError, match=r"fell silent in mid-answer.*provider.timeouts.stall"):
+            await said(openai(server.base_url, ProviderTimeouts(connect=1, first_token=5, stall=0.2)))
+
+
+async def test_a_slow_reader_is_not_taken_for_a_slow_server() -> None:
+    async with ScriptedServer(["one two three"]) as server:
+        provider = openai(server.base_url, ProviderTimeouts(connect=1, first_token=5, stall=0.2))
+        texts = []
+        async for piece in provider.stream(ask()):
+            time.sleep(0.15)
+            await asyncio.sleep(0.15)
+            texts.append(piece)
+
+    assert text_of(texts) == "one two three"
+
+
+async def test_reading_the_prompt_with_progress_is_no_silence() -> None:
+    progress = [(n * 100, 600) for n in range(7)]
+    async with ScriptedServer([Answer(text="x", progress=progress, pace=0.15)], kind="llama.cpp") as server:
+        provider = openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.5, stall=0.5))
+        await provider.models()
+        pieces = await said(provider)
+
+    assert [p for p in pieces if isinstance(p, ProgressPiece)][-1] == ProgressPiece(600, 600)
+    assert server.chats[0]["return_progress"] is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (Answer(text="one two", reset_after=1), "broke off"),
+        (Answer(text="one two", end_after=1), "ended the answer in the middle"),
+        (Answer(text="one two", error_after=1, error="CUDA out of memory"), "failed .*: CUDA out of memory"),
+        (Answer(text="one two", garbage_after=1), "not JSON"),
+        (Answer(raw=b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), "cannot be read"),
+        (
+            Answer(status=401, body={"error": {"message": "bad key"}}),
+            "refused the key .*: bad key. Set provider.apiKeyEnv",
+        ),
+        (Answer(status=500, body={"detail": [{"msg": "boom\n\x1b[31m"}]}), r"failed \(HTTP 500\): boom \[31m\. Its"),
+        (Answer(status=307, body={}), "points elsewhere"),
+        (Answer(status=400, body=b"<html><b>Bad Gateway</b></html>"), "refused the request .*: Bad Gateway"),
+    ],
+)
+async def test_what_goes_wrong_is_one_clear_sentence(answer: Answer, sentence: str) -> None:
+    async with ScriptedServer([answer, answer, answer, answer, answer]) as server:
+        with pytest.raises(ModelError, match=sentence) as caught:
+            await said(openai(server.base_url))
+
+    assert caught.value.action
+    assert "\n" not in str(caught.value)
+    assert len(server.chats) == 1
+
+
+async def test_what_was_said_before_the_break_is_kept() -> None:
+    got: list[str] = []
+    async with ScriptedServer([Answer(text="one two three", reset_after=2)]) as server:
+        with pytest.raises(ModelError):
+            async for piece in openai(server.base_url).stream(ask()):
+                got.append(piece.text)  # type: ignore[union-attr]
+
+    assert got == ["one", " two"]
+
+
+async def test_a_busy_server_is_asked_again_before_the_first_byte() -> None:
+    busy = Answer(status=503, body={"error": {"message": "Loading model", "code": 503}})
+    async with ScriptedServer([busy, busy, "ready"]) as server:
+        assert text_of(await said(openai(server.base_url))) == "ready"
+
+    assert len(server.chats) == 3
+
+
+async def test_a_server_that_stays_busy_says_so_in_its_own_words() -> None:
+    busy = Answer(status=503, body={"error": {"message": "Loading model", "code": 503}})
+    async with ScriptedServer(lambda request: busy) as server:
+        with pytest.raises(ModelError, match=r"HTTP 503.*Loading model"):
+            await said(openai(server.base_url))
+
+
+async def test_a_connection_cut_before_any_answer_is_tried_again() -> None:
+    async with ScriptedServer([Answer(raw=b""), "here"]) as server:
+        assert text_of(await said(openai(server.base_url))) == "here"
+
+
+async def test_a_prompt_too_long_brings_the_numbers() -> None:
+    error = {
+        "code": 400,
+        "message": "the request exceeds the available context size",
+        "n_prompt_tokens": 9000,
+        "n_ctx": 4096,
+    }
+    async with ScriptedServer([Answer(status=400, body={"error": error})]) as server:
+        with pytest.raises(PromptTooLongError) as caught:
+            await said(openai(server.base_url))
+
+    assert (caught.value.prompt_tokens, caught.value.window) == (9000, 4096)
+
+
+async def test_a_wrong_model_name_brings_the_nearest() -> None:
+    async with ScriptedServer(models=("qwen2.5-coder-7b", "llama-3.1-8b"), strict=True) as server:
+        with pytest.raises(
+            UnknownModelError, match=r"no model 'qwen2.5-codr'. Did you mean 'qwen2.5-coder-7b'"
+        ) as caught:
+            await said(openai(server.base_url), ask(model="qwen2.5-codr"))
+
+    assert caught.value.exit_code is Exit.MODEL_FAILED
+
+
+async def test_a_server_that_does_not_stream_is_understood_too() -> None:
+    body = b'{"choices":[{"message":{"content":"whole"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}'
+    raw = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    async with ScriptedServer([Answer(raw=raw)]) as server:
+        pieces = await said(openai(server.base_url))
+
+    assert text_of(pieces) == "whole"
+    assert pieces[-1] == FinishPiece("stop", Usage(prompt_tokens=3))
+
+
+async def test_the_key_goes_into_the_header_and_nowhere_else() -> None:
+    async with ScriptedServer(["ok"]) as server:
+        await said(openai(server.base_url, key=" secret-1 "))
+
+    assert server.requests[0].headers["authorization"] == "Bearer secret-1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("llama.cpp", 2048), ("vllm", 2048), ("lm-studio", 2048), ("other", None)]
+)
+async def test_the_window_served_is_found_where_the_server_tells_it(kind: str, expected: int | None) -> None:
+    async with ScriptedServer(kind=kind, window=2048) as server:
+        assert (await openai(server.base_url).describe("scripted")).window == expected
+
+
+@pytest.mark.parametrize(("kind", "text", "prompt"), [("llama.cpp", 3, 4), ("vllm", 3, 4), ("other", None, None)])
+async def test_tokens_are_counted_where_the_server_can(kind: str, text: int | None, prompt: int | None) -> None:
+    async with ScriptedServer(kind=kind) as server:
+        provider = openai(server.base_url)
+
+        assert await provider.count_tokens("scripted", "one two three") == text
+        assert await provider.count_prompt(ask("one two three four")) == prompt
+
+
+async def test_completing_is_refused_in_words_where_it_is_not_offered() -> None:
+    async with ScriptedServer() as server:
+        with pytest.raises(ModelError, match=r"does not know this request"):
+            request = CompletionRequest(model="m", prompt="x", max_tokens=1)
+            _ = [piece async for piece in openai(server.base_url).complete(request)]
