@@ -12,6 +12,12 @@ class Home(Data, frozen=True):
 
     root: Path
 
+    def place(self, text: str) -> Path:
+        """A path from the settings: `~/.ollm/…` moves with the home, a relative one is beneath it."""
+        if text == "~/.ollm" or text.startswith("~/.ollm/"):
+            return self.root / text.removeprefix("~/.ollm").lstrip("/")
+        return self.root / Path(text).expanduser()
+
     @property
     def config(self) -> Path:
         return self.root / "config.yaml"

@@ -142,7 +142,7 @@ class ProviderSettings(Data, frozen=True):
     api_key: str | None = None
     api_key_env: Annotated[str | None, Meta(description="Name of the variable that holds the key.")] = None
     context_window: Annotated[
-        int | None, Meta(ge=512, description="Window to ask for; unset: what the server says.")
+        Annotated[int, Meta(ge=512)] | None, Meta(description="Window to ask for; unset: what the server says.")
     ] = None
     timeouts: ProviderTimeouts = ProviderTimeouts()
 

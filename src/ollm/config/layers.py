@@ -1,0 +1,125 @@
+"""How the layers of settings lie over each other, and what a workspace's file may not do (design 3.2, 3.17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ollm.config.fields import Reading
+from ollm.config.yaml_tree import Place
+from ollm.domain.struct import Data
+
+STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
+OWN_FILE_ONLY = (
+    "policy.approval",
+    "environment.allowList",
+    "provider.baseUrl",
+    "provider.apiKey",
+    "provider.apiKeyEnv",
+    "sessions",
+    "daemon",
+    "tools.allowedRoots",
+    "tools.webFetch.allowPrivate",
+    "tools.webSearch.baseUrl",
+    "tools.webSearch.apiKeyEnv",
+)
+"""What only the user's own file may set: what gives a right, opens a place, or reaches beyond this workspace."""
+
+
+class Layer(Data, frozen=True):
+    """What one source sets, and where in it each key stands."""
+
+    name: str
+    values: dict[str, Any]
+    places: dict[str, Place]
+
+
+def restricted(layer: Layer, reading: Reading) -> Layer:
+    """The workspace's layer without what it may not set; everything left out is told."""
+    values, places = layer.values, dict(layer.places)
+    for path in OWN_FILE_ONLY:
+        for key in [key for key in places if key == path or key.startswith((path + ".", path + "["))]:
+            place = places.pop(key)
+            if not key.endswith("]"):
+                reading.ignored(place, key, "is not taken from a workspace's file, only from your own")
+        values = _without(values, path)
+    return _without_allowing(Layer(name=layer.name, values=values, places=places), reading)
+
+
+def _without_allowing(layer: Layer, reading: Reading) -> Layer:
+    """A rule that allows is dropped; one whose action cannot be read stays, as such a rule asks."""
+    policy = dict(layer.values.get("policy", {}))
+    places = {key: place for key, place in layer.places.items() if not key.startswith("policy.rules[")}
+    if policy.get("defaultAction") == "allow":
+        reading.ignored(places["policy.defaultAction"], "policy.defaultAction", "a workspace's file may not allow")
+        del policy["defaultAction"]
+    kept: list[Any] = []
+    for index, rule in enumerate(policy.get("rules", ())):
+        place = layer.places[f"policy.rules[{index}]"]
+        if rule.get("action") == "allow":
+            reading.ignored(place, f"policy.rules[{index}]", "a workspace's file may only add rules that ask or deny")
+            continue
+        places[f"policy.rules[{len(kept)}]"] = place
+        kept.append(rule)
+    if "rules" in policy:
+        policy["rules"] = kept
+    values = {**layer.values, "policy": policy} if "policy" in layer.values else layer.values
+    return Layer(name=layer.name, values=values, places=places)
+
+
+def for_another_server(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`below` without the address, key and model of its server, when `above` names another kind of server."""
+    provider, asked = below.get("provider", {}), above.get("provider", {}).get("type")
+    if asked is None or provider.get("type") in (None, asked):
+        return dict(below)
+    return {**below, "provider": {key: value for key, value in provider.items() if key == "timeouts"}}
+
+
+def laid_over(below: Mapping[str, Any], above: Mapping[str, Any], *, adding: bool, path: str = "") -> dict[str, Any]:
+    """`above` wins, section by section; when it only adds, lists grow and nothing gets laxer."""
+    result = dict(below)
+    for key, value in above.items():
+        name = f"{path}.{key}" if path else key
+        result[key] = _combined(below.get(key), value, name, adding) if key in below else value
+    return result
+
+
+def _combined(below: Any, above: Any, name: str, adding: bool) -> Any:
+    if adding and name in ADDING:
+        return ADDING[name](below, above)
+    if isinstance(below, Mapping) and isinstance(above, Mapping):
+        return laid_over(below, above, adding=adding, path=name)
+    return above
+
+
+def _hooks(own: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    return {**other, **{event: _chained(hooks, other.get(event)) for event, hooks in own.items()}}
+
+
+def _chained(own: Any, other: Any) -> Any:
+    return [*own, *other] if isinstance(own, list) and isinstance(other, list) else own
+
+
+def _without(values: dict[str, Any], path: str) -> dict[str, Any]:
+    first, _, rest = path.partition(".")
+    if first not in values:
+        return values
+    if not rest:
+        return {key: value for key, value in values.items() if key != first}
+    inner = values[first]
+    return {**values, first: _without(inner, rest)} if isinstance(inner, dict) else values
+
+
+def _more(own: list[Any], other: list[Any]) -> list[Any]:
+    return [*own, *(item for item in other if item not in own)]
+
+
+ADDING: dict[str, Callable[[Any, Any], Any]] = {
+    "environment.denyPatterns": _more,
+    "fileDiscovery.builtinIgnores": _more,
+    "policy.rules": lambda own, other: [*own, *other],
+    "policy.defaultAction": lambda own, other: max(own, other, key=lambda action: STRICTNESS[action]),
+    "mcpServers": lambda own, other: {**other, **own},
+    "hooks": _hooks,
+}
+"""What a workspace only adds to: it takes nothing away, and the user's own server of the same name stays."""
