@@ -1,0 +1,89 @@
+"""What a front end holds: a conversation, near or behind the daemon, and what it says back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal, Protocol
+
+from msgspec import field
+
+from ollm.domain.events import AnyEvent
+from ollm.domain.messages import ImagePart
+from ollm.domain.struct import Data
+from ollm.domain.tools import ConfirmationAnswer
+
+FollowUp = Literal["none", "exit", "send", "open-session", "new-session"]
+
+
+class CommandReply(Data, frozen=True):
+    """What a slash command came to. `text` is Markdown for the person, `data` the same for programs.
+
+    `follow_up` asks the front end to do something it alone can: leave, send `argument` as the next message,
+    or open the session named by `argument`.
+    """
+
+    text: str = ""
+    data: Any = None
+    ok: bool = True
+    follow_up: FollowUp = "none"
+    argument: str = ""
+
+
+class Attachment(Data, frozen=True):
+    """Something the person puts beside their message: a named text, or a picture."""
+
+    name: str
+    text: str = ""
+    image: ImagePart | None = None
+
+
+class Status(Data, frozen=True):
+    """What the status line shows between turns."""
+
+    session_id: str | None
+    title: str
+    model: str
+    provider: str
+    base_url: str
+    window: int
+    mode: str
+    approval: str
+    workspace: str
+    used: int = 0
+    limit: int = 0
+    trigger: int = 0
+    notices: tuple[str, ...] = field(default_factory=tuple)
+
+
+class Conversation(Protocol):
+    """A session being talked to. The terminal cannot tell a local one from one in the daemon."""
+
+    @property
+    def session_id(self) -> str | None: ...
+
+    def turn(
+        self, text: str, attachments: tuple[Attachment, ...] = ()
+    ) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
+        """One turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`."""
+        ...
+
+    async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
+        """Answer a confirmation; False when another answer came first."""
+        ...
+
+    async def cancel(self) -> None:
+        """Stop the running turn; its `TurnFinished` still comes."""
+        ...
+
+    async def command(self, name: str, arguments: str = "") -> CommandReply:
+        """Run a slash command (`/name arguments`)."""
+        ...
+
+    async def status(self) -> Status: ...
+
+    async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
+        """A page of the archive, oldest first: messages with their calls resolved, as plain JSON."""
+        ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,26 @@
+"""How a conversation is to be opened, said by any front end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import field
+
+from ollm.domain.struct import Data
+
+
+class Opening(Data, frozen=True):
+    """Which session, in which workspace, with what besides the settings."""
+
+    workspace: Path
+    session: str | None = None  # an id, or a unique prefix of one
+    newest: bool = False  # resume the newest of the workspace
+    full: bool = False
+    force: bool = False
+    one_shot: bool = False
+    interactive: bool = False  # somebody is there to answer questions
+    mode: str | None = None
+    grants: tuple[str, ...] = ()
+    yes: bool = False
+    flags: dict[str, Any] = field(default_factory=dict)
