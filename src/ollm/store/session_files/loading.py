@@ -43,7 +43,8 @@ def load(reader: SessionReader, session_id: str, *, alive: bool, fallback: datet
     calls = [record for record in records if record]
     if not alive:
         calls = [interrupted(record) if record.status == "running" else record for record in calls]
-    session = _session(reader.head, session_id, tuple(found), tuple(calls), stamp(fallback))
+    described = session_of(reader.head, session_id, fallback)
+    session = msgspec.structs.replace(described, messages=tuple(found), tool_calls=tuple(calls))
     return Loaded(
         session=session,
         damage=reader.damage.text,
@@ -83,18 +84,18 @@ def _read_only(reader: SessionReader, session: Session) -> str | None:
     return None
 
 
-def _session(
-    head: JsonObject, session_id: str, messages: tuple[Message, ...], calls: tuple[ToolCallRecord, ...], fallback: str
-) -> Session:
-    start = _time(head.get("startTime")) or (messages[0].timestamp if messages else "") or fallback
+def session_of(head: JsonObject, session_id: str, fallback: datetime) -> Session:
+    """The session without its messages; a time that is missing or makes no sense is the file's own."""
+    written = stamp(fallback)
+    start = _time(head.get("startTime")) or _time(head.get("lastActivity")) or written
     return Session(
         session_id=session_id,
         start_time=start,
-        last_activity=_time(head.get("lastActivity")) or (messages[-1].timestamp if messages else "") or start,
+        last_activity=_time(head.get("lastActivity")) or max(start, written),
         model=_text(head.get("model")),
         provider=_text(head.get("provider")),
-        messages=messages,
-        tool_calls=calls,
+        messages=(),
+        tool_calls=(),
         metadata=metadata_of(head),
     )
 

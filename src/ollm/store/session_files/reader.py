@@ -48,6 +48,7 @@ class SessionReader:
         self.head: JsonObject = {}
         self.partial: journal.Parts = []
         self.partial_at = ""
+        self.partial_start = 0  # where in the journal the answer under way begins
         self.documented = 0  # messages that stand in the document
         self.journal_good = 0  # bytes of whole journal lines
         self._call_places: dict[str, list[int]] = {}
@@ -77,7 +78,7 @@ class SessionReader:
             if record.partial is not None:
                 partial = journal.extend([] if record.anew else partial, record.partial)
             if isinstance(record.message, msgspec.Raw):
-                data = _continued(partial, record) if record.continues else bytes(record.message)
+                data = continued(partial, record)
                 partial = []
                 number = _number(data) or last + 1
                 if number > last:
@@ -130,7 +131,10 @@ class SessionReader:
             if isinstance(record.call, msgspec.Raw):
                 self._call_places.setdefault(_name(bytes(record.call)), []).append(place)
             if record.partial is not None:
+                self.partial_start = self.partial_start if self.partial_at else place
                 self.partial_at = record.at
+            elif isinstance(record.message, msgspec.Raw):
+                self.partial_at = ""
 
     def _document_lines(self, *, calls: bool) -> Iterator[bytes]:
         if not self._document:
@@ -175,8 +179,11 @@ class SessionReader:
         self.journal_good = place
 
 
-def _continued(partial: journal.Parts, record: journal.Record) -> bytes:
+def continued(partial: journal.Parts, record: journal.Record) -> bytes:
+    """A recorded message whole: one that goes on from the partial answer holds only what was new in it."""
     assert isinstance(record.message, msgspec.Raw)
+    if not record.continues:
+        return bytes(record.message)
     found = parse_object(bytes(record.message))
     return journal.encode({**found, "parts": journal.extend(partial, found.get("parts") or [])})
 

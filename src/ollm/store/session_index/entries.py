@@ -1,0 +1,192 @@
+"""What the index takes from session files: the line of a list, and the texts to search."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ollm.domain.messages import JsonObject, Message
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import journal, lenient
+from ollm.store.session_files.damage import Damage
+from ollm.store.session_files.loading import file_time, partial_message, session_of
+from ollm.store.session_files.reader import SessionReader, continued
+
+MAX_TEXT = 200_000
+Take = Callable[["Entry"], None]
+
+
+class Entry(NamedTuple):
+    """One thing that was said: a message, or a call with its result (`call` is its id, `number` who asked)."""
+
+    number: int
+    role: str
+    timestamp: str
+    call: str | None
+    text: str
+
+
+class Line(NamedTuple):
+    """What a list shows, with the place up to which the journal has been read."""
+
+    journal_read: int
+    start_time: str
+    last_activity: str
+    model: str
+    message_count: int
+    partial: int  # 1 while an answer is under way
+    token_count: int
+    title: str
+    workspace: str | None
+    archived: int
+    origin: str | None
+    damaged: str | None
+    last_number: int
+
+
+def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line:
+    """The line of a session, everything read and checked; each entry is handed to `take`."""
+    document, journal_path = directory / f"{session_id}.json", directory / f"{session_id}.journal"
+    with contextlib.closing(SessionReader(document, journal_path)) as reader:
+        count = last = 0
+        for message in _messages(reader):
+            count, last = count + 1, max(last, message.id)
+            if take:
+                take(of_message(message))
+        if take and reader.partial:
+            take(of_message(partial_message(reader, last + 1)))
+        for data in reader.calls():
+            entry = of_call(lenient.call(data, reader.damage))
+            if entry and take:
+                take(entry)
+        return _line(reader, session_id, file_time(document, journal_path), count, last)
+
+
+def _line(reader: SessionReader, session_id: str, fallback: datetime, count: int, last: int) -> Line:
+    session = session_of(reader.head, session_id, fallback)
+    metadata = session.metadata
+    return Line(
+        journal_read=reader.partial_start if reader.partial else reader.journal_good,
+        start_time=session.start_time,
+        last_activity=session.last_activity,
+        model=session.model,
+        message_count=count,
+        partial=int(bool(reader.partial)),
+        token_count=metadata.token_count,
+        title=metadata.title,
+        workspace=metadata.workspace,
+        archived=int(metadata.workspace_state.get("status") == "archived"),
+        origin=metadata.origin,
+        damaged=reader.damage.text,
+        last_number=last,
+    )
+
+
+def read_tail(journal_path: Path, line: Line, take: Take | None = None) -> Line | None:
+    """The line with what the journal says since it was last read; None when everything must be read again."""
+    tail = _Tail(line, take)
+    with journal_path.open("rb") as file:
+        file.seek(line.journal_read)
+        for data in file:
+            if not data.endswith(b"\n"):
+                break
+            try:
+                tail.read(journal.parse(data), len(data))
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, _CannotTellError):
+                return None
+    return tail.line()
+
+
+class _CannotTellError(Exception):
+    """The tail alone does not say it: the record goes on from one that was read before."""
+
+
+class _Tail:
+    """Goes through new journal records."""
+
+    def __init__(self, line: Line, take: Take | None) -> None:
+        self._before = line
+        self._take = take
+        self._head: JsonObject = {"lastActivity": line.last_activity, "model": line.model, "metadata": {}}
+        self._partial: journal.Parts = []
+        self._calls: dict[str, JsonObject] = {}
+        self._place = self._read = line.journal_read
+        self._number, self._count = line.last_number, line.message_count
+
+    def read(self, record: journal.Record, size: int) -> None:
+        self._place += size
+        journal.change_head(self._head, record)
+        if record.partial is not None:
+            self._partial = journal.extend([] if record.anew else self._partial, record.partial)
+            return
+        if isinstance(record.message, msgspec.Raw):
+            self._message(record)
+        elif isinstance(record.call, msgspec.Raw) and self._take:
+            self._call(lenient.parse_object(bytes(record.call)))
+        if not self._partial and not self._calls:
+            self._read = self._place
+
+    def _message(self, record: journal.Record) -> None:
+        message = lenient.message(continued(self._partial, record), self._number + 1, Damage())
+        self._partial = []
+        if message is None:
+            raise _CannotTellError
+        if message.id > self._number:
+            self._number, self._count = message.id, self._count + 1
+            if self._take:
+                self._take(of_message(message))
+
+    def _call(self, changes: JsonObject) -> None:
+        known = self._calls.pop(str(changes.get("id")), {}) | changes
+        if "name" not in known:
+            raise _CannotTellError
+        if known.get("status") == "running":
+            self._calls[str(changes.get("id"))] = known
+        elif (entry := of_call(lenient.call(journal.encode(known), Damage()))) and self._take:
+            self._take(entry)
+
+    def line(self) -> Line:
+        return _changed(self._before, self._head, self._read, (self._count, self._number, int(bool(self._partial))))
+
+
+def _changed(line: Line, head: JsonObject, read: int, counts: tuple[int, int, int]) -> Line:
+    count, number, partial = counts
+    metadata: dict[str, Any] = head["metadata"]
+    state = metadata.get("workspaceState")
+    return line._replace(
+        journal_read=read,
+        last_activity=head["lastActivity"],
+        model=head["model"],
+        message_count=count,
+        partial=partial,
+        token_count=int(metadata.get("tokenCount", line.token_count)),
+        title=str(metadata.get("title", line.title)),
+        workspace=metadata.get("workspace", line.workspace),
+        archived=int(state.get("status") == "archived") if isinstance(state, dict) else line.archived,
+        last_number=number,
+    )
+
+
+def of_message(message: Message) -> Entry:
+    said = "\n".join(text for text in (message.text, message.thinking) if text)
+    return Entry(message.id, message.role, message.timestamp, None, said[:MAX_TEXT])
+
+
+def of_call(call: ToolCallRecord | None) -> Entry | None:
+    if call is None or call.status == "running":
+        return None
+    arguments = "\n".join(value for value in call.args.values() if isinstance(value, str))
+    result = call.result.llm_content if call.result else ""
+    return Entry(call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}"[:MAX_TEXT])
+
+
+def _messages(reader: SessionReader) -> Iterator[Message]:
+    for position, data in enumerate(reader.messages(), start=1):
+        message = lenient.message(data, position, reader.damage)
+        if message:
+            yield message

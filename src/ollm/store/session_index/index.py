@@ -1,0 +1,263 @@
+"""Keeps the index in step with the files: looks at every file's stamp and reads only what changed."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ollm.store.session_index import database
+from ollm.store.session_index.stamps import Stamp, stamps
+from ollm.store.session_index.words import spaced
+
+if TYPE_CHECKING:
+    from ollm.store.session_index.entries import Entry, Line
+
+Progress = Callable[[int, int], None]
+LINE = (
+    "journal_read",
+    "start_time",
+    "last_activity",
+    "model",
+    "message_count",
+    "partial",
+    "token_count",
+    "title",
+    "workspace",
+    "archived",
+    "origin",
+    "damaged",
+    "last_number",
+)
+BATCH_BYTES = 8_000_000
+
+
+class SessionIndex:
+    """The list and the words of all sessions. Reading it changes no session file; losing it loses nothing."""
+
+    def __init__(self, path: Path, directories: Iterable[Path | None]) -> None:
+        self.path = path
+        self.directories = tuple(directories)
+        self._connection: sqlite3.Connection | None = None
+        self.in_file = False
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection, self.in_file = database.connect(self.path)
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection:
+            self._connection.close()
+            self._connection = None
+
+    def lines(self, progress: Progress | None = None) -> list[dict[str, Any]]:
+        """Every session as a list shows it, last active first; a broken index is built anew on the way."""
+        found, locked = stamps(self.directories)
+        rows = self._guarded(lambda: self._refresh(found, progress, text=False))
+        active = {session_id for session_id in locked if session_id in rows and self._owned(session_id)}
+        shown = [_shown(session_id, row, session_id in active) for session_id, row in rows.items()]
+        return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
+
+    def refresh_text(self, progress: Progress | None = None) -> None:
+        """Bring the words up to date, reading the unread part of changed sessions."""
+        found, _ = stamps(self.directories)
+        self._guarded(lambda: self._refresh(found, progress, text=True))
+
+    def note(self, session_id: str) -> None:
+        """The writer's own row, at the end of a turn. An index that cannot be written is left alone."""
+        with contextlib.suppress(sqlite3.Error, OSError):
+            found, _ = stamps(self.directories)
+            if session_id in found:
+                self._refresh({session_id: found[session_id]}, None, text=False, all_of_them=False)
+
+    def erase(self, session_id: str) -> None:
+        """Take a session out, so that no byte of it stays in the file."""
+        self._guarded(lambda: self._erase([session_id]))
+
+    def _owned(self, session_id: str) -> bool:
+        from ollm.system.locks import owner
+
+        return any(owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
+
+    def _guarded(self, work: Callable[[], Any]) -> Any:
+        """Run against the file; when that is broken build it anew, when it cannot be used work in memory."""
+        for _ in range(2):
+            try:
+                return work()
+            except sqlite3.Error as error:
+                self.close()
+                if database.is_broken(error):
+                    database.remove(self.path)
+                else:
+                    self._connection, self.in_file = database.in_memory(), False
+        return work()
+
+    def _refresh(
+        self, found: dict[str, Stamp], progress: Progress | None, *, text: bool, all_of_them: bool = True
+    ) -> dict[str, dict[str, Any]]:
+        rows = self._rows()
+        gone = [session_id for session_id in rows if session_id not in found] if all_of_them else []
+        known = "text_stamp" if text else "stamp"
+        changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
+        changed.sort(key=lambda name: _time(found[name]))
+        if gone:
+            self._writing(lambda: self._erase_rows(gone))
+        done = 0
+        for batch in _batches(changed, found):
+            rows.update(self._writing(partial(self._update_all, batch, found, rows, text)))
+            done += len(batch)
+            if progress:
+                progress(done, len(changed))
+        return {session_id: rows[session_id] for session_id in found if session_id in rows}
+
+    def _rows(self) -> dict[str, dict[str, Any]]:
+        cursor = self.connection.execute("SELECT * FROM sessions")
+        names = [column[0] for column in cursor.description]
+        return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
+
+    def _writing(self, work: Callable[[], Any]) -> Any:
+        """One transaction; where the file may be read but not written, its answer stands all the same."""
+        connection = self.connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            done = work()
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return done
+
+    def _update_all(
+        self, batch: list[str], found: dict[str, Stamp], rows: dict[str, dict[str, Any]], text: bool
+    ) -> dict[str, dict[str, Any]]:
+        return {name: self._update(name, found[name], rows.get(name), text) for name in batch}
+
+    def _update(self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool) -> dict[str, Any]:
+        """Read what is new in one session and write its row."""
+        values: dict[str, Any] = dict(
+            row or {"session_id": session_id, "text_stamp": "", "text_number": 0, "text_read": 0}
+        )
+        if "id" not in values:
+            query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
+            values["id"] = self.connection.execute(query, (session_id,)).lastrowid
+        taker = _Taker(self.connection, values) if text else None
+        line = _read(session_id, stamp, row, taker)
+        if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
+            forget_text(self.connection, values["id"])
+            taker = _Taker(self.connection, {**values, "text_number": 0})
+            line = _read(session_id, stamp, None, taker)
+        values |= dict(zip(LINE, line, strict=True)) | {"stamp": stamp.text}
+        if taker:
+            values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
+        columns = [name for name in values if name not in ("id", "session_id")]
+        query = f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"  # noqa: S608
+        self.connection.execute(query, [*(values[name] for name in columns), values["id"]])
+        return values
+
+    def _erase(self, ids: list[str]) -> None:
+        known = [session_id for session_id in ids if session_id in self._rows()]
+        if known:
+            self._writing(lambda: self._erase_rows(known))
+
+    def _erase_rows(self, ids: list[str]) -> None:
+        """Rows, texts and words. Words stay in old segments until these are merged, so they are."""
+        for session_id in ids:
+            found = self.connection.execute("SELECT id FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
+            if found:
+                forget_text(self.connection, found[0])
+                self.connection.execute("DELETE FROM sessions WHERE id = ?", found)
+        self.connection.execute("INSERT INTO words(words) VALUES ('optimize')")
+
+
+class _Taker:
+    """Puts a session's new entries into the index: each message and call once."""
+
+    def __init__(self, connection: sqlite3.Connection, row: dict[str, Any]) -> None:
+        self._connection = connection
+        self._session = row["id"]
+        self._number = row["text_number"]
+        query = "SELECT call FROM entries WHERE session = ? AND call IS NOT NULL"
+        self._calls = {call for (call,) in connection.execute(query, (self._session,))}
+        forget_text(connection, self._session, "AND call IS NULL AND number > ?", self._number)
+
+    def __call__(self, entry: Entry) -> None:
+        if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
+            return
+        if entry.call:
+            self._calls.add(entry.call)
+        query = "INSERT INTO entries(session, number, role, timestamp, call, text) VALUES (?, ?, ?, ?, ?, ?)"
+        row = self._connection.execute(query, (self._session, *entry)).lastrowid
+        self._connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (row, spaced(entry.text)))
+
+
+def forget_text(connection: sqlite3.Connection, session: int, which: str = "", *values: int) -> None:
+    """Take out a session's texts; `which` narrows it down (an answer that was under way when it was last read)."""
+    query = f"SELECT id, text FROM entries WHERE session = ? {which}"  # noqa: S608 - `which` is written in this file
+    for row, text in connection.execute(query, (session, *values)).fetchall():
+        connection.execute("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (row, spaced(text)))
+        connection.execute("DELETE FROM entries WHERE id = ?", (row,))
+
+
+def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: _Taker | None) -> Line:
+    """The tail of the journal when that is all that changed, otherwise everything."""
+    from ollm.store.session_index.entries import Line, read_all, read_tail
+
+    if row and stamp.journal and _only_grew(row["text_stamp" if taker else "stamp"], stamp):
+        before = Line(*(row[name] for name in LINE))
+        if taker:
+            before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
+            if row["text_stamp"] != row["stamp"]:
+                return read_all(stamp.directory, session_id, taker)
+        line = read_tail(stamp.directory / f"{session_id}.journal", before, taker)
+        if line:
+            return line
+    return read_all(stamp.directory, session_id, taker)
+
+
+def _only_grew(known: str, stamp: Stamp) -> bool:
+    document, _, journal = known.partition("|")
+    inode, _, rest = journal.partition(",")
+    size = rest.partition(",")[0]
+    return (
+        document == stamp.document_text and inode == str(stamp.journal_inode) and int(size or 0) <= stamp.journal_size
+    )
+
+
+def _batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        batch.append(name)
+        size += found[name].size
+        if size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _time(stamp: Stamp) -> int:
+    return max((part[2] for part in (stamp.document, stamp.journal) if part), default=0)
+
+
+def _shown(session_id: str, row: dict[str, Any], active: bool) -> dict[str, Any]:
+    """SessionSummary with its outside names."""
+    return {
+        "sessionId": session_id,
+        "startTime": row["start_time"],
+        "lastActivity": row["last_activity"],
+        "model": row["model"],
+        "messageCount": row["message_count"] + row["partial"],
+        "tokenCount": row["token_count"],
+        "title": row["title"],
+        "workspace": row["workspace"],
+        "status": "active" if active else "archived" if row["archived"] else "closed",
+        "damaged": row["damaged"],
+        "origin": row["origin"],
+    }

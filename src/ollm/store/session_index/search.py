@@ -1,0 +1,91 @@
+"""Searching the words of all sessions: ranked while that is quick, newest first when there is too much, and said."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any, NamedTuple
+
+from ollm.store.session_index.index import Progress, SessionIndex
+from ollm.store.session_index.words import question, snippet
+
+RANKED_UP_TO = 20_000
+
+
+class Filters(NamedTuple):
+    """What narrows a search; None leaves it open. `since` is a time as sessions write them."""
+
+    workspace: str | None = None
+    since: str | None = None
+    model: str | None = None
+    role: str | None = None
+
+
+ANY = Filters()
+
+
+class Found(NamedTuple):
+    """Hits in the order shown; `ranked` is False when there were too many and the newest come first."""
+
+    hits: list[dict[str, Any]]
+    ranked: bool
+    total: int
+
+
+def search(
+    index: SessionIndex, text: str, filters: Filters = ANY, limit: int = 20, progress: Progress | None = None
+) -> Found:
+    """What was said that holds all the words of `text`, literally."""
+    if not text.strip():
+        return Found([], True, 0)
+    index.refresh_text(progress)
+    expression = question(text)
+    if expression:
+        return _by_words(index.connection, text, expression, filters, limit)
+    return _by_signs(index.connection, text, filters, limit)
+
+
+def _by_words(connection: sqlite3.Connection, text: str, expression: str, filters: Filters, limit: int) -> Found:
+    counting = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {RANKED_UP_TO + 1})"  # noqa: S608
+    total = connection.execute(counting, (expression,)).fetchone()[0]
+    ranked = total <= RANKED_UP_TO
+    where, values = _conditions(filters)
+    order = "rank" if ranked else "words.rowid DESC"
+    query = (
+        f"{_COLUMNS} FROM words {_JOINED.format('words.rowid')} WHERE words MATCH ? {where} ORDER BY {order} LIMIT ?"
+    )
+    rows = connection.execute(query, (expression, *values, limit)).fetchall()
+    return Found([_hit(row, text) for row in rows], ranked, total)
+
+
+def _by_signs(connection: sqlite3.Connection, text: str, filters: Filters, limit: int) -> Found:
+    """Nothing but signs was typed, which are no words: look for them as they stand."""
+    where, values = _conditions(filters)
+    query = (
+        f"{_COLUMNS} FROM entries JOIN sessions ON sessions.id = entries.session WHERE instr(text, ?) {where} "
+        "ORDER BY entries.id DESC LIMIT ?"
+    )
+    rows = connection.execute(query, (text.strip(), *values, limit)).fetchall()
+    return Found([_hit(row, text) for row in rows], False, len(rows))
+
+
+_COLUMNS = "SELECT session_id, entries.number, role, timestamp, title, entries.text"
+_JOINED = "JOIN entries ON entries.id = {} JOIN sessions ON sessions.id = entries.session"
+
+
+def _conditions(filters: Filters) -> tuple[str, list[str]]:
+    columns = {"workspace": "workspace = ?", "since": "timestamp >= ?", "model": "model = ?", "role": "role = ?"}
+    given = {name: value for name, value in filters._asdict().items() if value}
+    return "".join(f" AND {columns[name]}" for name in given), list(given.values())
+
+
+def _hit(row: tuple[Any, ...], typed: str) -> dict[str, Any]:
+    session_id, number, role, timestamp, title, text = row
+    return {
+        "sessionId": session_id,
+        "messageId": number,
+        "number": number,
+        "role": role,
+        "timestamp": timestamp,
+        "title": title,
+        "snippet": snippet(text, typed),
+    }

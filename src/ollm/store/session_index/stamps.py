@@ -1,0 +1,81 @@
+"""What the file system says of every session, so that only changed ones are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+_ENDS = {".json": 0, ".journal": 1}
+ID_LENGTH = 36
+
+
+class Stamp(NamedTuple):
+    """Inode, size and time of document and journal; `text` is how the index remembers them."""
+
+    directory: Path
+    document: tuple[int, int, int] | None
+    journal: tuple[int, int, int] | None
+
+    @property
+    def text(self) -> str:
+        return f"{self.document_text}|{_shown(self.journal)}"
+
+    @property
+    def document_text(self) -> str:
+        return f"{self.directory.name}/{_shown(self.document)}"
+
+    @property
+    def journal_inode(self) -> int:
+        return self.journal[0] if self.journal else 0
+
+    @property
+    def journal_size(self) -> int:
+        return self.journal[1] if self.journal else 0
+
+    @property
+    def size(self) -> int:
+        return (self.document[1] if self.document else 0) + self.journal_size
+
+
+def stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:
+    """Every session's stamp, and the ids that have a lock file. The first directory that has a session wins."""
+    found: dict[str, Stamp] = {}
+    locked: set[str] = set()
+    for directory in directories:
+        if directory is not None:
+            here, locks = _scan(directory)
+            locked |= locks
+            found = {**here, **found}
+    return found, locked
+
+
+def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
+    parts: dict[str, list[tuple[int, int, int] | None]] = {}
+    locked: set[str] = set()
+    try:
+        entries = list(os.scandir(directory))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}, set()
+    for entry in entries:
+        stem, end = entry.name[:ID_LENGTH], entry.name[ID_LENGTH:]
+        if end == ".lock":
+            locked.add(stem)
+        elif end in _ENDS and _looks_like_id(stem):
+            stat = entry.stat(follow_symlinks=False)
+            parts.setdefault(stem, [None, None])[_ENDS[end]] = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    return {stem: Stamp(directory, both[0], both[1]) for stem, both in parts.items()}, locked
+
+
+def _looks_like_id(stem: str) -> bool:
+    return (
+        len(stem) == ID_LENGTH
+        and stem[8] == stem[13] == stem[18] == stem[23] == "-"
+        and not stem.replace("-", "").strip("0123456789abcdef")
+        and stem.count("-") == 4
+    )
+
+
+def _shown(stat: tuple[int, int, int] | None) -> str:
+    return "-" if stat is None else f"{stat[0]},{stat[1]},{stat[2]}"

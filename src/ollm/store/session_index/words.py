@@ -1,0 +1,68 @@
+"""How text is cut into words for searching, and how a hit is shown. What people type is literal, never syntax."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+# Ideographs, kana and their extensions: each is a word of its own.
+_ALONE = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])")
+_WORD = re.compile(r"\w", re.UNICODE)
+_SEPARATOR = "\x1f"
+MAX_WORDS = 64
+HALF_WORD = 3  # from this length on a word also finds longer ones that begin with it
+OPEN, CLOSE = "«", "»"
+AROUND = 60
+
+
+def spaced(text: str) -> str:
+    """The text as the index is given it."""
+    if text.isascii():
+        return text
+    return _ALONE.sub(rf"\1{_SEPARATOR}", text.encode("utf-8", "replace").decode())
+
+
+def question(text: str) -> str:
+    """The FTS5 expression for what was typed: all words must be there; empty when there is no word in it."""
+    words = [word for word in text.replace("\0", " ").split() if _WORD.search(word)][:MAX_WORDS]
+    return " AND ".join(_quoted(word) for word in words)
+
+
+def _quoted(word: str) -> str:
+    cut = spaced(word)
+    ends_in_word = cut[-1:].isalnum() and len(word) >= HALF_WORD
+    return '"' + cut.replace('"', '""') + '"' + ("*" if ends_in_word else "")
+
+
+def snippet(text: str, typed: str) -> str:
+    """A piece of the text around the first hit, on one line, with the hits marked."""
+    words = sorted(set(typed.split()), key=len, reverse=True)[:MAX_WORDS]
+    pattern = "|".join(re.escape(folded(word)) for word in words)
+    plain = folded(text)
+    found = re.search(pattern, plain) if pattern else None
+    if pattern and not found:
+        pieces = [piece for word in words for piece in re.findall(r"\w+", folded(word))]
+        pattern = "|".join(re.escape(piece) for piece in pieces)
+        found = re.search(pattern, plain) if pattern else None
+    if not found:
+        return " ".join(text[: 2 * AROUND].split())
+    start, end = max(0, found.start() - AROUND), min(len(text), found.end() + AROUND)
+    marked, place = [], start
+    for hit in re.finditer(pattern, plain[start:end]):
+        marked += [text[place : start + hit.start()], OPEN, text[start + hit.start() : start + hit.end()], CLOSE]
+        place = start + hit.end()
+    marked.append(text[place:end])
+    shown = " ".join("".join(marked).split())
+    return ("…" if start else "") + shown + ("…" if end < len(text) else "")
+
+
+def folded(text: str) -> str:
+    """Lower case without accents, letter for letter, so that places stay the same."""
+    if text.isascii():
+        return text.lower()
+    return "".join(_base(letter) for letter in text)
+
+
+def _base(letter: str) -> str:
+    lower = normalize("NFD", letter)[0].lower()
+    return lower if len(lower) == 1 else letter
