@@ -6,7 +6,7 @@ reverse. Nothing else in the house builds its own collaborators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.providers.registry import Registry
-    from ollm.services.chat_recording import ChatRecordingService
+    from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
     from ollm.store.session_files import SessionFiles
+    from ollm.store.session_index.index import SessionIndex
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.paths import Boundary
 
@@ -77,9 +78,38 @@ class Process:
     def session_files(self) -> SessionFiles:
         from ollm.store.session_files import Places, SessionFiles
 
-        directory = self.place(self.settings.sessions.data_dir, self.home.sessions)
-        places = Places(directory=directory, legacy=self.home.legacy_sessions, trash=self.home.trash)
-        return SessionFiles(places, self.clock)
+        directory, legacy = self.session_directories
+        return SessionFiles(Places(directory=directory, legacy=legacy, trash=self.home.trash), self.clock)
+
+    @cached_property
+    def session_directories(self) -> tuple[Path, Path]:
+        """Where sessions are, and where an earlier version kept them. Settings are read only where there are some."""
+        if not self.home.config.exists():
+            return self.home.sessions, self.home.legacy_sessions
+        return self.place(self.settings.sessions.data_dir, self.home.sessions), self.home.legacy_sessions
+
+    @cached_property
+    def session_index(self) -> SessionIndex:
+        from ollm.store.session_index.index import SessionIndex
+
+        return SessionIndex(self.home.index, self.session_directories)
+
+    @cached_property
+    def library(self) -> SessionLibrary:
+        from ollm.services.chat_recording import SessionLibrary
+
+        sessions = self.settings.sessions
+        return SessionLibrary(self.session_files, self.session_index, sessions, traces=self.traces, clock=self.clock)
+
+    def traces(self, workspace: str | None) -> Iterator[Trace]:
+        """Everything outside a session's own files that may hold something of it (design 3.9)."""
+        from ollm.store.session_traces import InputHistory, NamedDirectories, SnapshotMap
+
+        yield NamedDirectories((self.home.snapshots, self.home.undo))
+        yield SnapshotMap(self.home.snapshots / "snapshot-map.json")
+        yield InputHistory(self.home.input_history)
+        if workspace and Path(workspace).is_dir():
+            yield WorkspaceScope(self, Path(workspace)).database
 
     @cached_property
     def providers(self) -> Registry:
@@ -104,7 +134,9 @@ class Process:
     def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService
 
-        return ChatRecordingService(self.session_files, self.settings.sessions, emit=emit, clock=self.clock)
+        return ChatRecordingService(
+            self.session_files, self.settings.sessions, emit=emit, library=self.library, clock=self.clock
+        )
 
     def place(self, named: str, default: Path) -> Path:
         """A directory from the settings; the documented default follows OLLM_HOME."""

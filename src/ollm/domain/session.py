@@ -67,3 +67,4 @@ class SessionSummary(Data, frozen=True):
     workspace: str | None = None
     status: SessionStatus = "closed"
     damaged: str | None = None  # what is wrong with the file, in a sentence
+    origin: str | None = None

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 from collections.abc import Iterator
 from datetime import datetime
+from pathlib import Path
 
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import NotFoundError
+from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import SessionSummary
 from ollm.store.session_files import layout
 from ollm.store.session_files.loading import Loaded, file_time, load
-from ollm.store.session_files.places import Places, parse_id
+from ollm.store.session_files.places import Places, ids_in, parse_id
 from ollm.store.session_files.reader import SessionReader
 from ollm.store.session_files.recovery import mend
 from ollm.store.session_files.writer import SessionWriter
+from ollm.system.atomic import make_private_directory, sync_directory
 from ollm.system.locks import owner
 
 
@@ -78,26 +82,68 @@ class SessionFiles:
             workspace=session.metadata.workspace,
             status="active" if active else "archived" if archived else "closed",
             damaged=loaded.damage,
+            origin=session.metadata.origin,
         )
 
     def remove(self, session_id: str) -> None:
-        """Take away every file with this session's name. Raises `BusyError` while another process has it open."""
-        session_id = self._known(session_id)
-        writer = SessionWriter(self.places, session_id, {})
-        writer.lock()
-        try:
+        """Take away every file with this session's name, in the trash too. Raises `BusyError` while it is open."""
+        session_id = parse_id(session_id)
+        if not list(self.places.files_of(session_id)):
+            raise self._unknown(session_id)
+        with self._held(session_id):
             for path in self.places.files_of(session_id):
                 if path != self.places.lock(session_id):
                     path.unlink(missing_ok=True)
+
+    def move(self, session_id: str, directory: Path, *, at: datetime) -> None:
+        """Move a session's files to another directory; their time becomes `at`. Raises `BusyError` while it is open."""
+        session_id = self._known(session_id)
+        with self._held(session_id):
+            self._move_files(session_id, self.places.home_of(session_id) or self.places.directory, directory, at)
+
+    def bring_back(self, session_id: str, *, at: datetime) -> None:
+        """Move a session from the trash to where sessions live."""
+        session_id = parse_id(session_id)
+        if self.places.trash is None or session_id not in ids_in(self.places.trash):
+            raise self._unknown(session_id)
+        if self.places.home_of(session_id):
+            raise UsageError(f"Session {session_id} is there already.", action="Delete or export one of the two.")
+        with self._held(session_id):
+            self._move_files(session_id, self.places.trash, self.places.directory, at)
+
+    def trashed_before(self, oldest: datetime) -> list[str]:
+        """The sessions in the trash that were put there before `oldest`."""
+        trash = self.places.trash
+        found = ids_in(trash) if trash else []
+        return [name for name in found if trash and file_time(*trash.glob(f"{name}.*")) < oldest]
+
+    def _move_files(self, session_id: str, source: Path, target: Path, at: datetime) -> None:
+        make_private_directory(target)
+        for path in sorted(source.glob(f"{session_id}.*")):  # `.journal` before `.json`: never a document without it
+            if path.suffix != ".lock":
+                os.utime(path, (at.timestamp(), at.timestamp()), follow_symlinks=False)
+                shutil.move(path, target / path.name)
+        sync_directory(target)
+        sync_directory(source)
+
+    @contextlib.contextmanager
+    def _held(self, session_id: str) -> Iterator[None]:
+        writer = SessionWriter(self.places, session_id, {})
+        writer.lock()
+        try:
+            yield
         finally:
             writer.abandon()
+
+    def _unknown(self, session_id: str) -> NotFoundError:
+        return NotFoundError(
+            f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
+        )
 
     def _known(self, session_id: str) -> str:
         session_id = parse_id(session_id)
         if self.places.home_of(session_id) is None:
-            raise NotFoundError(
-                f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
-            )
+            raise self._unknown(session_id)
         return session_id
 
     @contextlib.contextmanager

@@ -37,6 +37,11 @@ class SessionWriter:
         self._running: dict[str, JsonObject] = {}
 
     @property
+    def is_empty(self) -> bool:
+        """Nothing was said in it."""
+        return self.last_number == 0 and not self._partial
+
+    @property
     def open(self) -> bool:
         return self._lock.held
 
@@ -129,13 +134,14 @@ class SessionWriter:
         self._start_journal_anew()
         return True
 
-    def close(self) -> None:
-        """Fold, remove the journal, let go of the lock. The lock goes even when the fold fails."""
+    def close(self) -> bool:
+        """Fold, remove the journal, let go of the lock. The lock goes even when the fold fails. True when it folded."""
         try:
-            self.fold()
+            self._keep_interrupted()
+            folded = self.fold()
             self._journal.close()
-            if not self._partial and not self.pending:
-                self._places.journal(self.session_id).unlink(missing_ok=True)
+            self._places.journal(self.session_id).unlink(missing_ok=True)
+            return folded
         finally:
             self._journal.close()
             self._lock.release()
@@ -148,6 +154,13 @@ class SessionWriter:
     def reader(self) -> SessionReader:
         """Reads the session with the records that are not on disk yet."""
         return self._reader(b"".join(self.pending))
+
+    def _keep_interrupted(self) -> None:
+        """An answer that will not be finished any more becomes a message."""
+        if self._partial:
+            at = self.head["lastActivity"]
+            message = {"role": "assistant", "parts": self._partial, "timestamp": at, "id": self.last_number + 1}
+            self.record_message(at, {**message, "interrupted": True}, 0)
 
     def _append(self, record: journal.Record) -> None:
         journal.change_head(self.head, record)

@@ -1,4 +1,4 @@
-"""ChatRecordingService (S1, S9, design 3.8-3.11): every word on disk before the call that recorded it returns.
+"""ChatRecordingService (S1, S9): every word on disk before the call that recorded it returns.
 
 A write that fails never stops the conversation: it is logged, told once, kept in memory and tried again with the next
 record and at the end of the turn.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 
@@ -19,17 +20,13 @@ from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, S
 from ollm.domain.messages import AnyPart, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.chat_recording.library import SessionLibrary, removed_notice
 from ollm.store.session_files import Loaded, SessionFiles, SessionWriter, parse_id
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
 TITLE_LENGTH = 80
-
-
-class Trace(Protocol):
-    """Something kept outside the session's own files: deleting the session erases it there too (design 3.9)."""
-
-    def erase(self, session_id: str) -> None: ...
+NOTED_EVERY = timedelta(seconds=60)
 
 
 def silent(event: Event) -> None:
@@ -55,7 +52,7 @@ class ChatRecordingService:
         settings: SessionSettings | None = None,
         *,
         emit: Emit = silent,
-        traces: Sequence[Trace] = (),
+        library: SessionLibrary | None = None,
         count_tokens: Callable[[str], int] = estimate_tokens,
         clock: Clock = now,
         make_id: NewId = new_id,
@@ -63,17 +60,18 @@ class ChatRecordingService:
         self._files = files
         self._settings = settings or SessionSettings()
         self._emit = emit
-        self._traces = traces
+        self._library = library or SessionLibrary(files, settings=settings, clock=clock)
         self._count_tokens = count_tokens
         self._clock = clock
         self._make_id = make_id
         self._writers: dict[str, SessionWriter] = {}
         self._told: set[str] = set()
+        self._noted: dict[str, datetime] = {}
 
     async def create_session(
         self, model: str, provider: str, *, workspace: str | None = None, origin: str | None = None
     ) -> str:
-        """Start a session; its file is there when this returns."""
+        """Start a session; its file is there when this returns. The oldest go when there are too many."""
         session_id, at = self._make_id(), stamp(self._clock())
         metadata = SessionMetadata(workspace=workspace, origin=origin, schema_version=SCHEMA_VERSION)
         head = {
@@ -89,6 +87,7 @@ class ChatRecordingService:
         self._try(session_id, writer.flush)
         writer.deferred = not self._settings.auto_save
         self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
+        self._try(session_id, lambda: self._enforce_limit(session_id))
         return session_id
 
     async def open_session(self, session_id: str) -> Loaded:
@@ -146,18 +145,22 @@ class ChatRecordingService:
         writer = self._writer(session_id)
         if self._try(session_id, writer.fold_when_due):
             self._emit(SessionSaved(session_id=session_id))
+        last = self._noted.get(session_id)
+        if last is None or self._clock() - last > NOTED_EVERY:
+            self._note(session_id)
 
     async def close_session(self, session_id: str) -> None:
         """Fold and let go. A session without a message is removed. Closing a closed one does nothing."""
         writer = self._writers.pop(parse_id(session_id), None)
         if writer is None:
             return
-        if writer.last_number == 0 and not writer.pending:
+        if writer.is_empty:
             writer.abandon()
-            self._erase(session_id)
+            self._try(session_id, lambda: self._library.delete(session_id))
             return
         if self._try(session_id, writer.close):
             self._emit(SessionSaved(session_id=session_id))
+        self._note(session_id)
 
     async def get_session(self, session_id: str) -> Session | None:
         """The complete session, or None when there is none. What cannot be read is left out; `load` says what."""
@@ -174,8 +177,7 @@ class ChatRecordingService:
 
     async def list_sessions(self) -> list[SessionSummary]:
         """All sessions, last active first. One damaged file is named and hides no other."""
-        found = [self._files.summary(session_id) for session_id in self._files.places.ids()]
-        return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
+        return self._library.summaries()
 
     async def delete_session(self, session_id: str) -> None:
         """Remove every trace of a session, for good. Raises `BusyError` while another process has it open."""
@@ -183,17 +185,11 @@ class ChatRecordingService:
         writer = self._writers.pop(session_id, None)
         if writer:
             writer.abandon()
-        self._erase(session_id)
+        self._library.delete(session_id)
 
     async def delete_oldest_sessions(self, keep: int) -> list[str]:
         """Delete all but the `keep` last active sessions, never one that is open; gives the ids that went."""
-        if keep < 0:
-            raise ValueError("keep must not be negative")
-        sessions = await self.list_sessions()
-        gone = [found.session_id for found in sessions[keep:] if found.status != "active"]
-        for session_id in gone:
-            self._erase(session_id)
-        return gone
+        return self._library.delete_all_but(keep)
 
     def _writer(self, session_id: str) -> SessionWriter:
         writer = self._writers.get(session_id)
@@ -214,10 +210,17 @@ class ChatRecordingService:
             if title:
                 self._try(writer.session_id, lambda: writer.change(self._activity(writer), {}, {"title": title}))
 
-    def _erase(self, session_id: str) -> None:
-        self._files.remove(session_id)
-        for trace in self._traces:
-            trace.erase(session_id)
+    def _enforce_limit(self, session_id: str) -> None:
+        gone = self._library.enforce_limit()
+        if gone:
+            text = removed_notice(gone, self._settings.trash_days)
+            self._emit(Notice(session_id=session_id, level="info", text=text))
+
+    def _note(self, session_id: str) -> None:
+        """The index hears of a session now and then, never while something is recorded."""
+        if self._library.index:
+            self._library.index.note(session_id)
+            self._noted[session_id] = self._clock()
 
     def _try(self, session_id: str, write: Callable[[], Any]) -> Any:
         """Write; a failure is logged and told once, and the conversation goes on (S10.1)."""

@@ -1,0 +1,70 @@
+"""What other parts keep of a session under its id, taken away when the session is deleted (design 3.9)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ollm.domain.errors import StorageError
+from ollm.store.session_files import parse_id
+from ollm.system.atomic import replace_file
+
+
+class NamedDirectories:
+    """Directories that hold one directory a session: snapshots, undo copies."""
+
+    def __init__(self, parents: Iterable[Path]) -> None:
+        self._parents = tuple(parents)
+
+    def erase(self, session_id: str) -> None:
+        for parent in self._parents:
+            target = parent / parse_id(session_id)
+            try:
+                if target.is_symlink():
+                    target.unlink()
+                elif target.exists():
+                    shutil.rmtree(target)
+            except OSError as error:
+                raise StorageError(f"{target} cannot be removed: {error.strerror}.") from error
+
+
+class SnapshotMap:
+    """`snapshot-map.json`: which session a snapshot belongs to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def erase(self, session_id: str) -> None:
+        try:
+            held = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return
+        if isinstance(held, dict):
+            kept = {name: value for name, value in held.items() if not _names(value, session_id)}
+            if len(kept) != len(held):
+                replace_file(self._path, json.dumps(kept, ensure_ascii=False).encode())
+
+
+class InputHistory:
+    """Lines typed before: each is a JSON object that names its session."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def erase(self, session_id: str) -> None:
+        try:
+            lines = self._path.read_bytes().splitlines(keepends=True)
+        except OSError:
+            return
+        kept = [line for line in lines if session_id.encode() not in line]
+        if len(kept) != len(lines):
+            replace_file(self._path, b"".join(kept))
+
+
+def _names(value: Any, session_id: str) -> bool:
+    if isinstance(value, dict):
+        return any(_names(item, session_id) for item in value.values())
+    return value == session_id
