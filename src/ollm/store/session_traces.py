@@ -67,4 +67,4 @@ class InputHistory:
 def _names(value: Any, session_id: str) -> bool:
     if isinstance(value, dict):
         return any(_names(item, session_id) for item in value.values())
-    return value == session_id
+    return bool(value == session_id)
