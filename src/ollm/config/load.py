@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ollm.config.checks import check_url, stay_safe
 from ollm.config.fields import Mistake, Reading
 from ollm.config.layers import Layer, for_another_server, laid_over, restricted
 from ollm.config.paths import Home
@@ -19,8 +20,6 @@ from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 
 BASE = {"fileDiscovery": {"builtinIgnores": list(BUILTIN_IGNORES)}, "policy": {"defaultAction": "ask"}}
-ENVIRONMENT_SHAPE = ("environment", "environment.allowList", "environment.denyPatterns")
-ASK_ALL = {"tool": "*", "action": "ask", "message": "a rule in the configuration cannot be read"}
 
 
 class RulePlace(Data, frozen=True):
@@ -107,32 +106,9 @@ def _layer(name: str, entry: Entry | None, reading: Reading) -> Layer:
     before = len(reading.mistakes)
     reading.places = {}
     values = {} if entry is None else reading.struct(Settings, entry)
-    _check_url(values, reading)
-    _stay_safe(values, reading.places, reading.mistakes[before:])
+    check_url(values, reading)
+    stay_safe(values, reading.places, reading.mistakes[before:])
     return Layer(name=name, values=values, places=reading.places)
-
-
-def _stay_safe(values: dict[str, Any], places: dict[str, Place], mistakes: list[Mistake]) -> None:
-    """What a mistake in a safety section means: tools ask, and variables stay at home."""
-    if any(mistake.key in ENVIRONMENT_SHAPE for mistake in mistakes):
-        values["environment"] = {"allowList": [], "denyPatterns": ["*"]}
-    bad = [mistake for mistake in mistakes if mistake.key == "policy" or mistake.key.startswith("policy.rules")]
-    if bad:
-        policy = values.setdefault("policy", {})
-        policy["rules"] = [*policy.get("rules", []), ASK_ALL]
-        places[f"policy.rules[{len(policy['rules']) - 1}]"] = bad[0].place
-
-
-def _check_url(values: dict[str, Any], reading: Reading) -> None:
-    provider = values.get("provider", {})
-    url = provider.get("baseUrl")
-    if url is None:
-        return
-    scheme, _, rest = url.partition("://")
-    if scheme not in ("http", "https") or not rest.strip("/") or not url.isprintable() or " " in url:
-        place = reading.places.pop("provider.baseUrl")
-        reading.wrong(place, "provider.baseUrl", "expected a URL such as http://localhost:11434")
-        del provider["baseUrl"]
 
 
 def _ollama_host(environment: Mapping[str, str], layers: list[Layer]) -> Layer:

@@ -20,12 +20,12 @@ OLLAMA_PORT = 11434
 def from_variables(environment: Mapping[str, str]) -> Entry:
     """What our own variables set; one that is empty counts as unset."""
     named = {key: (name, environment.get(name, "").strip()) for name, key in VARIABLES.items()}
-    return _tree({key: (Place(file=name), _number(key, text)) for key, (name, text) in named.items() if text})
+    return tree({key: (Place(file=name), _number(key, text)) for key, (name, text) in named.items() if text})
 
 
 def from_flags(flags: Mapping[str, Any]) -> Entry:
     """What the command line set, by dotted key; None counts as not given."""
-    return _tree({key: (Place(file="the command line"), value) for key, value in flags.items() if value is not None})
+    return tree({key: (Place(file="the command line"), value) for key, value in flags.items() if value is not None})
 
 
 def ollama_url(host: str) -> str:
@@ -56,7 +56,8 @@ def _number(key: str, text: str) -> Any:
     return int(text) if key.endswith("contextWindow") and text.isascii() and text.isdigit() else text
 
 
-def _tree(values: Mapping[str, tuple[Place, Any]]) -> Entry:
+def tree(values: Mapping[str, tuple[Place, Any]]) -> Entry:
+    """Entries nested as their dotted keys say."""
     root: dict[str, Entry] = {}
     for key, (place, value) in values.items():
         *sections, last = key.split(".")

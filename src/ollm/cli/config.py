@@ -1,0 +1,111 @@
+"""`ollm config`: show, check and change the settings (S8, design 3.2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.config.environment import home, process_environment
+from ollm.domain.errors import Exit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ollm.config.fields import Mistake
+    from ollm.config.load import Loaded
+
+
+@click.group()
+def config() -> None:
+    """Show, check and change the settings."""
+
+
+@config.command()
+@workspace_option
+@json_option
+def show(workspace: str | None, as_json: bool) -> None:
+    """Print the settings in force, and where each that is set comes from; secrets are hidden."""
+    from ollm.config.show import as_yaml, shown
+
+    loaded = _loaded(resolve_workspace(workspace))
+    for problem in loaded.problems:
+        warn(str(problem))
+    document = shown(loaded.settings)
+    if as_json:
+        print_json(document)
+    else:
+        print(as_yaml(document, loaded.sources), end="")
+
+
+@config.command()
+def path() -> None:
+    """Print where your file is, whether or not it exists yet."""
+    print(home(process_environment()).config)
+
+
+@config.command()
+@workspace_option
+@json_option
+@click.pass_context
+def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
+    """List everything that is wrong; exit 2 if there is something."""
+    loaded = _loaded(resolve_workspace(workspace), trusted=True)
+    problems = [*loaded.problems, *_rule_problems(loaded)]
+    if as_json:
+        print_json({"ok": not problems, "problems": [_problem(problem) for problem in problems]})
+    elif problems:
+        print("\n".join(str(problem) for problem in problems))
+    else:
+        print("Nothing is wrong.")
+    context.exit(Exit.USAGE if problems else Exit.DONE)
+
+
+@config.command(name="set")
+@click.argument("key")
+@click.argument("value")
+def set_(key: str, value: str) -> None:
+    """Set KEY (such as loopDetection.maxTurns) to VALUE in your file; its comments stay."""
+    from ollm.config.change import change
+
+    warn(f"{key} is set in {change(home(process_environment()), key, value)}")
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON Schema of the file, for editors that check while you type."""
+    from ollm.config.show import schema as build
+
+    print_json(build())
+
+
+def _loaded(workspace: Path, *, trusted: bool = False) -> Loaded:
+    from ollm.config.load import load
+
+    environment = process_environment()
+    return load(home(environment), environment, workspace=workspace, trusted=trusted)
+
+
+def _rule_problems(loaded: Loaded) -> list[Mistake]:
+    """What the policy cannot read of its rules, at the place of each."""
+    from ollm.config.fields import Mistake
+    from ollm.policy.rules import read_rules
+
+    rules = read_rules(loaded.settings.policy.rules)
+    return [
+        Mistake(place=item.place, key="policy.rules", message=rule.problem)
+        for rule, item in zip(rules, loaded.rule_places, strict=True)
+        if rule.problem
+    ]
+
+
+def _problem(mistake: Mistake) -> dict[str, object]:
+    place = mistake.place
+    return {
+        "file": place.file,
+        "line": place.line or None,
+        "column": place.column or None,
+        "key": mistake.key,
+        "message": mistake.message,
+        "fatal": mistake.fatal,
+    }

@@ -1,0 +1,76 @@
+"""The settings as people and editors read them: YAML with secrets hidden, and a JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ollm.config.settings import Settings, as_document
+from ollm.config.yaml_edit import flow
+from ollm.config.yaml_tree import Place
+
+HIDDEN = "********"
+SECRET_NAME = re.compile(r"(?i)(api[-_]?key|secret|passw(or)?d|token|credentials?|authorization|cookie)$")
+URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """The whole document, every secret in it as `********`."""
+    hidden: dict[str, Any] = _hidden(as_document(settings), everything=False)
+    return hidden
+
+
+def _hidden(value: Any, *, everything: bool) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _entry(key, item, everything) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(item, everything=everything) for item in value]
+    if isinstance(value, str):
+        return HIDDEN if everything and value else URL_PASSWORD.sub(HIDDEN, value)
+    return value
+
+
+def _entry(key: str, value: Any, everything: bool) -> Any:
+    secret = isinstance(value, str) and SECRET_NAME.search(key) is not None
+    return _hidden(value, everything=everything or secret or key in ("env", "headers"))
+
+
+def as_yaml(document: Mapping[str, Any], sources: Mapping[str, Place]) -> str:
+    """Block YAML; what is not a default is followed by where it was set."""
+    return "\n".join(_lines(document, sources, "", "")) + "\n"
+
+
+def _lines(document: Mapping[str, Any], sources: Mapping[str, Place], path: str, indent: str) -> Iterator[str]:
+    for key, value in document.items():
+        name = f"{path}.{key}" if path else key
+        if isinstance(value, Mapping) and value and name not in sources:
+            yield f"{indent}{flow(key)}:"
+            yield from _lines(value, sources, name, indent + "  ")
+        else:
+            said = f"  # {sources[name]}" if name in sources else ""
+            yield f"{indent}{flow(key)}: {flow(value)}{said}"
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema of the file, for editors: an unknown key is marked as such."""
+    found = msgspec.json.schema(Settings)
+    for definition in found["$defs"].values():
+        definition["additionalProperties"] = False
+    services = {name: {"$ref": f"#/$defs/{kind}"} for name, kind in _SERVICE_TYPES.items()}
+    properties = found["$defs"]["Settings"]["properties"]
+    properties["services"] = {"type": "object", "properties": services, "additionalProperties": False}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "ollm configuration", **found}
+
+
+_SERVICE_TYPES = {
+    "session": "SessionSettings",
+    "sessions": "SessionSettings",
+    "snapshots": "SnapshotSettings",
+    "compression": "CompressionSettings",
+    "loopDetection": "LoopSettings",
+    "fileDiscovery": "FileDiscoverySettings",
+    "environment": "EnvironmentSettings",
+}

@@ -1,0 +1,134 @@
+"""One key of a YAML text set anew: only that value's own characters change, everything else stays as it was written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ollm.config.yaml_tree import DEEPEST, Entry, Place, parse, plain
+from ollm.domain.errors import UsageError
+
+PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
+NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
+
+
+def set_key(text: str, path: Sequence[str], value: Any) -> str:
+    """`text` with the dotted `path` set to `value`. Refuses, rather than risk anything else in the text."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    changed = _edited(text, path, flow(value), newline)
+    before, after = _plain(text), _plain(changed)
+    if after != _with(before, path, value):
+        raise _refusal(path)
+    return changed
+
+
+def flow(value: Any) -> str:
+    """A value on one line: a bare word where YAML reads it as that word, else the JSON form, which is YAML too."""
+    if isinstance(value, str) and PLAIN_WORD.fullmatch(value) and value.lower() not in NOT_TEXT:
+        return value
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(flow(item) for item in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{flow(str(key))}: {flow(item)}' for key, item in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _edited(text: str, path: Sequence[str], value: str, newline: str) -> str:
+    root = _compose(text)
+    if root is None:
+        return _appended(text, path, value, newline)
+    key, node, rest = None, root, list(path)
+    while rest and node.id == "mapping":
+        found = next((pair for pair in node.value if pair[0].value == rest[0]), None)
+        if found is None:
+            break
+        (key, node), rest = found, rest[1:]
+    if not rest:
+        return _replaced(text, node, value, path)
+    if key is None:
+        return _appended(text, path, value, newline)
+    return _inserted(text, key, node, _nested(rest, value), newline)
+
+
+def _replaced(text: str, node: Any, value: str, path: Sequence[str]) -> str:
+    """The value's own characters exchanged; a list over several lines only when no comment stands inside it."""
+    start, end = node.start_mark.index, _end(node)
+    if node.id != "scalar" and not node.flow_style:
+        if "#" in text[start:end]:
+            raise _refusal(path)
+        return f"{text[:start].rstrip()} {value}{text[end:]}"
+    if node.id == "scalar" and node.style in ("|", ">"):
+        raise _refusal(path)
+    space = "" if start and text[start - 1].isspace() else " "
+    return f"{text[:start]}{space}{value}{text[end:]}"
+
+
+def _end(node: Any) -> int:
+    """Where a value ends; the parser's own mark of a block lies behind the comments that follow it."""
+    if node.id == "scalar" or node.flow_style or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)
+
+
+def _inserted(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
+    """New lines right under the section's own, before whatever stands in it."""
+    if node.id == "mapping" and node.flow_style:
+        start = node.start_mark.index + 1
+        more = ", " if node.value else ""
+        return f"{text[:start]}{_one_line(lines)}{more}{text[start:]}"
+    if node.id == "mapping":
+        column = node.value[0][0].start_mark.column
+    elif node.id == "scalar" and node.value in ("", "~", "null") and node.style is None:
+        column = key.start_mark.column + 2
+        text = text[: node.start_mark.index] + text[node.end_mark.index :] if node.value else text
+    else:
+        raise _refusal([str(key.value)])
+    end = text.find("\n", key.end_mark.index)
+    head, tail = (text[: end + 1], text[end + 1 :]) if end >= 0 else (text + newline, "")
+    return head + "".join(f"{' ' * column}{line}{newline}" for line in lines) + tail
+
+
+def _appended(text: str, path: Sequence[str], value: str, newline: str) -> str:
+    gap = "" if not text or text.endswith("\n") else newline
+    return text + gap + "".join(line + newline for line in _nested(list(path), value))
+
+
+def _nested(path: list[str], value: str) -> list[str]:
+    """`a:`, `  b: value`: one line for each part of the path."""
+    lines = [f"{'  ' * depth}{flow(part)}:" for depth, part in enumerate(path)]
+    return [*lines[:-1], f"{lines[-1]} {value}"]
+
+
+def _one_line(lines: list[str]) -> str:
+    """The same inside braces."""
+    parts = [line.strip() for line in lines]
+    return " {".join(parts) + "}" * (len(parts) - 1)
+
+
+def _compose(text: str) -> Any:
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="safe", pure=True, plug_ins=[])
+    yaml.max_depth = DEEPEST
+    return yaml.compose(text)
+
+
+def _plain(text: str) -> Any:
+    entry: Entry | None = parse(text, Place(file="config.yaml"))
+    return {} if entry is None else plain(entry)
+
+
+def _with(document: Any, path: Sequence[str], value: Any) -> Any:
+    first, *rest = path
+    inner = document.get(first) if isinstance(document, dict) else None
+    return {**(document or {}), first: _with(inner or {}, rest, value) if rest else value}
+
+
+def _refusal(path: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"{'.'.join(path)} cannot be set without touching other text of yours.",
+        action="Edit the file itself; `ollm config path` says where it is.",
+    )

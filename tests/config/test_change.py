@@ -1,0 +1,192 @@
+"""`config set`: one value changes, every other character of the user's file stays."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from ollm.config.change import change
+from ollm.config.load import load
+from ollm.config.paths import Home
+from ollm.config.yaml_edit import set_key
+from ollm.config.yaml_tree import Place, parse, plain
+from ollm.domain.errors import UsageError
+
+COMMENTED = """\
+# my settings, all of them mine
+
+sessions:   # how many
+  # not too many
+  maxSessions: 5     # five
+  autoSave: yes-please
+
+compression: {strategy: truncate, threshold: 0.5}  # in braces
+snapshots:
+# nothing here yet
+environment:
+  denyPatterns:
+  - A_*
+  - B_*
+
+# the end
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "old", "new"),
+    [
+        ("sessions.maxSessions", 50, "maxSessions: 5 ", "maxSessions: 50 "),
+        ("sessions.trashDays", 3, "sessions:   # how many\n", "sessions:   # how many\n  trashDays: 3\n"),
+        ("compression.threshold", 0.75, "threshold: 0.5}", "threshold: 0.75}"),
+        ("compression.enabled", False, "{strategy", "{enabled: false, strategy"),
+        ("snapshots.maxCount", 2, "snapshots:\n", "snapshots:\n  maxCount: 2\n"),
+        ("environment.denyPatterns", ["C_*"], "denyPatterns:\n  - A_*\n  - B_*\n", 'denyPatterns: ["C_*"]\n'),
+        ("loopDetection.maxTurns", 9, "# the end\n", "# the end\nloopDetection:\n  maxTurns: 9\n"),
+        ("tools.webFetch.maxLength", 9, "# the end\n", "# the end\ntools:\n  webFetch:\n    maxLength: 9\n"),
+    ],
+)
+def test_only_the_value_itself_changes(key: str, value: object, old: str, new: str) -> None:
+    assert set_key(COMMENTED, key.split("."), value) == COMMENTED.replace(old, new)
+
+
+words = some.text(some.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=20)
+values = some.one_of(words, some.integers(-99, 10**6), some.booleans(), some.none(), some.lists(words, max_size=4))
+
+
+@given(value=values, before=values, ending=some.sampled_from(["\n", "\r\n"]), extra=some.booleans())
+def test_what_is_set_is_read_back_and_every_comment_stays(value, before, ending: str, extra: bool) -> None:
+    text = set_key("# one\nprovider:\n  # two\n  type: x # three\n", ["provider", "model"], before).replace(
+        "\n", ending
+    )
+    text += "# four" if extra else ""
+
+    after = set_key(text, ["provider", "model"], value)
+
+    entry = parse(after, Place(file="f"))
+    assert entry is not None
+    assert plain(entry) == {"provider": {"type": "x", "model": value}}
+    assert [line for line in after.splitlines() if "#" in line and "model" not in line] == [
+        line for line in text.splitlines() if "#" in line and "model" not in line
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("environment:\n  denyPatterns:\n    - A # mine\n    - B\n", "environment.denyPatterns"),
+        ("a: &x {model: m}\nprovider: *x\n", "provider.model"),
+        ("provider:\n  model: |\n    m\n", "provider.model"),
+        ("provider: 7\n", "provider.model"),
+    ],
+)
+def test_what_would_touch_other_text_is_refused(text: str, key: str) -> None:
+    with pytest.raises(UsageError, match="Edit the file itself"):
+        set_key(text, key.split("."), "z")
+
+
+def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
+    home = Home(root=tmp_path / "new" / "home")
+
+    file = change(home, "loopDetection.maxTurns", "80")
+
+    assert file.read_text(encoding="utf-8") == "loopDetection:\n  maxTurns: 80\n"
+    assert (file.stat().st_mode & 0o777, home.root.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "expected"),
+    [
+        ("provider.model", "3", "3"),
+        ("provider.model", "off", "off"),
+        ("provider.contextWindow", "8192", 8192),
+        ("provider.contextWindow", "null", None),
+        ("modes.autoSwitch", "off", "off"),
+        ("sessions.autoSave", "false", False),
+        ("environment.allowList", "[A, 'B C']", ["A", "B C"]),
+        ("mcpServers.files.command", "run it", "run it"),
+    ],
+)
+def test_a_value_is_read_in_the_type_of_its_key(tmp_path: Path, key: str, text: str, expected: object) -> None:
+    file = change(Home(root=tmp_path), key, text)
+    entry = parse(file.read_text(encoding="utf-8"), Place(file="f"))
+
+    assert entry is not None
+    found = plain(entry)
+    for part in key.split("."):
+        found = found[part]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("loopDetection.maxTurn", "5", "did you mean maxTurns"),
+        ("loopDetection.maxTurns", "lots", "expected a whole number"),
+        ("loopDetection.maxTurns", "null", "expected a whole number"),
+        ("loopDetection", "5", "a mapping is expected"),
+        ("loopDetection", "{}", "is a section"),
+        ("provider.baseUrl", "gpu", "expected a URL"),
+        ("environment.allowList", "A", "expected a list"),
+        ("environment.allowList", "[A", "not YAML"),
+        ("", "x", "unknown key"),
+        ("sessions.", "x", "unknown key"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_written(tmp_path: Path, key: str, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        change(Home(root=tmp_path), key, text)
+
+    assert not (tmp_path / "config.yaml").exists()
+
+
+@pytest.mark.parametrize("broken", ["sessions: [1\n", "\xff\n"])
+def test_a_broken_file_is_left_as_it_is(tmp_path: Path, broken: str) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(broken.encode("latin-1"))
+
+    with pytest.raises(UsageError, match="Nothing was changed"):
+        change(Home(root=tmp_path), "provider.model", "m")
+
+    assert file.read_bytes() == broken.encode("latin-1")
+
+
+def test_a_key_written_under_services_is_changed_there(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("services:\n  session:\n    maxSessions: 1\n", encoding="utf-8")
+
+    change(Home(root=tmp_path), "sessions.maxSessions", "2")
+
+    assert file.read_text(encoding="utf-8") == "services:\n  session:\n    maxSessions: 2\n"
+
+
+def test_a_file_kept_elsewhere_and_linked_stays_linked(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.yaml"
+    real.write_text("# mine\n", encoding="utf-8")
+    real.chmod(0o644)
+    home = Home(root=tmp_path / "home")
+    home.root.mkdir()
+    home.config.symlink_to(real)
+
+    change(home, "provider.model", "m")
+
+    assert home.config.is_symlink()
+    assert real.read_text(encoding="utf-8") == "# mine\nprovider:\n  model: m\n"
+    assert real.stat().st_mode & 0o777 == 0o644
+
+
+def test_changes_at_the_same_time_all_arrive(tmp_path: Path) -> None:
+    home = Home(root=tmp_path)
+    keys = ["provider.model", "sessions.maxSessions", "loopDetection.maxTurns", "snapshots.maxCount", "resume.messages"]
+    threads = [threading.Thread(target=change, args=(home, key, "7")) for key in keys]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    found = load(home, dict(os.environ))
+
+    assert set(keys) <= set(found.sources)
+    assert found.problems == ()
