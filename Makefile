@@ -29,7 +29,7 @@ $(VENV)/.test: requirements/dev.txt $(VENV)/.run
 	@touch $@
 
 run: $(VENV)/.run  ## install, fetch the embedded model once, and chat; ARGS='-p "Say hello"' for one shot
-	@$(BIN)/ollm models get smollm2 --if-missing --quiet-when-present
+	@$(BIN)/ollm models get smollm2 --if-missing
 	@$(BIN)/ollm $(ARGS)
 
 test: $(VENV)/.test  ## layers, then every test, quick ones first

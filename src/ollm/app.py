@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from ollm.domain.events import Event
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
+    from ollm.providers.model_store import ModelStore
     from ollm.providers.registry import Registry
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
+    from ollm.store.model_facts import ModelFactsFile
     from ollm.store.session_files import SessionFiles
     from ollm.store.session_index.index import SessionIndex
     from ollm.store.workspace_db import WorkspaceDatabase
@@ -125,6 +127,18 @@ class Process:
 
         settings = msgspec.structs.replace(self.settings.provider, model=model)
         return Registry(settings, self.home, self.environment)
+
+    @cached_property
+    def model_store(self) -> ModelStore:
+        from ollm.providers.model_store import ModelStore
+
+        return ModelStore(self.home.models, self.settings.models.urls)
+
+    @cached_property
+    def model_facts(self) -> ModelFactsFile:
+        from ollm.store.model_facts import ModelFactsFile
+
+        return ModelFactsFile(self.home.model_facts)
 
     @cached_property
     def tool_environment(self) -> Mapping[str, str]:

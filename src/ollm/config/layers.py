@@ -16,6 +16,7 @@ OWN_FILE_ONLY = (
     "provider.baseUrl",
     "provider.apiKey",
     "provider.apiKeyEnv",
+    "models",
     "sessions",
     "daemon",
     "tools.allowedRoots",

@@ -60,6 +60,11 @@ class Home(Data, frozen=True):
         return self.root / "models"
 
     @property
+    def model_facts(self) -> Path:
+        """What was learnt about models; may be deleted at any time and is learnt anew."""
+        return self.root / "model-facts.json"
+
+    @property
     def trash(self) -> Path:
         return self.root / "trash"
 

@@ -147,6 +147,12 @@ class ProviderSettings(Data, frozen=True):
     timeouts: ProviderTimeouts = ProviderTimeouts()
 
 
+class ModelFileSettings(Data, frozen=True):
+    urls: Annotated[
+        dict[str, str], Meta(description="Where a model of the catalogue is fetched from, by name; its hash decides.")
+    ] = field(default_factory=dict)
+
+
 class ResumeSettings(Data, frozen=True):
     messages: Positive = 40
     message_chars: Positive = 8_000
@@ -177,6 +183,7 @@ class Settings(Data, frozen=True):
     modes: ModeSettings = ModeSettings()
     tools: ToolSettings = ToolSettings()
     provider: ProviderSettings = ProviderSettings()
+    models: ModelFileSettings = ModelFileSettings()
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()
     extensions: ExtensionSettings = ExtensionSettings()

