@@ -1,12 +1,24 @@
-"""What the model knows of files, so that it does not overwrite what others changed, and copies to undo its edits."""
+"""What the model knows of files, so that it does not overwrite what others changed, and copies to undo its edits.
+
+An undo copy is written before the file is: one file per edit under `~/.ollm/undo/{session id}/`, a line of JSON and
+then the bytes as they were.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
+from ollm.domain.errors import OllmError, StorageError
 from ollm.domain.struct import Data
+from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.paths import Boundary
+
+KEPT = 200
 
 
 class Sight(Data, frozen=True):
@@ -16,20 +28,38 @@ class Sight(Data, frozen=True):
     inode: int
     size: int
     changed: int
-    digest: bytes | None = None
+    digest: str | None = None
 
 
-def sight_of(status: os.stat_result, content: bytes | None = None) -> Sight:
-    digest = None if content is None else hashlib.sha256(content).digest()
-    return Sight(
-        device=status.st_dev, inode=status.st_ino, size=status.st_size, changed=status.st_mtime_ns, digest=digest
-    )
+class UndoCopy(Data, frozen=True):
+    """The head of an undo copy: which file, whether it was there, and what the edit made of it."""
+
+    path: str
+    existed: bool
+    after: str
+
+
+class Undone(Data, frozen=True):
+    """What `/undo` did: the file was put back as it was, or removed because it had not been there."""
+
+    path: Path
+    removed: bool
+
+
+def digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def no_folder() -> Path | None:
+    """Nothing to undo with: calls outside a session."""
+    return None
 
 
 class EditLedger:
-    """One per session. Paths are resolved ones."""
+    """One per session. Paths are resolved ones; `folder` says where undo copies go, once there is a session."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Callable[[], Path | None] = no_folder) -> None:
+        self._folder = folder
         self._seen: dict[Path, Sight] = {}
 
     def saw(self, path: Path, status: os.stat_result, content: bytes | None = None) -> None:
@@ -41,7 +71,75 @@ class EditLedger:
         seen = self._seen.get(path)
         if seen is None:
             return False
-        now = sight_of(status, content)
         if seen.digest is not None:
-            return seen.digest != now.digest
-        return (seen.device, seen.inode, seen.size, seen.changed) != (now.device, now.inode, now.size, now.changed)
+            return seen.digest != digest_of(content)
+        return seen != sight_of(status, None)
+
+    def keep_copy(self, path: Path, before: bytes | None, after: bytes) -> Path | None:
+        """Remember how a file was (`before` None: not there) before it becomes `after`. Says where the copy is."""
+        folder = self._folder()
+        if folder is None:
+            return None
+        make_private_directory(folder)
+        names = self._copies(folder)
+        number = int(names[-1].stem) + 1 if names else 1
+        head = UndoCopy(path=str(path), existed=before is not None, after=digest_of(after))
+        copy = folder / f"{number:08d}.undo"
+        replace_file(copy, msgspec.json.encode(head) + b"\n" + (before or b""))
+        for old in names[: max(len(names) + 1 - KEPT, 0)]:
+            old.unlink(missing_ok=True)
+        return copy
+
+    def undo(self, boundary: Boundary) -> Undone | None:
+        """Take the last edit back, byte for byte; None when there is none left.
+
+        Raises OllmError when the file was changed by others since, and leaves it alone.
+        """
+        folder = self._folder()
+        while folder is not None and (names := self._copies(folder)):
+            head, before = _read(names[-1])
+            done = _put_back(head, before, boundary.approving([Path(head.path)]))
+            names[-1].unlink()
+            if done:
+                return Undone(path=Path(head.path), removed=not head.existed)
+        return None
+
+    def _copies(self, folder: Path) -> list[Path]:
+        return sorted(folder.glob("*.undo")) if folder.is_dir() else []
+
+
+def sight_of(status: os.stat_result, content: bytes | None) -> Sight:
+    digest = None if content is None else digest_of(content)
+    return Sight(
+        device=status.st_dev, inode=status.st_ino, size=status.st_size, changed=status.st_mtime_ns, digest=digest
+    )
+
+
+def _read(copy: Path) -> tuple[UndoCopy, bytes]:
+    line, _, before = copy.read_bytes().partition(b"\n")
+    try:
+        return msgspec.json.decode(line, type=UndoCopy), before
+    except msgspec.MsgspecError as error:
+        raise StorageError(f"The undo copy {copy} is damaged.", action="Remove it to go on.") from error
+
+
+def _put_back(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
+    """False when the file already is as it was: the edit had not happened, or was taken back by hand."""
+    path = Path(head.path)
+    now = _content(boundary, head.path)
+    if now == (before if head.existed else None):
+        return False
+    if now is not None and digest_of(now) != head.after:
+        raise OllmError(f"{path} was changed since, so the edit is not taken back.", action="Undo it by hand.")
+    if head.existed:
+        boundary.write_file(head.path, before)
+    else:
+        boundary.remove_file(head.path)
+    return True
+
+
+def _content(boundary: Boundary, given: str) -> bytes | None:
+    if not Path(given).exists():
+        return None
+    with boundary.open_file(given) as file:
+        return file.read()

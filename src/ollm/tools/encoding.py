@@ -42,44 +42,40 @@ class Encoding(Data, frozen=True):
         return self.mark + text.encode(self.name)
 
 
-def detect(data: bytes) -> Encoding | None:
-    """How these bytes are text, or None when they are not. `data` may be a sample cut anywhere."""
+def detect(data: bytes, *, whole: bool = True) -> Encoding | None:
+    """How these bytes are text, or None when they are not. A sample (not `whole`) may be cut inside a character."""
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return _checked(Encoding(name=name, mark=mark), data)
+            return _checked(Encoding(name=name, mark=mark), data, whole=whole)
     if b"\0" in data:
-        return _wide(data)
-    if _is_utf8(data):
+        return _wide(data, whole=whole)
+    if _decodes(data, "utf-8", whole=whole) is not None:
         return Encoding()
     return _legacy(data)
 
 
-def _checked(encoding: Encoding, data: bytes) -> Encoding | None:
-    body = data.removeprefix(encoding.mark)
-    decoder = codecs.getincrementaldecoder(encoding.name)()
-    try:
-        text = decoder.decode(body)
-    except UnicodeDecodeError:
+def _checked(encoding: Encoding, data: bytes, *, whole: bool) -> Encoding | None:
+    text = _decodes(data.removeprefix(encoding.mark), encoding.name, whole=whole)
+    if text is None:
         return Encoding(name=encoding.name, mark=encoding.mark, exact=False)
     return None if "\0" in text else encoding
 
 
-def _wide(data: bytes) -> Encoding | None:
+def _decodes(data: bytes, name: str, *, whole: bool) -> str | None:
+    try:
+        return codecs.getincrementaldecoder(name)().decode(data, final=whole)
+    except UnicodeDecodeError:
+        return None
+
+
+def _wide(data: bytes, *, whole: bool) -> Encoding | None:
     """UTF-16 without a mark: text in which every second byte of most characters is zero."""
     even, odd = data[0::2].count(0), data[1::2].count(0)
     half = len(data) // 2
     for name, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
         if half >= 4 and here > half * 0.7 and not there and len(data) % 2 == 0:
-            return _checked(Encoding(name=name), data)
+            return _checked(Encoding(name=name), data, whole=whole)
     return None
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _legacy(data: bytes) -> Encoding | None:

@@ -61,13 +61,13 @@ async def read_text(given: str, file: BinaryIO, wanted: Range, settings: ToolSet
 
 async def _read_stream(given: str, file: BinaryIO, wanted: Range, limits: OutputSettings) -> Excerpt:
     sample = file.read(SAMPLE)
-    encoding = encoding_of(given, sample, os.fstat(file.fileno()).st_size)
+    encoding = encoding_of(given, sample, os.fstat(file.fileno()).st_size, whole=False)
     part = await _part_of_stream(_decoded(encoding, sample, file), wanted, limits)
     return _excerpt(given, part, wanted, limits, encoding)
 
 
-def encoding_of(given: str, data: bytes, size: int) -> Encoding:
-    encoding = detect(data)
+def encoding_of(given: str, data: bytes, size: int, *, whole: bool = True) -> Encoding:
+    encoding = detect(data, whole=whole)
     if encoding is None:
         raise ToolFailure("BinaryFile", f"{given} is not text: it is {kind_of(data)} of {size:,} bytes.")
     return encoding
@@ -121,21 +121,22 @@ async def _decoded(encoding: Encoding, sample: bytes, file: BinaryIO) -> AsyncIt
 
 async def _part_of_stream(pieces: AsyncIterator[str], wanted: Range, limits: OutputSettings) -> _Part:
     passed, taken, ended = 0, "", True  # whole lines passed before `taken` starts
-    wanted_lines = limits.max_lines if wanted.last is None else min(wanted.last - wanted.first + 1, limits.max_lines)
+    most = limits.max_lines + 1  # one more than is shown tells that there are more
+    wanted_lines = most if wanted.last is None else min(wanted.last - wanted.first + 1, most)
     async for piece in pieces:
         taken += piece
         skip = min(wanted.first - 1 - passed, taken.count("\n"))
         if skip > 0:
             taken, passed = _without_lines(taken, skip), passed + skip
         at_start = passed == wanted.first - 1
-        if at_start and (taken.count("\n") > wanted_lines or len(taken) > limits.max_chars):
+        if at_start and (taken.count("\n") >= wanted_lines or len(taken) > limits.max_chars):
             ended = False
             break
         if not at_start:
             taken = taken[-1:]  # the middle of a long line that is not wanted
     total = passed + lines_in(taken) if ended else None
     inside = passed == wanted.first - 1
-    return _Part(text=taken[: _offset(taken, wanted_lines + 1)] if inside else "", total=total)
+    return _Part(text=taken[: _offset(taken, wanted_lines)] if inside else "", total=total)
 
 
 def _without_lines(text: str, count: int) -> str:

@@ -1,0 +1,117 @@
+"""edit_file (T3.5-3.8)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.services.edit_ledger import EditLedger
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.edit_matching import Edit, applied
+from ollm.tools.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
+from ollm.tools.pictures import kind_of
+
+_OTHER_NAMES = {
+    "oldText": "target",
+    "old_text": "target",
+    "old_string": "target",
+    "oldString": "target",
+    "search": "target",
+    "old": "target",
+    "find": "target",
+    "newText": "replacement",
+    "new_text": "replacement",
+    "new_string": "replacement",
+    "newString": "replacement",
+    "replace": "replacement",
+    "new": "replacement",
+    "replace_all": "replaceAll",
+}
+
+
+class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
+    """One edit, as a model gives it."""
+
+    target: Annotated[str, Meta(min_length=1, description="Text to replace, exactly as in the file.")]
+    replacement: Annotated[str, Meta(description="Text to put there.")]
+    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
+
+
+class EditFile(Tool[EditLedger], frozen=True):
+    """Replace texts in a file. Each target must occur exactly once, unless replaceAll; all edits are made or none."""
+
+    name: ClassVar[str] = "edit_file"
+    risk: ClassVar[Risk] = Risk.MEDIUM
+    aliases: ClassVar[dict[str, str]] = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
+
+    path: Annotated[str, Meta(min_length=1, description="File to edit, relative to the workspace.")]
+    edits: Annotated[tuple[Replacement, ...], Meta(min_length=1)]
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject:
+        """One edit written beside the path, and the names other tools have for target and replacement."""
+        named = {key: _OTHER_NAMES.get(key, key) for key in arguments}
+        if "edits" not in arguments and "target" in named.values():
+            edit = {named[key]: value for key, value in arguments.items() if named[key] in _OTHER_NAMES.values()}
+            rest = {key: value for key, value in arguments.items() if named[key] not in _OTHER_NAMES.values()}
+            return {**rest, "edits": [edit]}
+        edits = arguments.get("edits")
+        listed = [edits] if isinstance(edits, dict) else edits
+        if not isinstance(listed, list):
+            return arguments
+        return {**arguments, "edits": [_renamed(edit) if isinstance(edit, dict) else edit for edit in listed]}
+
+    def summary(self) -> str:
+        count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
+        return f"Edit {self.path} ({count})"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.path, access="write")]
+
+    async def preview(self, context: ToolContext, needs: EditLedger) -> str:
+        before = self._before(context)
+        return diff_of(self.path, before.text, self._after(before)[0])
+
+    async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
+        before = self._before(context)
+        refuse_stale(context, needs, self.path, before)
+        text, notes = self._after(before)
+        assert before.encoding is not None
+        put(context, needs, self.path, before.content, encoded(self.path, text, before.encoding))
+        count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
+        said = "".join(f" Note: {note}." for note in notes)
+        return changed(f"Edited {self.path}: {count} made.{said}", diff_of(self.path, before.text, text))
+
+    def _before(self, context: ToolContext) -> Standing:
+        before = standing(context, self.path)
+        if before is None:
+            raise ToolFailure("FileNotFound", f"{self.path} does not exist; create it with write_file.")
+        if before.encoding is None:
+            raise ToolFailure("BinaryFile", f"{self.path} is not text: it is {kind_of(before.content)}.")
+        if not before.encoding.exact or before.encoding.encode(before.text) != before.content:
+            raise ToolFailure(
+                "EncodingError",
+                f"{self.path} is {before.encoding.label} and could not be written back as it was; it is not touched.",
+            )
+        return before
+
+    def _after(self, before: Standing) -> tuple[str, list[str]]:
+        for number, edit in enumerate(self.edits, 1):
+            if edit.target == edit.replacement:
+                raise ToolFailure(
+                    "ValidationError", f"Edit {number} changes nothing: target and replacement are equal."
+                )
+        edits = tuple(
+            Edit(target=edit.target, replacement=edit.replacement, replace_all=edit.replace_all) for edit in self.edits
+        )
+        text, places = applied(before.text, edits, self.path)
+        return text, [place.note for place in places if place.note]
+
+
+def _renamed(edit: JsonObject) -> JsonObject:
+    return {_OTHER_NAMES.get(key, key) if _OTHER_NAMES.get(key) not in edit else key: edit[key] for key in edit}

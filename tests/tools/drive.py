@@ -1,0 +1,60 @@
+"""Drives a tool as a turn does: through dispatch, with the real policy and a person who says yes."""
+
+from pathlib import Path
+from typing import Any
+
+from ollm.config.settings import ToolSettings
+from ollm.domain.events import Event
+from ollm.domain.messages import Call
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
+from ollm.policy.engine import PolicyEngine
+from ollm.policy.rules import RuleSet
+from ollm.runtime.dispatch import Dispatch
+from ollm.runtime.one_call import Desk
+from ollm.system.paths import Boundary
+from ollm.tools.base import ToolContext
+from ollm.tools.registry import ToolRegistry
+
+
+class Person:
+    """Answers every question the same way, and remembers them."""
+
+    def __init__(self, *, approves: bool = True) -> None:
+        self.approves = approves
+        self.asked: list[ConfirmationDetails] = []
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        self.asked.append(details)
+        return ConfirmationAnswer(approved=self.approves)
+
+
+class Driver:
+    """A workspace with tools in it. `await driver("read_file", path="a")` is one call and its record."""
+
+    def __init__(self, workspace: Path, *, settings: ToolSettings | None = None, vision: bool = False) -> None:
+        self.workspace = workspace
+        self.boundary = Boundary.around(workspace)
+        self.registry = ToolRegistry()
+        self.person = Person()
+        self.events: list[Event] = []
+        context = ToolContext(boundary=self.boundary, settings=settings or ToolSettings(), vision=vision)
+        policy = PolicyEngine(RuleSet(), self.boundary)
+        desk = Desk(registry=self.registry, policy=policy, context=context, emit=self.events.append, asker=self.person)
+        self.dispatch = Dispatch(desk)
+        self._count = 0
+
+    async def __call__(self, tool: str, **arguments: Any) -> ToolCallRecord:
+        self._count += 1
+        (record,) = await self.dispatch.run([Call(id=f"c{self._count}", name=tool, arguments=arguments)], 1)
+        return record
+
+
+def content(record: ToolCallRecord) -> str:
+    assert record.error is None, record.error
+    assert record.result is not None
+    return record.result.llm_content
+
+
+def error(record: ToolCallRecord) -> tuple[str, str]:
+    assert record.error is not None, record.result
+    return record.error.type, record.error.message

@@ -1,0 +1,200 @@
+"""T3: write_file, through dispatch."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.errors import OllmError
+from ollm.services.edit_ledger import EditLedger
+from ollm.tools.read_file import ReadFile
+from ollm.tools.write_file import WriteFile
+from tests.covers import covers
+from tests.tools.drive import Driver, content, error
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> EditLedger:
+    return EditLedger(lambda: tmp_path / "undo")
+
+
+@pytest.fixture
+def drive(workspace: Path, ledger: EditLedger) -> Driver:
+    driver = Driver(workspace)
+    driver.registry.register(WriteFile, ledger)
+    driver.registry.register(ReadFile, ledger)
+    return driver
+
+
+@covers("T3.1")
+async def test_a_new_file_is_created_with_the_content(drive: Driver, workspace: Path) -> None:
+    record = await drive("write_file", path="a.txt", content="one\ntwo\n")
+
+    assert (workspace / "a.txt").read_bytes() == b"one\ntwo\n"
+    assert content(record) == "Created a.txt: 2 lines, 8 bytes."
+    assert record.result is not None
+    assert "+one" in record.result.return_display
+    assert [details.diff for details in drive.person.asked] == [record.result.diff]
+
+
+@covers("T3.2")
+async def test_an_existing_file_is_not_overwritten_unasked(drive: Driver, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("old", encoding="utf-8")
+
+    kind, message = error(await drive("write_file", path="a.txt", content="new"))
+
+    assert kind == "FileExists"
+    assert "a.txt" in message
+    assert (workspace / "a.txt").read_text(encoding="utf-8") == "old"
+
+
+@covers("T3.3")
+async def test_overwrite_replaces_and_keeps_mode_and_line_ends(drive: Driver, workspace: Path) -> None:
+    path = workspace / "run.sh"
+    path.write_bytes(b"a\r\nb\r\n")
+    path.chmod(0o754)
+
+    await drive("write_file", path="run.sh", content="x\ny\n", overwrite=True)
+
+    assert path.read_bytes() == b"x\r\ny\r\n"
+    assert path.stat().st_mode & 0o777 == 0o754
+
+
+@covers("T3.3", "T2.9")
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+async def test_overwrite_keeps_the_encoding(drive: Driver, workspace: Path, encoding: str) -> None:
+    path = workspace / "a.txt"
+    path.write_bytes("Grüße, schöne Welt über alles\n".encode(encoding))
+
+    await drive("write_file", path="a.txt", content="Ärger\n", overwrite=True)
+
+    assert path.read_bytes() == "Ärger\n".encode(encoding)
+
+
+@covers("T3.3")
+async def test_text_the_encoding_does_not_have_is_refused_and_nothing_written(drive: Driver, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    old = "Grüße, schöne Welt über alles\n".encode("cp1252")
+    path.write_bytes(old)
+
+    kind, message = error(await drive("write_file", path="a.txt", content="漢字", overwrite=True))
+
+    assert kind == "EncodingError"
+    assert "漢" in message
+    assert path.read_bytes() == old
+
+
+async def test_half_a_surrogate_pair_is_refused_and_nothing_written(drive: Driver, workspace: Path) -> None:
+    kind, _ = error(await drive("write_file", path="a.txt", content="x\ud800"))
+
+    assert kind == "EncodingError"
+    assert not (workspace / "a.txt").exists()
+
+
+@covers("T3.4")
+async def test_missing_parents_are_created(drive: Driver, workspace: Path) -> None:
+    await drive("write_file", path="a/b/c.txt", content="x")
+
+    assert (workspace / "a/b/c.txt").read_text(encoding="utf-8") == "x"
+
+
+@covers("T3.8", "T12.2")
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("", "ValidationError"),
+        ("a\0b", "ValidationError"),
+        ("../out.txt", "OutsideWorkspace"),
+        ("/etc/ollm-test", "OutsideWorkspace"),
+        ("link/out.txt", "OutsideWorkspace"),
+        ("dir", "IsDirectory"),
+        ("new/", "IsDirectory"),
+        ("file.txt/below", "FileNotFound"),
+        ("pipe", "NotARegularFile"),
+        ("x" * 5000, "ValidationError"),
+    ],
+)
+async def test_places_that_cannot_be_written(drive: Driver, workspace: Path, path: str, kind: str) -> None:
+    (workspace / "dir").mkdir()
+    (workspace / "file.txt").write_text("x", encoding="utf-8")
+    os.mkfifo(workspace / "pipe")
+    (workspace / "link").symlink_to(workspace.parent)
+    before = sorted(str(found) for found in workspace.rglob("*"))
+
+    found, message = error(await drive("write_file", path=path, content="y", overwrite=True))
+
+    assert found == kind
+    assert message
+    assert sorted(str(found) for found in workspace.rglob("*")) == before
+
+
+async def test_a_file_changed_since_it_was_read_is_not_overwritten(drive: Driver, workspace: Path) -> None:
+    path = workspace / "a.txt"
+    path.write_text("one", encoding="utf-8")
+    await drive("read_file", path="a.txt")
+    path.write_text("two", encoding="utf-8")
+
+    kind, message = error(await drive("write_file", path="a.txt", content="x", overwrite=True))
+    assert kind == "FileChanged"
+    assert "two" in message
+    assert path.read_text(encoding="utf-8") == "two"
+
+    content(await drive("write_file", path="a.txt", content="x", overwrite=True))
+    assert path.read_text(encoding="utf-8") == "x"
+
+
+async def test_undo_takes_edits_back_one_by_one_byte_for_byte(
+    drive: Driver, workspace: Path, ledger: EditLedger
+) -> None:
+    path = workspace / "a.bin"
+    path.write_bytes(b"\xff\xfe\x00odd\r\nbytes")
+    await drive("write_file", path="a.bin", content="new", overwrite=True)
+    await drive("write_file", path="b.txt", content="created")
+
+    first = ledger.undo(drive.boundary)
+    second = ledger.undo(drive.boundary)
+
+    assert first is not None
+    assert first.removed
+    assert not (workspace / "b.txt").exists()
+    assert second is not None
+    assert path.read_bytes() == b"\xff\xfe\x00odd\r\nbytes"
+    assert ledger.undo(drive.boundary) is None
+
+
+async def test_undo_leaves_alone_what_others_changed_since(drive: Driver, workspace: Path, ledger: EditLedger) -> None:
+    await drive("write_file", path="a.txt", content="ours")
+    (workspace / "a.txt").write_text("theirs", encoding="utf-8")
+
+    with pytest.raises(OllmError, match="changed since"):
+        ledger.undo(drive.boundary)
+
+    assert (workspace / "a.txt").read_text(encoding="utf-8") == "theirs"
+
+
+async def test_undo_passes_over_an_edit_that_never_happened(drive: Driver, workspace: Path, ledger: EditLedger) -> None:
+    await drive("write_file", path="a.txt", content="one")
+    ledger.keep_copy(workspace / "b.txt", None, b"never written")
+
+    done = ledger.undo(drive.boundary)
+
+    assert done is not None
+    assert done.path.name == "a.txt"
+
+
+async def test_a_refused_question_changes_nothing(drive: Driver, workspace: Path) -> None:
+    drive.person.approves = False
+
+    record = await drive("write_file", path="a.txt", content="x")
+
+    assert record.status == "denied"
+    assert list(workspace.iterdir()) == []
+
+
+async def test_a_protected_file_is_written_only_after_a_question(drive: Driver, workspace: Path) -> None:
+    drive.person.approves = True
+
+    content(await drive("write_file", path=".env", content="A=1\n"))
+
+    assert drive.person.asked[0].locked
+    assert (workspace / ".env").read_text(encoding="utf-8") == "A=1\n"
