@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 from tests.requirements import OPEN, REQUIREMENTS, STRICT
 from tests.traced import Coverage, is_whole_suite
 
+pytest_plugins = ["tests.servers.llama"]
+
 settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ollm")
 

@@ -16,7 +16,7 @@ from ollm.domain.struct import Data
 
 
 class Order(Data, frozen=True):
-    """What to serve, how, and the key every request must carry."""
+    """What to serve, how, and the key every request must carry (none when empty)."""
 
     path: str
     name: str
@@ -39,7 +39,7 @@ def serve(order: Order) -> object:
     parameters = xllamacpp.CommonParams()
     parameters.model.path = order.path
     parameters.model_alias = {order.name}
-    parameters.api_keys = [order.key]
+    parameters.api_keys = [order.key] if order.key else []
     parameters.hostnames = ["127.0.0.1"]
     parameters.port = 0
     parameters.n_ctx = order.window
