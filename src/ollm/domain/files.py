@@ -1,0 +1,46 @@
+"""Files of a project, as discovery finds them (S6)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from ollm.domain.struct import Data
+
+ChangeKind = Literal["add", "change", "unlink"]
+EntryType = Literal["file", "directory"]
+
+
+class FileEntry(Data, frozen=True, gc=False):
+    """A file (or directory) that no rule hides. `size` and `modified` are there when they were asked for.
+
+    A name that is not UTF-8 stands as Python writes such names (surrogate escapes); `os.fsencode` gives its bytes.
+    """
+
+    root: str
+    relative_path: str
+    type: EntryType = "file"
+    size: int | None = None
+    modified: datetime | None = None
+
+    @property
+    def path(self) -> str:
+        """The absolute path. It is put together when asked for: a hundred thousand entries stay small."""
+        return f"/{self.relative_path}" if self.root == "/" else f"{self.root}/{self.relative_path}"
+
+
+class DiscoveryOptions(Data, frozen=True):
+    """What to look for below `root`.
+
+    A glob without a slash is compared with the name at any depth, one with a slash with the path from the root;
+    `{a,b}` is an alternative. Unset fields take the configured value. Files of the root itself are depth 0.
+    """
+
+    root: str
+    max_depth: int | None = None
+    include_patterns: tuple[str, ...] = ()
+    exclude_patterns: tuple[str, ...] = ()
+    follow_symlinks: bool | None = None
+    hidden: bool = True
+    directories: bool = False
+    stat: bool = False

@@ -1,0 +1,5 @@
+"""File discovery (S6): the whole project, as git sees it, with `.ollmignore` on top."""
+
+from ollm.services.file_discovery.service import FileDiscoveryService
+
+__all__ = ["FileDiscoveryService"]

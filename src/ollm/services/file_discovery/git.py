@@ -1,0 +1,88 @@
+"""Where git keeps the rules that stand in no `.gitignore`: `info/exclude` and core.excludesFile."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from ollm.domain.struct import Data
+
+_SECONDS = 5
+
+
+class GitPlaces(Data, frozen=True):
+    """What git says about a directory. `repository` is None outside of one; `settings` are the files that say so."""
+
+    repository: Path | None = None
+    exclude: Path | None = None
+    excludes_file: Path | None = None
+    ignore_case: bool = False
+    settings: tuple[Path, ...] = ()
+
+
+def git_places(root: Path, home: Path) -> GitPlaces:
+    repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
+    excludes_file, ignore_case = _configured(root, home)
+    return GitPlaces(
+        repository=repository,
+        exclude=repository and exclude_file(repository / ".git"),
+        excludes_file=excludes_file,
+        ignore_case=ignore_case,
+        settings=(
+            home / ".gitconfig",
+            home / ".config" / "git" / "config",
+            *([repository / ".git" / "config"] if repository else []),
+        ),
+    )
+
+
+def is_repository(folder: Path) -> bool:
+    """A `.git` directory that is one, or the file that a worktree or submodule has in its place."""
+    dot_git = folder / ".git"
+    try:
+        return dot_git.is_file() or (dot_git / "HEAD").is_file()
+    except OSError:
+        return False
+
+
+def exclude_file(dot_git: Path) -> Path | None:
+    """`info/exclude` of a repository; a worktree shares it with the repository it belongs to."""
+    directory = _named_in(dot_git, "gitdir: ") if dot_git.is_file() else dot_git
+    if directory is None:
+        return None
+    common = _named_in(directory / "commondir", "")
+    return (common or directory) / "info" / "exclude"
+
+
+def _named_in(file: Path, prefix: str) -> Path | None:
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape") as opened:
+            line = opened.readline(4096).rstrip("\n")
+    except OSError:
+        return None
+    return file.parent / line.removeprefix(prefix) if line.startswith(prefix) and "\0" not in line else None
+
+
+def _configured(root: Path, home: Path) -> tuple[Path | None, bool]:
+    """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually stands."""
+    usual = home / ".config" / "git" / "ignore"
+    try:
+        asked = subprocess.run(
+            ["git", "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"],
+            cwd=root,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return usual, False
+    said = dict(
+        item.partition("\n")[::2] for item in asked.stdout.decode("utf-8", "surrogateescape").split("\0") if item
+    )
+    named = said.get("core.excludesfile")
+    return (_expanded(named, root, home) if named else usual), said.get("core.ignorecase", "") in ("true", "yes", "1")
+
+
+def _expanded(named: str, root: Path, home: Path) -> Path:
+    return home / named[2:] if named.startswith("~/") else root / named

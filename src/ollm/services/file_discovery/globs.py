@@ -1,0 +1,80 @@
+"""Globs as people and models write them: `src/**/*.{ts,tsx}`, compared with paths from the root."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+from typing import Any
+
+from ollm.domain.errors import ToolFailure
+from ollm.services.file_discovery.expressions import compile_for_names
+from ollm.services.file_discovery.wildmatch import BadPattern, translate
+
+_MOST_ALTERNATIVES = 1000
+
+
+def glob_regex(pattern: str) -> bytes:
+    """The expression for a glob: one without a slash is compared with the name at any depth, `/x` with the root's."""
+    if not pattern or "\0" in pattern:
+        raise ToolFailure("InvalidPattern", "A glob is one character at least, and none of them NUL.")
+    try:
+        parts = [_one(alternative) for alternative in expand_braces(pattern)]
+    except (BadPattern, UnicodeEncodeError) as error:
+        raise ToolFailure("InvalidPattern", f"The glob {pattern!r} cannot be used: {error}.") from error
+    return b"(?:" + b"|".join(parts) + b")"
+
+
+def _one(pattern: str) -> bytes:
+    pattern = pattern.removeprefix("./")
+    if pattern.endswith("/"):
+        pattern += "**"
+    prefix = b"" if "/" in pattern else rb"(?:[^\x00]*/)?"
+    return prefix + translate(os.fsencode(pattern.lstrip("/")))
+
+
+def compile_globs(patterns: Iterable[str]) -> Any:
+    """One expression for all of them, for `matching`; None when there are none."""
+    return compile_for_names([glob_regex(pattern) for pattern in patterns])
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """`*.{ts,tsx}` as `*.ts` and `*.tsx`, nested too. A brace without a partner or a comma is a plain character."""
+    found = list(islice(_expand(pattern), _MOST_ALTERNATIVES + 1))
+    if len(found) > _MOST_ALTERNATIVES:
+        raise BadPattern(f"its braces stand for more than {_MOST_ALTERNATIVES} patterns")
+    return found
+
+
+def _expand(pattern: str) -> Iterator[str]:
+    group = _first_group(pattern)
+    if group is None:
+        yield pattern
+        return
+    start, commas, end = group
+    bounds = [start, *commas, end]
+    for tail in _expand(pattern[end + 1 :]):
+        for left, right in pairwise(bounds):
+            for middle in _expand(pattern[left + 1 : right]):
+                yield pattern[:start] + middle + tail
+
+
+def _first_group(pattern: str) -> tuple[int, list[int], int] | None:
+    """Where the first `{…,…}` opens, has its own commas, and closes."""
+    opened: list[tuple[int, list[int]]] = []
+    found: tuple[int, list[int], int] | None = None
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == "\\":
+            at += 1
+        elif character == "{":
+            opened.append((at, []))
+        elif character == "," and opened:
+            opened[-1][1].append(at)
+        elif character == "}" and opened:
+            start, commas = opened.pop()
+            if commas and (found is None or start < found[0]):
+                found = (start, commas, at)
+        at += 1
+    return found

@@ -1,0 +1,113 @@
+"""Rules in their order (design 3.19): built-in < git's own < `.gitignore`s from the top down < `.ollmignore`s."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ollm.services.file_discovery.git import GitPlaces, exclude_file, is_repository
+from ollm.services.file_discovery.matcher import Matcher
+from ollm.services.file_discovery.rules import BadRule, Rule, RuleFile, parse_rules, read_rules
+
+GIT_IGNORE = ".gitignore"
+OLLM_IGNORE = ".ollmignore"
+Signature = tuple[int, int, int] | None
+
+
+class Layers:
+    """The rules in force in one directory. `entering` gives those of a directory below; nothing is changed."""
+
+    def __init__(
+        self,
+        everywhere: tuple[Rule, ...],
+        git: tuple[Rule, ...] = (),
+        ollm: tuple[Rule, ...] = (),
+        *,
+        ignore_case: bool = False,
+    ) -> None:
+        self._everywhere, self._git, self._ollm, self._ignore_case = everywhere, git, ollm, ignore_case
+        self.matcher = Matcher(everywhere + git + ollm, ignore_case=ignore_case)
+
+    def entering(self, git: Sequence[Rule], ollm: Sequence[Rule], *, repository: bool = False) -> Layers:
+        """With a directory's own rules on top. A repository of its own does not hear git's rules from above."""
+        if not git and not ollm and not repository:
+            return self
+        above = () if repository else self._git
+        return Layers(self._everywhere, above + tuple(git), self._ollm + tuple(ollm), ignore_case=self._ignore_case)
+
+
+class RuleReader:
+    """Reads the rule files a walk comes by, and remembers which they were and which lines were no good.
+
+    Rules are about paths from `top`, the repository's root, or the walk's own where there is no repository.
+    """
+
+    def __init__(self, root: Path, places: GitPlaces) -> None:
+        self._places = places
+        self.top = places.repository or root
+        self._root = root
+        self.offset = _inside(root, self.top)
+        self.bad: list[BadRule] = []
+        self._git: dict[str, tuple[Rule, ...]] = {}
+        self._ollm: dict[str, tuple[Rule, ...]] = {}
+        self.signatures: dict[str, Signature] = {str(path): signature(str(path)) for path in places.settings}
+
+    def first(self, built_in: Iterable[str]) -> Layers:
+        """The rules in force above the root: the built-in ones, git's own, and those of the directories between the
+        repository's root and the walk's."""
+        lines = [os.fsencode(name) for name in built_in]
+        named = self._noted(parse_rules(lines, self.offset, "built-in rules"))
+        layers = Layers(named + self._file(self._places.excludes_file, b""), ignore_case=self._places.ignore_case)
+        git, ollm = list(self._file(self._places.exclude, b"")), list[Rule]()
+        for folder in reversed(self._root.parents):
+            if folder.is_relative_to(self.top):
+                git.extend(self._file(folder / GIT_IGNORE, _inside(folder, self.top)))
+                ollm.extend(self._file(folder / OLLM_IGNORE, _inside(folder, self.top)))
+        self._git[""] = (*layers.matcher.rules, *git)
+        self._ollm[""] = tuple(ollm)
+        return layers.entering(git, ollm)
+
+    def below(self, layers: Layers, path: str, base: bytes, names: Sequence[str]) -> Layers:
+        """The rules in force in a directory of which the names are known. `base` is its path from the top."""
+        repository = bool(base) and ".git" in names and is_repository(Path(path)) and Path(path) != self.top
+        has_git, has_ollm = GIT_IGNORE in names, OLLM_IGNORE in names
+        if not (repository or has_git or has_ollm):
+            return layers
+        git = self._file(Path(path, GIT_IGNORE), base) if has_git else ()
+        if repository:
+            git = self._file(exclude_file(Path(path, ".git")), base) + git
+        ollm = self._file(Path(path, OLLM_IGNORE), base) if has_ollm else ()
+        self._git[path], self._ollm[path] = git, ollm
+        return layers.entering(git, ollm, repository=repository)
+
+    @property
+    def rules(self) -> list[Rule]:
+        """All that were read, weakest first."""
+        return [rule for group in (self._git, self._ollm) for rules in group.values() for rule in rules]
+
+    def _file(self, path: Path | None, base: bytes) -> tuple[Rule, ...]:
+        if path is None:
+            return ()
+        self.signatures[str(path)] = signature(str(path))
+        return self._noted(read_rules(str(path), base, self._shown(path)))
+
+    def _noted(self, file: RuleFile) -> tuple[Rule, ...]:
+        self.bad.extend(file.bad)
+        return file.rules
+
+    def _shown(self, path: Path) -> str:
+        return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+
+
+def _inside(folder: Path, top: Path) -> bytes:
+    return b"" if folder == top else os.fsencode(folder.relative_to(top))
+
+
+def signature(path: str) -> Signature:
+    """What changes when a file does; None while there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - called for every directory of a tree
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -1,0 +1,112 @@
+"""Ignore files, read as git reads them: one `Rule` a line, and a word about every line that cannot be used (D624)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+
+from ollm.domain.struct import Data
+from ollm.services.file_discovery.wildmatch import BadPattern, literal, translate
+
+_LARGEST = 4 << 20
+_ANYWHERE = rb"(?:[^\x00]*/)?"
+
+
+class Rule(Data, frozen=True, gc=False):
+    """One line of an ignore file. `expression` is for paths from the root of the walk."""
+
+    expression: bytes
+    negated: bool
+    only_directories: bool
+    text: str
+    base: bytes
+    source: str
+    line: int
+
+
+class BadRule(Data, frozen=True):
+    """A line that was skipped, where it stands and why."""
+
+    text: str
+    source: str
+    line: int
+    reason: str
+
+
+class RuleFile(Data, frozen=True):
+    """What one ignore file says."""
+
+    rules: tuple[Rule, ...] = ()
+    bad: tuple[BadRule, ...] = ()
+
+
+def read_rules(path: str, base: bytes | None, source: str | None = None) -> RuleFile:
+    """The rules of an ignore file that stands in `base` (a path from the root of the walk, b"" for the root itself).
+    A missing, unreadable, special or huge file has none."""
+    content = _read(path)
+    return parse_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base or b"", source or path)
+
+
+def _read(path: str) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return b""
+        try:
+            return file.read(_LARGEST)
+        except OSError:
+            return b""
+
+
+def parse_rules(lines: Iterable[bytes], base: bytes, source: str) -> RuleFile:
+    rules: list[Rule] = []
+    bad: list[BadRule] = []
+    for number, raw in enumerate(lines, 1):
+        line = _without_trailing_spaces(raw.removesuffix(b"\r"))
+        if not line or line.startswith(b"#") or b"\0" in line:
+            continue
+        text = os.fsdecode(line)
+        try:
+            rules.append(_rule(line, base, text, source, number))
+        except BadPattern as error:
+            bad.append(BadRule(text=text, source=source, line=number, reason=str(error)))
+    return RuleFile(rules=tuple(rules), bad=tuple(bad))
+
+
+def _rule(line: bytes, base: bytes, text: str, source: str, number: int) -> Rule:
+    negated = line.startswith(b"!")
+    pattern = line[1:] if negated else line
+    only_directories = pattern.endswith(b"/")
+    pattern = pattern[:-1] if only_directories else pattern
+    if not pattern:
+        raise BadPattern("it names nothing")
+    start = literal(base) + b"/" if base else b""
+    return Rule(
+        expression=start
+        + (translate(pattern.removeprefix(b"/")) if b"/" in pattern else _ANYWHERE + translate(pattern)),
+        negated=negated,
+        only_directories=only_directories,
+        text=text,
+        base=base,
+        source=source,
+        line=number,
+    )
+
+
+def _without_trailing_spaces(line: bytes) -> bytes:
+    """As git does it: spaces at the end go, unless a backslash keeps them."""
+    end = keep = 0
+    while end < len(line):
+        if line[end] == 0x5C:
+            if end + 1 == len(line):
+                return line
+            end += 2
+            keep = end
+        else:
+            end += 1
+            keep = end if line[end - 1] != 0x20 else keep
+    return line[:keep]

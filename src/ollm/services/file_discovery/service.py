@@ -1,0 +1,164 @@
+"""`FileDiscoveryService` (S6, D): what other parts call."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from ollm.config.settings import FileDiscoverySettings
+from ollm.domain.errors import NotFoundError
+from ollm.domain.files import ChangeKind, DiscoveryOptions, FileEntry
+from ollm.services.file_discovery.cache import Answer, AnswerCache, now
+from ollm.services.file_discovery.entries import EntryMaker
+from ollm.services.file_discovery.explain import Explanation, explain
+from ollm.services.file_discovery.flat import IgnorePatterns, flattened, is_ignored
+from ollm.services.file_discovery.git import git_places
+from ollm.services.file_discovery.layers import RuleReader
+from ollm.services.file_discovery.rules import BadRule
+from ollm.services.file_discovery.walk import Walk
+from ollm.services.file_discovery.watches import Watches
+
+log = logging.getLogger(__name__)
+_BATCH = 500
+
+
+class Disposable(Protocol):
+    """Something to be given back."""
+
+    def dispose(self) -> None: ...
+
+
+class FileDiscoveryService:
+    """Finds the files of a project. One service serves any number of roots; walks run in a thread.
+
+    `home` is where git keeps a person's own settings.
+    """
+
+    def __init__(self, settings: FileDiscoverySettings, home: Path) -> None:
+        self._settings = settings
+        self._home = home
+        self._cache = AnswerCache()
+        self._watches = Watches(self._walk_for_watch)
+        self._said: set[BadRule] = set()
+
+    async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
+        """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
+        batches = self._batches(self._settled(options))
+        while batch := await asyncio.to_thread(_take, batches):
+            for entry in batch:
+                yield entry
+
+    async def discover_all(self, options: DiscoveryOptions) -> list[FileEntry]:
+        """All entries: directory by directory, the files of each by name before what is below it."""
+        return list((await self.answer(options)).entries)
+
+    async def answer(self, options: DiscoveryOptions) -> Answer:
+        """All entries, with what could not be read and what a limit cut."""
+        return await asyncio.to_thread(self._answer, self._settled(options))
+
+    def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
+        """Call back for every file that comes, changes or goes, until disposed. Changes made after this returns are
+        heard. Called in the running event loop if there is one, else in the watch's own thread."""
+        return self._watches.watch(_real_directory(root), callback)
+
+    async def load_ignore_patterns(self, root: str) -> list[str]:
+        """All rules of the tree as one list of patterns from its root; the last that matches decides."""
+        return await asyncio.to_thread(self._patterns, _real_directory(root))
+
+    def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
+        """Whether the patterns hide a path from the root. `dir/` is a directory, anything else a file."""
+        return is_ignored(path, patterns)
+
+    async def explain(self, root: str, path: str) -> Explanation:
+        """Why a path below the root is, or is not, among the files."""
+        real = _real_directory(root)
+        return await asyncio.to_thread(lambda: explain(self._walk(DiscoveryOptions(root=real)), Path(real), path))
+
+    def bad_rules(self) -> list[BadRule]:
+        """Lines of ignore files that could not be used so far (D624)."""
+        return sorted(self._said, key=lambda bad: (bad.source, bad.line))
+
+    def close(self) -> None:
+        self._watches.close()
+
+    def _answer(self, options: DiscoveryOptions) -> Answer:
+        generation = self._watches.generation(options.root)
+        cached = None if options.stat else self._cache.get(options, generation)
+        if cached is not None:
+            return cached
+        taken, walk, maker = now(), self._walk(options), EntryMaker(options)
+        entries = [entry for listing in walk for entry in maker.entries(listing)]
+        self._warn(walk)
+        return self._cache.put(options, walk, entries, taken, generation)
+
+    def _batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
+        generation = self._watches.generation(options.root)
+        cached = None if options.stat else self._cache.get(options, generation)
+        if cached is not None:
+            yield cached.entries
+            return
+        taken, walk, maker = now(), self._walk(options), EntryMaker(options)
+        entries: list[FileEntry] = []
+        for listing in walk:
+            batch = maker.entries(listing)
+            entries += batch
+            yield batch
+        self._warn(walk)
+        self._cache.put(options, walk, entries, taken, generation)
+
+    def _patterns(self, root: str) -> list[str]:
+        walk = self._walk(DiscoveryOptions(root=root))
+        for _ in walk:
+            pass
+        self._warn(walk)
+        return IgnorePatterns(flattened(walk.reader.rules, walk.reader.offset), root)
+
+    def _walk_for_watch(self, root: str) -> Walk:
+        return self._walk(self._settled(DiscoveryOptions(root=root)))
+
+    def _walk(self, options: DiscoveryOptions) -> Walk:
+        root = Path(options.root)
+        reader = RuleReader(root, git_places(root, self._home))
+        return Walk(options, reader, reader.first(self._settings.builtin_ignores))
+
+    def _warn(self, walk: Walk) -> None:
+        for bad in walk.reader.bad:
+            if bad not in self._said:
+                self._said.add(bad)
+                log.warning("%s:%d is skipped, %s: %s", bad.source, bad.line, bad.reason, bad.text)
+        if walk.unreadable:
+            log.warning("%d directories could not be read, such as %s.", len(walk.unreadable), walk.unreadable[0])
+
+    def _settled(self, options: DiscoveryOptions) -> DiscoveryOptions:
+        """The options with what they leave open filled in, and the root real and absolute."""
+        follow, depth = options.follow_symlinks, options.max_depth
+        return msgspec.structs.replace(
+            options,
+            root=_real_directory(options.root),
+            follow_symlinks=self._settings.follow_symlinks if follow is None else follow,
+            max_depth=self._settings.max_depth if depth is None else depth,
+        )
+
+
+def _real_directory(given: str) -> str:
+    real = os.path.realpath(given)
+    if os.path.isdir(real):  # noqa: PTH112 - entries are made of strings
+        return real
+    what = "is not a directory" if os.path.exists(real) else "does not exist"  # noqa: PTH110
+    raise NotFoundError(f"{given} {what}.", action="Name a directory.")
+
+
+def _take(batches: Iterator[Sequence[FileEntry]]) -> list[FileEntry]:
+    """The next entries, a few hundred at a time once there are that many; empty at the end."""
+    taken: list[FileEntry] = []
+    for batch in batches:
+        taken.extend(batch)
+        if len(taken) >= _BATCH:
+            break
+    return taken

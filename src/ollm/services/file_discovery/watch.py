@@ -1,0 +1,140 @@
+"""Watching a root (S6.7-8): the directories that are kept, and nothing else.
+
+A word from the system names a directory; that directory is read again and compared with what was known. So it does
+not matter in which order words come, whether several come as one, or whether some are lost in a flood: a rename is
+an unlink and an add, and a file that came and went in between is no news.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ollm.domain.files import ChangeKind
+from ollm.services.file_discovery.known import Change, Known
+from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE
+from ollm.services.file_discovery.walk import Walk
+
+log = logging.getLogger(__name__)
+
+Callback = Callable[[ChangeKind, str], None]
+_DEBOUNCE, _STEP, _WAIT = 50, 10, 1000  # milliseconds
+_POLL_SECONDS = 2.0
+_FLOOD = 4000  # this many words at once: some may have been lost (the system's queue holds 16,384)
+_ATTEMPTS = 5
+
+
+class RootWatch:
+    """One watch of one root, for any number of callbacks. `start` returns when every later change will be heard."""
+
+    def __init__(self, root: str, new_walk: Callable[[], Walk]) -> None:
+        self._root = root
+        self._known = Known(new_walk)
+        self._callbacks: list[Callback] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"ollm watch {root}", daemon=True)
+        self._notify: Any = None
+        self._listened: list[str] = []
+        self.generation = 0
+        self.polling = False
+
+    def start(self) -> None:
+        for _ in range(_ATTEMPTS):
+            self._known.relearn()
+            self._listen()
+            if not self._known.stale:
+                break
+        self._thread.start()
+
+    def add(self, callback: Callback) -> None:
+        self._callbacks.append(callback)
+
+    def remove(self, callback: Callback) -> int:
+        """Take one callback away; how many are left."""
+        if callback in self._callbacks:
+            self._callbacks.remove(callback)
+        return len(self._callbacks)
+
+    def close(self) -> None:
+        """End the watch; no thread is left."""
+        self._stop.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                changes = self._hear()
+                for _ in range(_ATTEMPTS):
+                    if self.polling or self._known.directories == self._listened:
+                        break
+                    self._listen()
+                    changes += self._known.refresh(self._known.stale)
+                self._tell(changes)
+        finally:
+            self._hang_up()
+
+    def _hear(self) -> list[Change]:
+        """Wait for words from the system; what they mean."""
+        if self.polling:
+            return [] if self._stop.wait(_POLL_SECONDS) else self._known.relearn()
+        try:
+            words = self._notify.watch(_DEBOUNCE, _STEP, _WAIT, self._stop)
+        except Exception as error:  # noqa: BLE001 - whatever the library met (a name that is not text): look ourselves
+            log.debug("Watching %s anew: %s", self._root, error)
+            self._listened = []
+            return self._known.relearn()
+        if isinstance(words, str):
+            return []
+        self.generation += 1
+        paths = {path for _, path in words}
+        if len(paths) > _FLOOD or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):
+            return self._known.relearn()
+        return self._known.refresh({self._relative(path) for path in paths})
+
+    def _relative(self, path: str) -> str:
+        """The directory that a word about this path is about, from the root."""
+        folder = path if path == self._root else os.path.dirname(path)  # noqa: PTH120 - strings in, strings out
+        return folder[len(self._root) + 1 :]
+
+    def _listen(self) -> None:
+        """Ask the system about all kept directories, before the old asking ends: nothing falls in between."""
+        from watchfiles._rust_notify import RustNotify
+
+        wanted = self._known.directories
+        try:
+            notify = RustNotify(
+                [path for path in wanted if os.path.isdir(path)],  # noqa: PTH112 - strings in, strings out
+                False, False, 0, False, True,
+            )  # fmt: skip
+        except FileNotFoundError:
+            self._listened = []
+            return
+        except Exception as error:  # noqa: BLE001 - no more watches or descriptors to be had: look every now and then
+            self._poll(error)
+            return
+        self._hang_up()
+        self._notify, self._listened = notify, wanted
+
+    def _poll(self, error: Exception) -> None:
+        log.warning("%s cannot be watched (%s); looking every %g seconds instead.", self._root, error, _POLL_SECONDS)
+        self._hang_up()
+        self.polling = True
+
+    def _hang_up(self) -> None:
+        if self._notify is not None:
+            self._notify.close()
+            self._notify = None
+
+    def _tell(self, changes: list[Change]) -> None:
+        if changes:
+            self.generation += 1
+        for kind, path in changes:
+            for callback in tuple(self._callbacks):
+                try:
+                    callback(kind, path)
+                except Exception:
+                    log.exception("A callback for %s failed.", path)
