@@ -1,0 +1,132 @@
+"""The log: one JSON object a line in `~/.ollm/logs/ollm.log`, redacted, rotated, never on stdout (D631-645).
+
+Callers write `log = logging.getLogger("ollm.<service>")` and `log.warning("message", extra={"operation": …, "context":
+{…}, "action": …})`. Setting up costs next to nothing; what formats a line is imported when the first one is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+
+Redact = Callable[[str], str]
+LARGEST = 5 * 1024 * 1024
+FILES = 5
+
+
+def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False) -> Callable[[], None]:
+    """Send every record of ours, and the warnings of libraries, to the file; with `debug` to stderr too.
+
+    Returns what undoes it.
+    """
+    root, ours = logging.getLogger(), logging.getLogger("ollm")
+    handlers: list[logging.Handler] = [LogHandler(LogFile(file), redact)]
+    if debug:
+        handlers.append(DebugHandler(redact))
+    for handler in handlers:
+        root.addHandler(handler)
+    ours.setLevel("DEBUG" if debug else level)
+
+    def stop() -> None:
+        for handler in handlers:
+            root.removeHandler(handler)
+        ours.setLevel(logging.NOTSET)
+
+    return stop
+
+
+class LogFile:
+    """A file of lines that several processes append to: `name`, `name.1` (the newest full one) to `name.4`."""
+
+    def __init__(self, path: Path, largest: int = LARGEST, files: int = FILES) -> None:
+        self.path = path
+        self._largest = largest
+        self._files = files
+
+    def append(self, line: bytes) -> None:
+        descriptor = self._open()
+        try:
+            os.write(descriptor, line)
+            full = os.fstat(descriptor).st_size >= self._largest
+        finally:
+            os.close(descriptor)
+        if full:
+            self._rotate()
+
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        try:
+            return os.open(self.path, flags, 0o600)
+        except FileNotFoundError:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return os.open(self.path, flags, 0o600)
+
+    def _rotate(self) -> None:
+        """One process renames; another that comes at the same moment finds a small file and leaves it."""
+        import fcntl
+
+        directory = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            if self.path.stat().st_size < self._largest:
+                return
+            for number in range(self._files - 1, 0, -1):
+                older = self._numbered(number - 1)
+                if older.exists():
+                    older.replace(self._numbered(number))
+        finally:
+            os.close(directory)
+
+    def _numbered(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}") if number else self.path
+
+
+class LogHandler(logging.Handler):
+    """Writes to the file. A log that cannot be written is said once on stderr and stops nothing."""
+
+    def __init__(self, file: LogFile, redact: Redact) -> None:
+        super().__init__()
+        self._file = file
+        self._redact = redact
+        self._complained = False
+
+    @cached_property
+    def _lines(self) -> logging.Formatter:
+        from ollm.system.log_lines import JsonLines
+
+        return JsonLines(self._redact)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._file.append(self._lines.format(record).encode("utf-8", "replace") + b"\n")
+        except OSError as error:
+            self._complain(f"the log {self._file.path} cannot be written: {error.strerror}")
+        except Exception as error:  # noqa: BLE001 - what is logged must not break what logs
+            self._complain(f"a record could not be logged: {type(error).__name__}")
+
+    def _complain(self, text: str) -> None:
+        if not self._complained:
+            self._complained = True
+            with contextlib.suppress(OSError, ValueError):
+                sys.stderr.write(f"ollm: {text}\n")
+
+
+class DebugHandler(logging.Handler):
+    """What --debug prints to stderr: one redacted line a record."""
+
+    def __init__(self, redact: Redact) -> None:
+        super().__init__()
+        self._redact = redact
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from ollm.system.log_lines import service_of
+
+        operation = getattr(record, "operation", "")
+        where = f"{service_of(record.name)}{'.' if operation else ''}{operation}"
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"{record.levelname.lower()} {where}: {self._redact(record.getMessage())}\n")
