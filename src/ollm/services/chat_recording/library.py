@@ -6,7 +6,7 @@ What a person asks to delete is gone for good and everywhere; what the limit rem
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
+from ollm.services.chat_recording.checking import Finding, check
 from ollm.services.chat_recording.traces import Traces, no_traces
 from ollm.store.session_files import Places, SessionFiles, SessionWriter
 from ollm.store.session_index.index import Progress, SessionIndex
@@ -120,8 +121,12 @@ class SessionLibrary:
         state = self.files.read(session_id).session.metadata.workspace_state
         self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
+    def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
+        """What is wrong with the files of all sessions; `repair` mends what can be mended."""
+        return check(self.files, repair=repair, progress=progress)
+
     def _change(self, session_id: str, metadata: dict[str, Any]) -> None:
-        writer, loaded = self.files.open(session_id)
+        writer, loaded = self.files.open(session_id, to_continue=False)
         _close(writer, lambda: writer.change(loaded.session.last_activity, {}, metadata))
         if self.index:
             self.index.note(session_id)
@@ -152,10 +157,6 @@ def _close(writer: SessionWriter, work: Callable[[], None]) -> None:
         work()
     finally:
         writer.close()
-
-
-def ids_of(summaries: Iterable[SessionSummary]) -> list[str]:
-    return [found.session_id for found in summaries]
 
 
 def removed_notice(ids: list[str], days: int) -> str:

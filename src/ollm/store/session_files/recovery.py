@@ -23,7 +23,7 @@ from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 
 
-def mend(places: Places, writer: SessionWriter, clock: Clock) -> Loaded:
+def mend(places: Places, writer: SessionWriter, clock: Clock, *, to_continue: bool) -> Loaded:
     """Make the files whole and the writer ready; gives what the session holds afterwards."""
     session_id = writer.session_id
     home = places.home_of(session_id) or places.directory
@@ -42,7 +42,7 @@ def mend(places: Places, writer: SessionWriter, clock: Clock) -> Loaded:
     last = max((message.id for message in loaded.session.messages), default=0)
     size = places.document(session_id).stat().st_size
     writer.adopt(last - loaded.unfinished, size, loaded.journal_good, reader.partial)
-    return _finish(writer, loaded, clock)
+    return _finish(writer, loaded, clock) if to_continue else loaded
 
 
 def refuse_read_only(loaded: Loaded, document: Path) -> None:

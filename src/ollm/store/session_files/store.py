@@ -17,7 +17,7 @@ from ollm.store.session_files import layout
 from ollm.store.session_files.loading import Loaded, file_time, load
 from ollm.store.session_files.places import Places, ids_in, parse_id
 from ollm.store.session_files.reader import SessionReader
-from ollm.store.session_files.recovery import mend
+from ollm.store.session_files.recovery import keep_damaged, mend
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, sync_directory
 from ollm.system.locks import owner
@@ -34,13 +34,16 @@ class SessionFiles:
         """A writer for a new session; nothing is on disk before its first `flush`."""
         return SessionWriter(self.places, head["sessionId"], head)
 
-    def open(self, session_id: str) -> tuple[SessionWriter, Loaded]:
-        """Lock a session, mend what a crash left, and give its writer and what it holds."""
+    def open(self, session_id: str, *, to_continue: bool = True) -> tuple[SessionWriter, Loaded]:
+        """Lock a session, mend damage, and give its writer and what it holds.
+
+        `to_continue` also gives a result to every call that was left without one.
+        """
         session_id = self._known(session_id)
         writer = SessionWriter(self.places, session_id, {})
         writer.lock()
         try:
-            loaded = mend(self.places, writer, self.clock)
+            loaded = mend(self.places, writer, self.clock, to_continue=to_continue)
         except BaseException:
             writer.abandon()
             raise
@@ -56,7 +59,7 @@ class SessionFiles:
         """All that can be read, changing no file."""
         session_id = self._known(session_id)
         with self._reader(session_id) as reader:
-            alive = owner(self.places.lock(session_id)) is not None
+            alive = self.is_open(session_id)
             return load(reader, session_id, alive=alive, fallback=self._file_time(session_id))
 
     def document(self, session_id: str) -> Iterator[bytes]:
@@ -65,12 +68,37 @@ class SessionFiles:
         with self._reader(session_id) as reader:
             yield from layout.document(reader.head, reader.messages(), reader.calls())
 
+    def is_open(self, session_id: str) -> bool:
+        """Whether a living process writes it."""
+        return owner(self.places.lock(session_id)) is not None
+
+    def left_overs(self, session_id: str) -> str:
+        """Files of a closed session that have no business there, in words; empty when there are none."""
+        words = []
+        if any(self.places.directory.glob(f".{session_id}.*.tmp")):
+            words.append("a temporary file was left behind")
+        if self._second(session_id):
+            words.append(f"there is a second document in {self.places.legacy}")
+        return "; ".join(words)
+
+    def tidy(self, session_id: str) -> None:
+        """Put a second document beside the first, under a name that says so."""
+        second = self._second(session_id)
+        if second:
+            keep_damaged(second.parent, session_id, self.clock)
+            second.unlink()
+
+    def _second(self, session_id: str) -> Path | None:
+        legacy = self.places.legacy
+        path = legacy / f"{session_id}.json" if legacy else None
+        return path if path and path.exists() and self.places.document(session_id).exists() else None
+
     def summary(self, session_id: str) -> SessionSummary:
         """What a list shows, worked out from the files."""
         loaded = self.read(session_id)
         session = loaded.session
         archived = session.metadata.workspace_state.get("status") == "archived"
-        active = owner(self.places.lock(session.session_id)) is not None
+        active = self.is_open(session.session_id)
         return SessionSummary(
             session_id=session.session_id,
             start_time=session.start_time,

@@ -1,0 +1,144 @@
+"""The `sessions` commands that change something: delete, clear, cleanup, restore, archive, rename."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.cli.options import confirm_or_fail, printable, warn, yes_option
+from ollm.domain.errors import OllmError, UsageError
+
+FINAL = "It is gone for good, with its snapshots, from the trash too."
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@yes_option
+def delete(session: str, yes: bool) -> None:
+    """Delete a session for good, with every trace of it."""
+    from ollm.app import Process
+    from ollm.store.session_files.places import ids_in, one_of
+
+    library = Process().library
+    trash = library.places.trash
+    session_id = one_of([*library.places.ids(), *(ids_in(trash) if trash else [])], session)
+    title = _title(library, session_id)
+    confirm_or_fail(f"Delete session {session_id[:8]}{title}? {FINAL}", yes)
+    library.delete(session_id)
+    print(f"Deleted session {session_id}.")
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Really all of them.")
+@yes_option
+def clear(everything: bool, yes: bool) -> None:
+    """Delete all sessions for good, in the trash too. One that is open stays."""
+    if not everything:
+        raise UsageError("`sessions clear` deletes every session.", action="Say so with --all.")
+    from ollm.app import Process
+    from ollm.store.session_files.places import ids_in
+
+    library = Process().library
+    trash = library.places.trash
+    ids = list(dict.fromkeys([*library.places.ids(), *(ids_in(trash) if trash else [])]))
+    confirm_or_fail(f"Delete all {len(ids)} sessions? They are gone for good, with their snapshots.", yes)
+    _delete_each(library, ids)
+
+
+@click.command()
+@click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest stay.")
+@yes_option
+def cleanup(keep: int, yes: bool) -> None:
+    """Delete all but the newest sessions for good. One that is open stays."""
+    if keep < 0:
+        raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
+    from ollm.app import Process
+
+    library = Process().library
+    old = [found.session_id for found in library.summaries()[keep:]]
+    if not old:
+        print(f"There are no more than {keep} sessions; nothing was deleted.")
+        return
+    confirm_or_fail(f"Delete the {len(old)} oldest sessions? They are gone for good, with their snapshots.", yes)
+    _delete_each(library, old)
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+def restore(session: str) -> None:
+    """Bring a session back from the trash."""
+    from ollm.app import Process
+    from ollm.store.session_files.places import ids_in, one_of
+
+    library = Process().library
+    trash = library.places.trash
+    session_id = one_of(ids_in(trash) if trash else [], session)
+    library.restore(session_id)
+    print(f"Restored session {session_id}.")
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+def archive(session: str) -> None:
+    """Keep a session, but offer it no longer."""
+    _set_archived(session, True)
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+def unarchive(session: str) -> None:
+    """Offer an archived session again."""
+    _set_archived(session, False)
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@click.argument("title")
+def rename(session: str, title: str) -> None:
+    """Give a session another title."""
+    if not title.strip():
+        raise UsageError("A title needs at least one character.")
+    from ollm.app import Process
+
+    library = Process().library
+    session_id = library.places.find(session)
+    library.rename(session_id, title.strip())
+    print(f"Session {session_id[:8]} is now called {printable(title.strip())}.")
+
+
+def _set_archived(session: str, archived: bool) -> None:
+    from ollm.app import Process
+
+    library = Process().library
+    session_id = library.places.find(session)
+    library.archive(session_id, archived)
+    print(f"Session {session_id[:8]} is {'archived' if archived else 'offered again'}.")
+
+
+def _title(library: SessionLibrary, session_id: str) -> str:
+    try:
+        title = library.files.read(session_id).session.metadata.title
+    except OllmError:
+        return ""
+    return f" ({printable(title)})" if title else ""
+
+
+def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
+    """Delete one after another; what stays is named, and the command fails."""
+    from ollm.cli.sessions_list import progress
+
+    show, failed = progress("Deleting"), 0
+    for done, session_id in enumerate(ids, start=1):
+        try:
+            library.delete(session_id)
+        except OllmError as error:
+            failed += 1
+            warn(error.message)
+        show(done, len(ids))
+    print(f"Deleted {len(ids) - failed} sessions.")
+    if failed:
+        raise OllmError(f"{failed} could not be deleted.")
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ollm.services.chat_recording import SessionLibrary

@@ -1,0 +1,119 @@
+"""`sessions view` and `sessions export`: everything that can be read, and a word about what cannot."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ollm.cli.options import json_option, resolve_workspace, warn, workspace_option
+from ollm.domain.errors import NotFoundError, StorageError, UsageError
+
+if TYPE_CHECKING:
+    from ollm.app import Process
+    from ollm.store.session_files import Loaded
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@click.option("--unfold", is_flag=True, help="Show tool calls with their arguments and results.")
+@workspace_option
+@json_option
+def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool) -> None:
+    """Read a session; without ID the newest one of the workspace."""
+    from ollm.app import Process
+
+    process = Process()
+    session_id = chosen(process, session, workspace)
+    if as_json:
+        _write(sys.stdout.buffer, process.session_files.document(session_id))
+        return
+    from ollm.cli.sessions_text import session_lines
+
+    loaded = process.session_files.read(session_id)
+    _tell_damage(loaded)
+    lines = session_lines(loaded.session, unfold=unfold)
+    if sys.stdout.isatty():
+        click.echo_via_pager(lines)
+    else:
+        for line in lines:
+            click.echo(line, nl=False)
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@click.option("--output", "-o", required=True, metavar="FILE", help="The file to write; - is stdout.")
+@click.option("--format", "form", type=click.Choice(["json", "markdown", "html"]), help="Else by the file's name.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@workspace_option
+def export(session: str | None, output: str, form: str | None, force: bool, workspace: str | None) -> None:
+    """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
+    from ollm.app import Process
+
+    process = Process()
+    session_id = chosen(process, session, workspace)
+    loaded = process.session_files.read(session_id)
+    pieces = _pieces(process, session_id, loaded, form or _form_of(output))
+    _tell_damage(loaded)
+    if output == "-":
+        _write(sys.stdout.buffer, pieces)
+        return
+    target = Path(output)
+    if target.exists() and not force:
+        raise UsageError(f"{target} is there already.", action="Add --force to write over it.")
+    _to_file(target, pieces)
+    print(f"Wrote session {session_id[:8]} to {target}.", file=sys.stderr)
+
+
+def chosen(process: Process, session: str | None, workspace: str | None) -> str:
+    """The session that was named, or the newest of the workspace."""
+    if session:
+        return process.session_files.places.find(session)
+    place = str(resolve_workspace(workspace))
+    for line in process.session_index.lines():
+        if line["workspace"] == place:
+            return str(line["sessionId"])
+    raise NotFoundError(f"There is no session in {place} yet.", action="`ollm sessions list` shows all there are.")
+
+
+def _pieces(process: Process, session_id: str, loaded: Loaded, form: str) -> Iterator[bytes]:
+    if form == "json":
+        return process.session_files.document(session_id)
+    from ollm.services.session_export import html, markdown
+
+    text = markdown(loaded.session) if form == "markdown" else html(loaded.session)
+    return (piece.encode("utf-8", "replace") for piece in text)
+
+
+def _form_of(output: str) -> str:
+    return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(
+        Path(output).suffix.lower(), "json"
+    )
+
+
+def _to_file(target: Path, pieces: Iterator[bytes]) -> None:
+    from ollm.system.atomic import replace_file
+
+    if target.is_dir():
+        raise UsageError(f"{target} is a directory.", action="Name a file in it.")
+    if not target.parent.is_dir():
+        raise UsageError(f"There is no directory {target.parent}.", action="Make it first, or name another file.")
+    try:
+        replace_file(target, pieces)
+    except OSError as error:
+        raise StorageError(f"{target} cannot be written: {error.strerror}.") from error
+
+
+def _tell_damage(loaded: Loaded) -> None:
+    if loaded.damage:
+        warn(f"not everything could be read: {loaded.damage}.")
+
+
+def _write(stream: object, pieces: Iterator[bytes]) -> None:
+    write = stream.write  # type: ignore[attr-defined]
+    for piece in pieces:
+        write(piece)
+    stream.flush()  # type: ignore[attr-defined]

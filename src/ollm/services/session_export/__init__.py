@@ -1,0 +1,7 @@
+"""A session to be read elsewhere (H): Markdown, one HTML file, or the document with its secrets taken out."""
+
+from ollm.services.session_export.html import html
+from ollm.services.session_export.markdown import markdown
+from ollm.services.session_export.redacted import redacted_session
+
+__all__ = ["html", "markdown", "redacted_session"]
