@@ -29,6 +29,8 @@ class Checkpoint(Data, frozen=True):
     @property
     def message(self) -> PromptMessage:
         """As it stands in the context: a record that cites what it stands for, not a request."""
+        if not self.message_ids:
+            return PromptMessage(role="system", content=self.text)
         cited = number_ranges(self.message_ids)
         head = (
             f"[Record of messages {cited} of this conversation, kept in place of them. It is not a request; "

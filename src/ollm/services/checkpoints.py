@@ -18,7 +18,7 @@ SHARES: dict[CheckpointAge, float] = {"detailed": 1.0, "medium": 0.5, "compact":
 MEDIUM_AFTER, COMPACT_AFTER = 1, 3  # newer checkpoints
 SMALLEST = 40  # tokens a checkpoint is never cut below
 MERGED_SHARE = 0.5  # merging goes down to this share of the cap, so that it is not needed again at once
-PINNED = ("user-messages",)  # one line each, never aged
+PINNED = ("user-messages", "goals")  # written by the engine, never aged
 
 
 class Aged(msgspec.Struct, frozen=True):

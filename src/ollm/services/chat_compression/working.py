@@ -107,7 +107,7 @@ class Working:
         return chosen
 
     def mergeable(self) -> tuple[Checkpoint, ...]:
-        return tuple(old for old in self.checkpoints if old.id != LINE_ID)
+        return tuple(old for old in self.checkpoints if old.id != LINE_ID and old.message_ids)
 
     def originals(self, groups: Sequence[Group]) -> list[Group]:
         """As they were before their output was folded."""

@@ -1,0 +1,88 @@
+"""How full the context is: the server's exact count of the last request plus an estimate of what came since."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ollm.domain.context import Usage
+from ollm.domain.events import PromptTruncated
+from ollm.services.token_counting import TokenCounter
+
+PLAUSIBLE = (0.4, 4.0)  # tokens a unit; counts outside teach nothing
+ABSURD = (0.1, 20.0)  # counts outside say nothing at all
+PROOF = 1.02  # an exact count must be over the reported one by this much
+
+
+class Sent(msgspec.Struct, frozen=True):
+    """A request as it went out: units of everything in front of the messages, and of the messages."""
+
+    front: float
+    spoken: float
+    extends: bool  # the last counted request is the beginning of this one
+
+
+class Meter:
+    """Adding a message costs one addition, however long the context is."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter = counter
+        self.spoken = 0.0  # units of all messages
+        self.front = 0.0  # units of system prompt, tool schemas and checkpoints
+        self._sent: Sent | None = None
+        self._counted: Sent | None = None
+        self._exact = 0
+        self._unsure = False
+
+    def add(self, units: float) -> None:
+        self.spoken += units
+
+    def set_front(self, units: float) -> None:
+        if units != self.front:
+            self.front = units
+            self._forget()
+
+    def restart(self, spoken: float) -> None:
+        """The messages were replaced: compression, restore."""
+        self.spoken = spoken
+        self._forget()
+
+    def _forget(self) -> None:
+        self._counted = None
+        self._exact = 0
+        self._unsure = False
+
+    @property
+    def total(self) -> int:
+        estimate = self.counter.tokens(self.front + self.spoken)
+        if self._counted is None:
+            return estimate
+        exact = self._exact + self.counter.tokens(max(0.0, self.spoken - self._counted.spoken))
+        return max(exact, estimate) if self._unsure else exact
+
+    @property
+    def messages(self) -> int:
+        return max(0, self.total - self.counter.tokens(self.front))
+
+    def sent(self) -> None:
+        """A request with everything counted so far goes out now."""
+        self._sent = Sent(self.front, self.spoken, self._counted is not None)
+
+    def observe(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
+        """Learn from the server's count of the last request; the event when it proves that the prompt was cut.
+
+        `exact` is a count of this very prompt, rendered; `said_so` means the server itself reported the cut.
+        """
+        sent, reported = self._sent, usage.prompt_tokens
+        if sent is None:
+            return None
+        amount = sent.front + sent.spoken
+        if reported <= 0 or not ABSURD[0] <= reported / max(1.0, amount) <= ABSURD[1]:
+            self._unsure = True
+            return PromptTruncated(sent_tokens=self.total, read_tokens=0) if said_so else None
+        earlier = self._exact if sent.extends else 0
+        if said_so or (exact is not None and exact > reported * PROOF) or reported < earlier:
+            return PromptTruncated(sent_tokens=max(exact or 0, earlier, self.total), read_tokens=reported)
+        if PLAUSIBLE[0] <= reported / max(1.0, amount) <= PLAUSIBLE[1]:
+            self.counter.learn(amount, reported)
+        self._counted, self._exact, self._unsure = sent, reported, False
+        return None

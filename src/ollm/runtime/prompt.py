@@ -1,0 +1,364 @@
+"""What the model is sent: system prompt, context entries, checkpoints and messages, in a front that does not move.
+
+A message is rendered and counted once, when it is recorded. Afterwards it changes only where a compression, a change of
+mode, or a changed context entry says so; the ledger names what did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from ollm.config.settings import Settings
+from ollm.domain.context import ActiveContext, Budget, Checkpoint, ModeName, Usage
+from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
+from ollm.domain.messages import Message, PromptMessage
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord, ToolSchema
+from ollm.runtime.meter import Meter
+from ollm.runtime.prompt_texts import instructions
+from ollm.runtime.rendering import rendered
+from ollm.runtime.room import ContextFull, Room
+from ollm.services import budget as rules
+from ollm.services.chat_compression import CompressionOptions, Summarise
+from ollm.services.chat_compression.folding import cut, recall_call
+from ollm.services.chat_compression.users import shortened, with_aside
+from ollm.services.context_manager import ContextManager, fit, render
+from ollm.services.goals import GoalKeeper, described, lasting
+from ollm.services.prefix_ledger import Part, PrefixLedger
+from ollm.services.reasoning import with_trace
+from ollm.services.snapshots import ContextState
+from ollm.services.token_counting import TokenCounter
+
+__all__ = ["ContextFull", "ContextPart", "Prompt", "PromptModel"]
+
+LEAST_RESULT = 60  # tokens a result always gets
+GOALS = "goals"  # the checkpoint that holds goals and decisions in force
+Emit = Callable[[Event], None]
+
+
+class PromptModel(Data, frozen=True):
+    """Whom the prompt is for."""
+
+    session_id: str
+    model: str
+    window: int
+    mode: ModeName = "code"
+
+
+class ContextPart(Data, frozen=True):
+    """One line of `ollm context show`."""
+
+    name: str
+    tokens: int
+
+
+class Prompt:
+    """The active context of one conversation. `room` makes room in it; `goals` are shared with the goal tool."""
+
+    def __init__(
+        self,
+        model: PromptModel,
+        settings: Settings,
+        counter: TokenCounter,
+        entries: ContextManager,
+        room: Room,
+        *,
+        goals: GoalKeeper | None = None,
+    ) -> None:
+        self.model = model
+        self.entries = entries
+        self.goals = goals or GoalKeeper()
+        self.ledger = PrefixLedger()
+        self._settings = settings
+        self._counter = counter
+        self._room = room
+        self._meter = Meter(counter)
+        self._context = ActiveContext(mode=model.mode)
+        self._messages: list[PromptMessage] = []
+        self._words: dict[int, str] = {}
+        self._tools: tuple[ToolSchema, ...] = ()
+        self._records: tuple[PromptMessage, ...] = ()
+        self._record_units = 0.0
+        self._system = ""
+        self._told: set[str] = set()
+        self._notes: list[Notice] = []
+        self._step_left = 0
+        self._cause: str | None = None
+        self.revision = 0
+        self.refresh()
+
+    # What stands in front
+
+    def system_prompt(self) -> str:
+        """Instructions and context entries, as settled when the turn started."""
+        return self._system
+
+    def refresh(self) -> None:
+        """Look at the context entries again; done when a turn starts, and when the mode changes."""
+        told = instructions(self.model.window, self._context.mode)
+        kept, left = fit(self.entries.standing(), self._counter.text, rules.entries_cap(self.model.window))
+        for entry in left:
+            self._say_once(f"Context entry {entry.key!r} is left out: entries may take a quarter of the window.")
+        system = "\n\n".join(filter(None, (told, render(kept))))
+        if self._system and system != self._system:
+            self._cause = self._cause or "context entry"
+        self._system = system
+        self._count_front()
+
+    def set_tools(self, tools: Sequence[ToolSchema]) -> None:
+        """The tools the model is shown; their schemas are part of every request."""
+        self._tools = tuple(tools)
+        self._count_front()
+
+    def set_mode(self, mode: ModeName) -> None:
+        self._context = msgspec.structs.replace(self._context, mode=mode)
+        self._cause = "mode"
+        self.refresh()
+
+    @property
+    def mode(self) -> ModeName:
+        return self._context.mode
+
+    def set_window(self, window: int, model: str | None = None) -> None:
+        """Another window or model: a recorded step of the conversation, never a silent one."""
+        self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)
+        self._cause = "window"
+        self._room.reset()
+        self.refresh()
+
+    def _count_front(self) -> None:
+        self._meter.set_front(self._fixed_units() + self._record_units)
+
+    def _fixed_units(self) -> float:
+        system = self._counter.message_units(PromptMessage(role="system", content=self._system))
+        return system + self._counter.schemas(self._tools) / self._counter.factor
+
+    # What is said
+
+    def add(self, message: Message, calls: Mapping[str, ToolCallRecord]) -> None:
+        """A message that was just recorded. What this costs does not depend on how long the context is."""
+        if message.role == "user":
+            self._begin_turn(message)
+        if message.role == "assistant":
+            self._step_left = rules.step_cap(self.budget())
+            self._think(message)
+        new = rendered(message, calls)
+        for place, entry in enumerate(new):
+            self._append(self._fitted(entry, len(new) - place))
+
+    def _begin_turn(self, message: Message) -> None:
+        self._words[message.id] = message.text
+        self._room.reset()
+        for key in self.entries.begin_turn():
+            self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
+        self.refresh()
+
+    def _think(self, message: Message) -> None:
+        reasoning = with_trace(self._context.reasoning, message.id, message.thinking, self._counter)
+        self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
+
+    def _fitted(self, entry: PromptMessage, waiting: int) -> PromptMessage:
+        """Cut to what one message may take of the window; the whole stands in the archive."""
+        state = self.budget()
+        if entry.role == "tool":
+            cap = max(LEAST_RESULT, min(rules.result_cap(state), self._step_left // waiting))
+            way = recall_call(entry.sources[0], entry.call_id)
+            entry = msgspec.structs.replace(entry, content=cut(entry.content, cap, self._counter.text, way))
+            self._step_left = max(0, self._step_left - self._counter.text(entry.content))
+        if entry.role != "user":
+            return entry
+        if self._counter.text(entry.content) > rules.user_cap(state):
+            self._notes.append(
+                Notice(
+                    level="warning",
+                    text="Your message is longer than half of what the model can "
+                    "read at once: it sees the beginning and the end, and can look up the rest.",
+                )
+            )
+            entry = shortened(entry, max(LEAST_RESULT, state.available // 4), self._counter.text)
+        return msgspec.structs.replace(entry, content=with_aside(entry.content, self.entries.volatile()))
+
+    def _append(self, entry: PromptMessage) -> None:
+        self._messages.append(entry)
+        self._meter.add(self._counter.message_units(entry))
+        self.revision += 1
+
+    # What is sent
+
+    def messages(self) -> tuple[PromptMessage, ...]:
+        """The next request. Only the first message is a system message: many chat templates refuse a second one."""
+        system = PromptMessage(role="system", content=self._system)
+        spoken = [_spoken(message) for message in self._messages]
+        named = [("system prompt", system), *(("checkpoint", found) for found in self._records)]
+        named += [(_named(found), found) for found in spoken]
+        parts = [Part(name=name, message=found, tokens=self._counter.message(found)) for name, found in named]
+        self.ledger.record(parts, self._cause)
+        self._cause = None
+        self._meter.sent()
+        return (system, *self._records, *spoken)
+
+    def observe(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
+        """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
+        is then smaller than thought, and the budget is corrected."""
+        proof = self._meter.observe(usage, exact, said_so=said_so)
+        if proof is not None and 0 < proof.read_tokens < self.model.window:
+            self.set_window(max(512, proof.read_tokens))
+        return proof
+
+    # How full it is
+
+    def budget(self) -> Budget:
+        records = self._counter.tokens(self._record_units)
+        fixed = max(0, self._counter.tokens(self._meter.front) - records)
+        return rules.budget(self.model.window, fixed, records, self._settings.compression.threshold)
+
+    @property
+    def message_tokens(self) -> int:
+        return self._meter.messages
+
+    @property
+    def used(self) -> int:
+        return self._meter.total
+
+    @property
+    def answer_room(self) -> int:
+        return rules.answer_room(self.budget(), self.used)
+
+    def usage(self) -> ContextUsage:
+        state, last = self.budget(), self.ledger.last
+        return ContextUsage(
+            used=self.used,
+            limit=state.limit,
+            window=state.window,
+            trigger=state.trigger,
+            reused_share=last.reused_share if last else None,
+            broken_by=last.broken_by if last else None,
+        )
+
+    def parts(self) -> list[ContextPart]:
+        """Every part of the next request with its tokens."""
+        told = instructions(self.model.window, self._context.mode)
+        by_role = dict.fromkeys(("user", "assistant", "tool", "system"), 0)
+        for message in self._messages:
+            by_role[message.role] += self._counter.message(message)
+        return [
+            ContextPart(name="instructions", tokens=self._counter.text(told)),
+            ContextPart(name="context entries", tokens=self._counter.text(self._system[len(told) :])),
+            ContextPart(name="tool schemas", tokens=self._counter.schemas(self._tools)),
+            ContextPart(name="checkpoints", tokens=self._counter.tokens(self._record_units)),
+            *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
+        ]
+
+    # Making room
+
+    async def make_room(self, emit: Emit, summarise: Summarise | None = None) -> None:
+        """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
+        self._say(emit)
+        await self._room.make(self, emit, summarise)
+
+    async def compact(self, emit: Emit, summarise: Summarise | None = None) -> bool:
+        """What `/compact` does; whether it became smaller."""
+        self._say(emit)
+        return await self._room.compact(self, emit, summarise)
+
+    def options(self, *, hard: bool = False) -> CompressionOptions:
+        """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
+        settings, state = self._settings.compression, self.budget()
+        longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
+        system = self._counter.message(PromptMessage(role="system", content=self._system))
+        return CompressionOptions(
+            strategy=settings.strategy,
+            preserve_recent_tokens=0 if hard else rules.recent_tokens(state, settings.preserve_recent),
+            target_tokens=system + state.checkpoints + rules.target_tokens(state),
+            summary_max_tokens=longest,
+            request_tokens=max(200, state.limit - longest),
+            user_tokens=rules.user_cap(state),
+            checkpoints=self._context.checkpoints,
+            locked=tuple(decision.text for decision in lasting(self.goals.stack)),
+        )
+
+    def compressible(self) -> tuple[PromptMessage, ...]:
+        return (PromptMessage(role="system", content=self._system), *self._messages)
+
+    def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
+        """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
+        others = [found for found in checkpoints if found.id != GOALS]
+        self._replace(messages, [*others, *self._goals_in_force()], "compression")
+
+    def _goals_in_force(self) -> list[Checkpoint]:
+        kept = described(self.goals.stack)
+        if not kept:
+            return []
+        text = f"[Goals and decisions in force]\n{kept}"
+        tokens = self._counter.message(PromptMessage(role="system", content=text))
+        return [Checkpoint(id=GOALS, text=text, message_ids=(), timestamp="", tokens=tokens, engine_written=True)]
+
+    def _replace(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str) -> None:
+        self._context = msgspec.structs.replace(self._context, checkpoints=tuple(checkpoints))
+        self._records = tuple(_spoken(checkpoint.message) for checkpoint in checkpoints)
+        self._record_units = sum(map(self._counter.message_units, self._records))
+        self._messages = list(messages)
+        self._cause = cause
+        self.revision += 1
+        self._count_front()
+        self._meter.restart(sum(map(self._counter.message_units, self._messages)))
+
+    def shrink_last(self) -> None:
+        """The results of the last step, cut until the prompt fits: a last resort."""
+        over = self.used - self.budget().limit
+        for place in range(len(self._messages) - 1, -1, -1):
+            entry = self._messages[place]
+            if over <= 0 or entry.role not in ("tool", "user"):
+                break
+            size = self._counter.text(entry.content)
+            way = recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
+            short = cut(entry.content, max(LEAST_RESULT, size - over - LEAST_RESULT), self._counter.text, way)
+            self._messages[place] = msgspec.structs.replace(entry, content=short)
+            over -= size - self._counter.text(short)
+        self._replace(self._messages, self._context.checkpoints, "compression")
+
+    # Keeping and restoring
+
+    def active_context(self) -> ActiveContext:
+        return msgspec.structs.replace(self._context, messages=tuple(self._messages), goals=self.goals.stack)
+
+    def restore(self, context: ActiveContext, words: Mapping[int, str] | None = None, cause: str = "restore") -> None:
+        """Take up a context that was kept, exactly. `words` are the session's user messages in full, by number."""
+        if words is not None:
+            self._words = dict(words)
+        self.goals.stack = context.goals
+        self._context = context
+        self.refresh()
+        self._replace(context.messages, context.checkpoints, cause)
+
+    def state(self) -> ContextState:
+        """What a snapshot is made from."""
+        return ContextState(
+            session_id=self.model.session_id,
+            model=self.model.model,
+            window=self.model.window,
+            token_count=self.used,
+            context=self.active_context(),
+            user_messages=dict(self._words),
+            reasoning_model=bool(self._context.reasoning.traces),
+        )
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._notes.append(Notice(level="warning", text=text))
+
+    def _say(self, emit: Emit) -> None:
+        notes, self._notes = self._notes, []
+        for note in notes:
+            emit(note)
+
+
+def _spoken(message: PromptMessage) -> PromptMessage:
+    return msgspec.structs.replace(message, role="user") if message.role == "system" else message
+
+
+def _named(message: PromptMessage) -> str:
+    return f"message {message.sources[0]}" if message.sources else "message"

@@ -1,0 +1,61 @@
+"""Recorded messages as a model is sent them: calls and results looked up, thinking left out, failures named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ollm.domain.messages import Call, ImagePart, Message, PromptMessage, ToolResultPart
+from ollm.domain.tools import RecordedResult, ToolCallRecord
+
+NO_RESULT = "Error Interrupted: the call did not finish; nothing is known of its outcome."
+INTERRUPTED = "[interrupted here]"
+
+
+def rendered(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
+    """None for an empty answer, one for each result of a tool message, otherwise one."""
+    if message.role == "tool":
+        return [_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
+    if message.role == "assistant":
+        return _answer(message, calls)
+    images = tuple(part for part in message.parts if isinstance(part, ImagePart))
+    return [PromptMessage(role=message.role, content=message.text, images=images, sources=(message.id,))]
+
+
+def _answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
+    asked = tuple(
+        Call(id=record.id, name=record.name, arguments=record.args)
+        for record in (calls[found] for found in message.call_ids if found in calls)
+    )
+    text = message.text
+    if message.interrupted and not asked:
+        text = f"{text}\n{INTERRUPTED}".strip()
+    if not text.strip() and not asked:
+        return []
+    return [PromptMessage(role="assistant", content=text, calls=asked, sources=(message.id,))]
+
+
+def _result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord]) -> PromptMessage:
+    record = calls.get(call_id)
+    return PromptMessage(
+        role="tool",
+        content=result_text(record) if record else NO_RESULT,
+        call_id=call_id,
+        tool_name=record.name if record else None,
+        sources=(message.id,),
+    )
+
+
+def result_text(record: ToolCallRecord) -> str:
+    """What the model reads: a failure starts with `Error TYPE:` or `Exit code: N`, so that it is known as one later."""
+    result = record.result or RecordedResult(llm_content="")
+    said = result.llm_content
+    if record.error is not None:
+        if said.startswith("Error "):
+            return said
+        known = record.error.message in said
+        return f"Error {record.error.type}: " + (said if known else f"{record.error.message}\n{said}".strip())
+    if record.result is None:
+        return NO_RESULT
+    if result.exit_code and not said.startswith("Exit code:"):
+        return f"Exit code: {result.exit_code}\n{said}"
+    return said or "(no output)"

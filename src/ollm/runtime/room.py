@@ -1,0 +1,199 @@
+"""Making room in a context: count, snapshot, compress; and what happens when that is not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from ollm.config.settings import Settings
+from ollm.domain.clock import Clock, now, stamp
+from ollm.domain.context import Budget, Checkpoint, CompressionRecord, CompressionResult
+from ollm.domain.errors import OllmError
+from ollm.domain.events import (
+    CheckpointAged,
+    CheckpointCreated,
+    Compressed,
+    CompressionError,
+    CompressionSkipped,
+    Event,
+    Notice,
+)
+from ollm.domain.messages import PromptMessage
+from ollm.domain.snapshot import SnapshotTrigger
+from ollm.services import budget as rules
+from ollm.services.chat_compression import ChatCompressionService, CompressionBreaker, CompressionOptions, Summarise
+from ollm.services.checkpoints import CheckpointManager
+from ollm.services.snapshots import ContextState, SnapshotManager
+from ollm.services.token_counting import TokenCounter
+
+Emit = Callable[[Event], None]
+Keep = Callable[[CompressionRecord], Awaitable[None]]
+How = tuple[CompressionOptions, Summarise | None, str]  # and the trigger
+
+WAYS_OUT = (
+    "Ways out: /compact, a larger window (/context size N), a new session (/new), or going back (/context restore)."
+)
+
+
+class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a fault
+    """The prompt does not fit the window and cannot be made smaller; the turn ends with `context-full`."""
+
+
+class Compressible(Protocol):
+    """The context room is made in."""
+
+    revision: int  # goes up with every change
+
+    @property
+    def used(self) -> int: ...
+
+    @property
+    def message_tokens(self) -> int: ...
+
+    def budget(self) -> Budget: ...
+
+    def state(self) -> ContextState: ...
+
+    def options(self, *, hard: bool = False) -> CompressionOptions: ...
+
+    def compressible(self) -> tuple[PromptMessage, ...]: ...
+
+    def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None: ...
+
+    def shrink_last(self) -> None: ...
+
+
+async def _forget(_record: CompressionRecord) -> None:
+    """For contexts that no session stands behind."""
+
+
+class Room:
+    """Decides when a context is compressed, and sees it through. `keep` writes a success into the session."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        counter: TokenCounter,
+        snapshots: SnapshotManager | None = None,
+        *,
+        keep: Keep = _forget,
+        clock: Clock = now,
+    ) -> None:
+        self._settings = settings.compression
+        self._snapshot_settings = settings.snapshots
+        self._counter = counter
+        self._snapshots = snapshots
+        self._keep = keep
+        self._clock = clock
+        self._breaker = CompressionBreaker()
+        self._armed = True
+        self._kept_revision = -1
+        self._told_open = False
+
+    def reset(self) -> None:
+        """Something new was said or decided: trying again makes sense."""
+        self._breaker.reset()
+        self._told_open = False
+
+    async def make(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
+        await self._watch(prompt)
+        if rules.needs_compression(prompt.budget(), prompt.message_tokens):
+            await self._compress_or_say(prompt, emit, summarise)
+        if prompt.used > prompt.budget().limit:
+            raise ContextFull(
+                f"The conversation takes {prompt.used} tokens and may take {prompt.budget().limit}.", action=WAYS_OUT
+            )
+
+    async def compact(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> bool:
+        self.reset()
+        await self.snapshot(prompt, "compact")
+        usual = prompt.options()
+        recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
+        options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
+        return await self._attempt(prompt, emit, (options, summarise, "manual"))
+
+    async def snapshot(self, prompt: Compressible, trigger: SnapshotTrigger) -> None:
+        """One for each state of the context, unless a person asks."""
+        if self._snapshots is None or self._kept_revision == prompt.revision:
+            return
+        if await self._snapshots.create_snapshot(prompt.state(), trigger):
+            self._kept_revision = prompt.revision
+
+    async def _watch(self, prompt: Compressible) -> None:
+        """The snapshot at the threshold, and the callbacks of others."""
+        if self._snapshots is None:
+            return
+        limit = prompt.budget().limit
+        passed = prompt.used >= self._snapshot_settings.auto_threshold * limit
+        if passed and self._armed:
+            await self.snapshot(prompt, "threshold")
+        self._armed = not passed
+        await self._snapshots.check_thresholds(prompt.used, limit)
+
+    async def _compress_or_say(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
+        if not self._settings.enabled:
+            return
+        if self._breaker.open and prompt.used <= prompt.budget().limit:
+            if not self._told_open:
+                self._told_open = True
+                emit(CompressionSkipped(reason="the last compressions made no room"))
+                emit(Notice(level="warning", text=f"Compression makes no room any more. {WAYS_OUT}"))
+            return
+        await self.snapshot(prompt, "compression")
+        await self._attempt(prompt, emit, (prompt.options(), summarise, "auto"))
+        if prompt.used > prompt.budget().limit:
+            await self._squeeze(prompt, emit)
+        self._breaker.record(made_room=not rules.needs_compression(prompt.budget(), prompt.message_tokens))
+
+    async def _squeeze(self, prompt: Compressible, emit: Emit) -> None:
+        """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
+        options = msgspec.structs.replace(prompt.options(hard=True), strategy="truncate", target_tokens=0)
+        await self._attempt(prompt, emit, (options, None, "auto"))
+        if prompt.used > prompt.budget().limit:
+            prompt.shrink_last()
+
+    async def _attempt(self, prompt: Compressible, emit: Emit, how: How) -> bool:
+        """One compression from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
+        options, summarise, trigger = how
+        before = prompt.used
+        service = ChatCompressionService(self._counter, summarise, clock=self._clock)
+        try:
+            result = await service.compress(prompt.compressible(), options)
+        except OllmError as error:
+            emit(CompressionError(message=str(error)))
+            return False
+        if result.skipped:
+            emit(CompressionSkipped(reason=result.skipped))
+            return False
+        self._apply(prompt, result, emit)
+        for note in result.notes:
+            emit(Notice(level="info", text=note))
+        if result.fallback:
+            emit(CompressionError(message=f"The model's summary was not used ({result.fallback}); a digest stands in."))
+        emit(Compressed(strategy=result.strategy, original_token_count=before, compressed_token_count=prompt.used))
+        await self._keep(self._record(result, trigger, (before, prompt.used)))
+        return True
+
+    def _apply(self, prompt: Compressible, result: CompressionResult, emit: Emit) -> None:
+        manager = CheckpointManager(self._counter, prompt.options().summary_max_tokens)
+        aged = manager.age(result.checkpoints, rules.checkpoints_cap(prompt.budget()))
+        spoken = result.compressed_messages[1 + len(result.checkpoints) :]
+        prompt.compressed(spoken, aged.checkpoints)
+        if result.created:
+            made = result.created
+            emit(CheckpointCreated(checkpoint_id=made.id, message_ids=made.message_ids, tokens=made.tokens))
+        for old in aged.changed:
+            emit(CheckpointAged(checkpoint_id=old.id, age=old.age, tokens=old.tokens))
+
+    def _record(self, result: CompressionResult, trigger: str, counts: tuple[int, int]) -> CompressionRecord:
+        return CompressionRecord(
+            timestamp=stamp(self._clock()),
+            trigger=trigger,
+            strategy=result.strategy,
+            original_token_count=counts[0],
+            compressed_token_count=counts[1],
+            message_ids=result.message_ids,
+            checkpoint=result.created,
+        )

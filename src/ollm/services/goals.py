@@ -1,0 +1,99 @@
+"""Goals with subtasks, decisions, artefacts and blockers (H: goalStack); what no compression may lose of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ollm.domain.clock import Clock, NewId, new_id, now, stamp
+from ollm.domain.context import Decision, Goal, GoalStack
+from ollm.domain.errors import UsageError
+
+LONGEST = 2000
+
+
+class GoalKeeper:
+    """The goals of one session. Every method returns the line that tells what changed."""
+
+    def __init__(self, stack: GoalStack | None = None, *, clock: Clock = now, ids: NewId = new_id) -> None:
+        self.stack = stack or GoalStack()
+        self._clock = clock
+        self._ids = ids
+
+    def set(self, text: str) -> str:
+        """A new goal, in front of those that are still open."""
+        goal = Goal(id=self._ids(), text=_checked(text))
+        self.stack = GoalStack(goals=(*self.stack.goals, goal))
+        return f"Goal set: {goal.text}"
+
+    def subtask(self, text: str) -> str:
+        goal = self._active()
+        self._put(msgspec.structs.replace(goal, subtasks=(*goal.subtasks, _checked(text))))
+        return f"Subtask added: {text.strip()}"
+
+    def decision(self, text: str, *, locked: bool = False, tags: Sequence[str] = ()) -> str:
+        goal = self._active()
+        made = Decision(text=_checked(text), locked=locked, tags=tuple(tags), timestamp=stamp(self._clock()))
+        self._put(msgspec.structs.replace(goal, decisions=(*goal.decisions, made)))
+        return f"Decision {'locked' if locked else 'noted'}: {made.text}"
+
+    def artifact(self, text: str) -> str:
+        goal = self._active()
+        self._put(msgspec.structs.replace(goal, artifacts=(*goal.artifacts, _checked(text))))
+        return f"Artefact noted: {text.strip()}"
+
+    def blocker(self, text: str) -> str:
+        goal = self._active()
+        self._put(msgspec.structs.replace(goal, blockers=(*goal.blockers, _checked(text))))
+        return f"Blocker noted: {text.strip()}"
+
+    def complete(self) -> str:
+        goal = self._active()
+        self._put(msgspec.structs.replace(goal, status="completed"))
+        return f"Goal completed: {goal.text}"
+
+    def _active(self) -> Goal:
+        goal = self.stack.active
+        if goal is None:
+            raise UsageError("There is no active goal.", action="Set one first, with its text.")
+        return goal
+
+    def _put(self, changed: Goal) -> None:
+        goals = tuple(changed if goal.id == changed.id else goal for goal in self.stack.goals)
+        self.stack = GoalStack(goals=goals)
+
+
+def lasting(stack: GoalStack) -> tuple[Decision, ...]:
+    """Decisions that no compression may lose: locked, or tagged architecture; whatever became of their goal."""
+    return tuple(
+        decision
+        for goal in stack.goals
+        for decision in goal.decisions
+        if decision.locked or "architecture" in decision.tags
+    )
+
+
+def described(stack: GoalStack) -> str:
+    """What stands in the context after a compression; empty when there is nothing to keep."""
+    open_goals = [goal for goal in stack.goals if goal.status == "active"]
+    lines = [line for goal in open_goals for line in _lines(goal)]
+    others = [decision.text for decision in lasting(stack)]
+    shown = {decision.text for goal in open_goals for decision in goal.decisions}
+    lines += [f"Decided: {text}" for text in others if text not in shown]
+    return "\n".join(lines)
+
+
+def _lines(goal: Goal) -> list[str]:
+    decided = [f"Decided{' (locked)' if made.locked else ''}: {made.text}" for made in goal.decisions]
+    named = (("Subtask", goal.subtasks), ("Artefact", goal.artifacts), ("Blocked by", goal.blockers))
+    return [f"Goal: {goal.text}", *decided, *(f"{name}: {text}" for name, texts in named for text in texts)]
+
+
+def _checked(text: str) -> str:
+    words = text.strip()
+    if not words:
+        raise UsageError("The text is empty.", action="Say what it is in a sentence.")
+    if len(words) > LONGEST:
+        raise UsageError(f"The text is longer than {LONGEST} characters.", action="Say it in a sentence.")
+    return words

@@ -1,0 +1,220 @@
+"""Snapshot files where H puts them: one file a snapshot, an index for each session, a map over all.
+
+Index and map are derived: missing, broken or out of step with the files they are written anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ollm.domain.context import Checkpoint, GoalStack, ReasoningStorage
+from ollm.domain.errors import DamagedError, NotFoundError, StorageError
+from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotSummary
+from ollm.system.atomic import make_private_directory, replace_file
+
+VERSION = 1
+PREFIX, SUFFIX = "snapshot-", ".json"
+INDEX, MAP = "snapshots-index.json", "snapshot-map.json"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+class SnapshotFiles:
+    """All snapshots under one directory, `~/.ollm/context-snapshots`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def save(self, snapshot: ContextSnapshot) -> None:
+        """Durable when this returns."""
+        directory = self._directory(snapshot.session_id)
+        make_private_directory(directory)
+        replace_file(self._path(snapshot.session_id, snapshot.id), _json(msgspec.to_builtins(snapshot)))
+        entries = [entry for entry in self._index(snapshot.session_id) if entry.id != snapshot.id]
+        self._write_index(snapshot.session_id, [*entries, summary_of(snapshot)])
+        self._write_map(self._map() | {snapshot.id: snapshot.session_id})
+
+    def load(self, snapshot_id: str) -> ContextSnapshot:
+        """Refuses with the reason what is missing, broken, of another session, or written by a newer version."""
+        session_id = self.session_of(snapshot_id)
+        return _read(self._path(session_id, snapshot_id), session_id)
+
+    def summaries(self, session_id: str) -> list[SnapshotSummary]:
+        """Newest first."""
+        found = sorted(self._index(session_id), key=lambda entry: entry.timestamp)
+        found.reverse()  # of two taken in one millisecond the later one is first
+        return found
+
+    def delete(self, snapshot_id: str) -> str:
+        """The session it belonged to."""
+        session_id = self.session_of(snapshot_id)
+        self._path(session_id, snapshot_id).unlink(missing_ok=True)
+        self._write_index(session_id, [entry for entry in self._index(session_id) if entry.id != snapshot_id])
+        self._write_map({key: value for key, value in self._map().items() if key != snapshot_id})
+        return session_id
+
+    def erase(self, session_id: str) -> None:
+        """Every trace of a session's snapshots."""
+        shutil.rmtree(self._root / _checked(session_id, "session"), ignore_errors=True)
+        known = self._map()
+        if session_id in known.values():
+            self._write_map({key: value for key, value in known.items() if value != session_id})
+
+    def session_of(self, snapshot_id: str) -> str:
+        """Looked up in the map; the directories are asked when it does not know."""
+        _checked(snapshot_id, "snapshot")
+        session_id = self._map().get(snapshot_id)
+        if session_id and self._path(session_id, snapshot_id).is_file():
+            return session_id
+        found = self._scan()
+        if snapshot_id not in found:
+            raise NotFoundError(
+                f"There is no snapshot {snapshot_id}.", action="`ollm snapshots list` shows those there are."
+            )
+        self._write_map(found)
+        return found[snapshot_id]
+
+    def matching(self, prefix: str) -> list[str]:
+        """Ids that start so."""
+        return sorted(found for found in self._scan() if found.startswith(prefix))
+
+    def _directory(self, session_id: str) -> Path:
+        return self._root / _checked(session_id, "session") / "snapshots"
+
+    def _path(self, session_id: str, snapshot_id: str) -> Path:
+        return self._directory(session_id) / f"{PREFIX}{_checked(snapshot_id, 'snapshot')}{SUFFIX}"
+
+    def _ids(self, session_id: str) -> set[str]:
+        names = [path.name for path in self._directory(session_id).glob(f"{PREFIX}*{SUFFIX}")]
+        ids = {name.removeprefix(PREFIX).removesuffix(SUFFIX) for name in names}
+        return {found for found in ids if _NAME.fullmatch(found)}
+
+    def _index(self, session_id: str) -> list[SnapshotSummary]:
+        """In the order they were taken."""
+        ids = self._ids(session_id)
+        with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
+            entries = _read_index((self._directory(session_id) / INDEX).read_bytes())
+            if {entry.id for entry in entries} == ids:
+                return entries
+        return self._rebuilt(session_id, ids)
+
+    def _rebuilt(self, session_id: str, ids: set[str]) -> list[SnapshotSummary]:
+        """Read from the files themselves; a broken one is listed as such, so that it can be deleted."""
+        entries: list[tuple[str, int, SnapshotSummary]] = []
+        for snapshot_id in ids:
+            path = self._path(session_id, snapshot_id)
+            try:
+                summary = summary_of(_read(path, session_id))
+                written = path.stat().st_mtime_ns
+            except (StorageError, NotFoundError, OSError) as error:
+                summary = SnapshotSummary(
+                    id=snapshot_id, session_id=session_id, timestamp="", token_count=0, summary=f"unusable: {error}"
+                )
+                written = 0
+            entries.append((summary.timestamp, written, summary))
+        found = [summary for _, _, summary in sorted(entries, key=lambda entry: entry[:2])]
+        if found:
+            with contextlib.suppress(OSError):  # a list can be read without being written
+                self._write_index(session_id, found)
+        return found
+
+    def _write_index(self, session_id: str, entries: list[SnapshotSummary]) -> None:
+        make_private_directory(self._directory(session_id))
+        replace_file(self._directory(session_id) / INDEX, _json([msgspec.to_builtins(entry) for entry in entries]))
+
+    def _map(self) -> dict[str, str]:
+        try:
+            found = json.loads((self._root / MAP).read_bytes())
+            return {str(key): str(value) for key, value in found.items() if _NAME.fullmatch(str(value))}
+        except (OSError, ValueError, AttributeError):
+            return self._scan()
+
+    def _scan(self) -> dict[str, str]:
+        sessions = [path.parent.name for path in self._root.glob("*/snapshots")]
+        return {found: name for name in sessions if _NAME.fullmatch(name) for found in self._ids(name)}
+
+    def _write_map(self, known: dict[str, str]) -> None:
+        make_private_directory(self._root)
+        replace_file(self._root / MAP, _json(known))
+
+
+def summary_of(snapshot: ContextSnapshot) -> SnapshotSummary:
+    return SnapshotSummary(
+        id=snapshot.id,
+        session_id=snapshot.session_id,
+        timestamp=snapshot.timestamp,
+        token_count=snapshot.token_count,
+        summary=snapshot.summary,
+        trigger=snapshot.trigger,
+    )
+
+
+def _read_index(data: bytes) -> list[SnapshotSummary]:
+    return msgspec.json.decode(data, type=list[SnapshotSummary])
+
+
+def _read(path: Path, session_id: str) -> ContextSnapshot:
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise NotFoundError(f"The snapshot {path} is gone.") from error
+    except OSError as error:
+        raise StorageError(f"The snapshot {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise DamagedError(
+            f"The snapshot {path} is broken: not JSON.", action="Delete it; the session is whole."
+        ) from error
+    if not isinstance(document, dict):
+        raise DamagedError(f"The snapshot {path} is broken: not an object.", action="Delete it; the session is whole.")
+    version = document.get("schemaVersion", document.get("version", VERSION))
+    if isinstance(version, int) and version > VERSION:
+        raise StorageError(
+            f"The snapshot {path} was written by a newer ollm.", action="Use that version to restore it."
+        )
+    if document.get("sessionId") != session_id:
+        raise StorageError(f"The snapshot {path} belongs to another session, {document.get('sessionId')!r}.")
+    return _converted(document, path)
+
+
+def _converted(document: dict[str, Any], path: Path) -> ContextSnapshot:
+    """An older form may lack fields, and goals and thinking of another shape are left out."""
+    filled: dict[str, Any] = {"summary": "", "tokenCount": 0, "userMessages": [], "messages": [], **document}
+    metadata = filled.get("metadata") if isinstance(filled.get("metadata"), dict) else {}
+    usual = {"model": "", "contextSize": 0, "compressionRatio": 1.0, "totalUserMessages": len(filled["userMessages"])}
+    filled["metadata"] = _known(usual | dict(metadata or {}), SnapshotMetadata, usual)
+    filled["goalStack"] = _known(filled.get("goalStack"), GoalStack, None)
+    filled["reasoningStorage"] = _known(filled.get("reasoningStorage"), ReasoningStorage, None)
+    filled["checkpoints"] = _known(filled.get("checkpoints", []), tuple[Checkpoint, ...], [])
+    filled["archivedUserMessages"] = _known(filled.get("archivedUserMessages", []), tuple[dict[str, Any], ...], [])
+    try:
+        return msgspec.convert(filled, ContextSnapshot)
+    except msgspec.ValidationError as error:
+        raise DamagedError(
+            f"The snapshot {path} is broken: {error}.", action="Delete it; the session is whole."
+        ) from error
+
+
+def _known(value: Any, kind: Any, otherwise: Any) -> Any:
+    """The value if it has the form we know."""
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return otherwise
+    return value
+
+
+def _checked(name: str, what: str) -> str:
+    """A name that cannot lead anywhere else."""
+    if not _NAME.fullmatch(name):
+        raise NotFoundError(f"{name[:80]!r} is not the id of a {what}.")
+    return name
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=True, indent=1).encode()
