@@ -299,7 +299,7 @@ async def test_the_same_call_id_twice_makes_two_records(tmp_path: Path) -> None:
         (ValueError("a bug"), "Interrupted", "ValueError: a bug"),
         (PermissionError(13, "Permission denied", "/x/y"), "PermissionDenied", "/x/y"),
         (StorageError("the disk is full"), "Interrupted", "the disk is full"),
-        (RecursionError("too deep"), "Interrupted", "too deep"),
+        (RecursionError("too deep"), "ValidationError", "nested too deeply"),
     ],
 )
 async def test_whatever_a_tool_raises_becomes_its_result(

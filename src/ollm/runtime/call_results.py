@@ -35,6 +35,8 @@ def failure_of(error: Exception) -> ToolFailure:
             return file_failure(error, str(error.filename or "A file"))
         case OllmError():
             return ToolFailure("Interrupted", str(error))
+        case RecursionError():
+            return ToolFailure("ValidationError", "The arguments are nested too deeply.")
     return ToolFailure("Interrupted", f"The tool broke off with a fault of its own ({type(error).__name__}: {error}).")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from ollm.config.settings import ToolSettings
 from ollm.domain.messages import JsonObject
@@ -132,7 +133,7 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
     def params(self) -> JsonObject:
         """Every parameter that has a value, defaults too: what policy judges and hooks read."""
         fields = ((field.encode_name, getattr(self.tool, field.name)) for field in msgspec.structs.fields(self.tool))
-        return {name: msgspec.to_builtins(value) for name, value in fields if value is not None}
+        return {name: msgspec.to_builtins(value) for name, value in fields if value is not None and value is not UNSET}
 
     def summary(self) -> str:
         return self.tool.summary()

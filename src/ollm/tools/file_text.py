@@ -66,6 +66,19 @@ async def _read_stream(given: str, file: BinaryIO, wanted: Range, limits: Output
     return _excerpt(given, part, wanted, limits, encoding)
 
 
+def shown_part(what: str, text: str, wanted: Range, limits: OutputSettings) -> str:
+    """A range of lines of any text, within the limits, with where to read on. Raises InvalidLineRange."""
+    return with_notes(_excerpt(what, _part_of_text(text, wanted), wanted, limits, Encoding()))
+
+
+def with_notes(excerpt: Excerpt) -> str:
+    """The text as it is, and below it what else there is to say."""
+    if not excerpt.notes:
+        return excerpt.text
+    end = "" if excerpt.text.endswith("\n") or not excerpt.text else "\n"
+    return excerpt.text + end + "\n".join(f"[{note}]" for note in excerpt.notes)
+
+
 def encoding_of(given: str, data: bytes, size: int, *, whole: bool = True) -> Encoding:
     encoding = detect(data, whole=whole)
     if encoding is None:

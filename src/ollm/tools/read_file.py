@@ -11,7 +11,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.base import Tool, ToolContext
-from ollm.tools.file_text import Excerpt, Range, read_text
+from ollm.tools.file_text import Excerpt, Range, read_text, with_notes
 from ollm.tools.pictures import picture_in
 
 Line = Annotated[int, Meta(ge=1)]
@@ -61,11 +61,3 @@ class ReadFile(Tool[EditLedger], frozen=True):
     def _display(self, excerpt: Excerpt) -> str:
         count = "1 line" if excerpt.count == 1 else f"{excerpt.count:,} lines"
         return f"{self.path}: {count}" + "".join(f"; {note}" for note in excerpt.notes)
-
-
-def with_notes(excerpt: Excerpt) -> str:
-    """The text as it is, and below it what else there is to say."""
-    if not excerpt.notes:
-        return excerpt.text
-    end = "" if excerpt.text.endswith("\n") or not excerpt.text else "\n"
-    return excerpt.text + end + "\n".join(f"[{note}]" for note in excerpt.notes)

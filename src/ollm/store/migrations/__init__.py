@@ -5,8 +5,8 @@ from __future__ import annotations
 NOTES = """
 CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at INTEGER NOT NULL);
 CREATE TABLE todos (
-    id TEXT PRIMARY KEY, position INTEGER NOT NULL, text TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('open', 'done'))
+    id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'done'))
 );
 """
 

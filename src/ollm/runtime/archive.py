@@ -1,0 +1,66 @@
+"""The session under way as `recall` reads it: every message and the whole output of every call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from ollm.domain.messages import Message
+from ollm.domain.session import Session
+from ollm.domain.tools import ToolCallRecord
+from ollm.tools.recall import Passage
+
+AROUND = 120
+
+
+class SessionArchive:
+    """`load` gives the session as it stands on disk, or None before there is one."""
+
+    def __init__(self, load: Callable[[], Awaitable[Session | None]]) -> None:
+        self._load = load
+
+    async def message(self, number: int) -> str | None:
+        session = await self._load()
+        found = next((message for message in session.messages if message.id == number), None) if session else None
+        return None if session is None or found is None else said(found, session.tool_calls)
+
+    async def call(self, call_id: str) -> str | None:
+        session = await self._load()
+        calls = session.tool_calls if session else ()
+        found = next((call for call in calls if call.id == call_id), None)
+        return None if found is None else output(found)
+
+    async def search(self, query: str, limit: int) -> list[Passage]:
+        """Messages with every word of the query, the newest first."""
+        session = await self._load()
+        words = query.casefold().split()
+        passages: list[Passage] = []
+        for message in reversed(session.messages if session else ()):
+            text = said(message, session.tool_calls if session else ())
+            folded = text.casefold()
+            if all(word in folded for word in words):
+                snippet = _around(text, folded.find(words[0]))
+                passages.append(Passage(message_id=message.id, role=message.role, snippet=snippet))
+            if len(passages) == limit:
+                break
+        return passages
+
+
+def output(call: ToolCallRecord) -> str:
+    if call.result is None:
+        return ""
+    return call.result.full_output if call.result.full_output is not None else call.result.llm_content
+
+
+def said(message: Message, calls: tuple[ToolCallRecord, ...]) -> str:
+    """A message's text; what its calls gave back stands in their place."""
+    if message.role != "tool":
+        return message.text
+    wanted = set(message.call_ids)
+    outputs = [f"[{call.name} {call.id}]\n{output(call)}" for call in calls if call.id in wanted]
+    return "\n".join([*outputs, *([message.text] if message.text else [])])
+
+
+def _around(text: str, place: int) -> str:
+    start = max(place - AROUND, 0)
+    piece = " ".join(text[start : place + AROUND].split())
+    return ("…" if start else "") + piece + ("…" if len(text) > place + AROUND else "")

@@ -1,0 +1,81 @@
+"""The agent's own notes (T11): values by key and a todo list, in SQLite, shared by any number of processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ollm.domain.clock import Clock, epoch_ms, now
+from ollm.domain.tools import Todo
+from ollm.store.database import Database
+
+
+class NoteStore:
+    """Values are JSON texts. The file is made when something is first asked of it; `locate` says where."""
+
+    def __init__(self, locate: Callable[[], Path], migrations: Sequence[str], *, clock: Clock = now) -> None:
+        self._locate = locate
+        self._migrations = migrations
+        self._clock = clock
+        self._opened: Database | None = None
+
+    def set(self, key: str, value: str) -> None:
+        """Store a value; one under the same key is replaced."""
+        with self._database.writing() as connection:
+            connection.execute(
+                "INSERT INTO memory (key, value, updated_at) VALUES (?, ?, ?) "
+                "ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+                (key, value, epoch_ms(self._clock())),
+            )
+
+    def get(self, key: str) -> str | None:
+        with self._database.reading() as connection:
+            row = connection.execute("SELECT value FROM memory WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row["value"])
+
+    def delete(self, key: str) -> bool:
+        """False when there was nothing under that key."""
+        with self._database.writing() as connection:
+            return connection.execute("DELETE FROM memory WHERE key = ?", (key,)).rowcount > 0
+
+    def keys(self) -> list[str]:
+        with self._database.reading() as connection:
+            return [row["key"] for row in connection.execute("SELECT key FROM memory ORDER BY key")]
+
+    def add_todo(self, text: str) -> Todo:
+        """Append it. Numbers are never given out twice."""
+        with self._database.writing() as connection:
+            number = connection.execute("INSERT INTO todos (text) VALUES (?)", (text,)).lastrowid
+        return Todo(id=str(number), text=text)
+
+    def complete_todo(self, todo_id: str) -> bool:
+        """False when there is none of that number."""
+        with self._database.writing() as connection:
+            changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ?", (_number(todo_id),))
+            return changed.rowcount > 0
+
+    def remove_todo(self, todo_id: str) -> bool:
+        """False when there is none of that number."""
+        with self._database.writing() as connection:
+            return connection.execute("DELETE FROM todos WHERE id = ?", (_number(todo_id),)).rowcount > 0
+
+    def todos(self) -> tuple[Todo, ...]:
+        """In the order they were added."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT id, text, status FROM todos ORDER BY id").fetchall()
+        return tuple(Todo(id=str(row["id"]), text=row["text"], status=row["status"]) for row in rows)
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    @property
+    def _database(self) -> Database:
+        if self._opened is None:
+            self._opened = Database(self._locate(), self._migrations)
+        return self._opened
+
+
+def _number(todo_id: str) -> int:
+    """A number no todo has, for an id that is none."""
+    return int(todo_id) if todo_id.isdecimal() and len(todo_id) < 18 else -1

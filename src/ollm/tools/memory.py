@@ -1,0 +1,101 @@
+"""memory (T11.1-11.4)."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import UNSET, Meta
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolResult
+from ollm.store.notes import NoteStore
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.mistakes import nearest
+
+KEY_BYTES = 1024
+VALUE_BYTES = 1_000_000
+
+
+class Notes(Data, frozen=True):
+    """Where values are kept: with the workspace, or for all of them."""
+
+    workspace: NoteStore
+    everywhere: NoteStore
+
+
+class Memory(Tool[Notes], frozen=True):
+    """Keep values for later conversations: set, get or delete one by its key, or list the keys."""
+
+    name: ClassVar[str] = "memory"
+
+    action: Literal["set", "get", "delete", "list"]
+    key: Annotated[str, Meta(description="Name of the value.")] = ""
+    value: Annotated[Any, Meta(description="What to keep: any JSON value.")] = UNSET
+    scope: Annotated[Literal["workspace", "global"], Meta(description="global: for all workspaces.")] = "workspace"
+
+    def summary(self) -> str:
+        where = " for all workspaces" if self.scope == "global" else ""
+        return (
+            f"List what is remembered{where}" if self.action == "list" else f"Memory: {self.action} {self.key}{where}"
+        )
+
+    async def run(self, context: ToolContext, needs: Notes) -> ToolResult:
+        store = needs.everywhere if self.scope == "global" else needs.workspace
+        if self.action == "list":
+            return _listed(store.keys())
+        self._check_key()
+        match self.action:
+            case "set":
+                return self._set(store)
+            case "get":
+                return self._get(store)
+        if not store.delete(self.key):
+            raise self._missing(store)
+        return _said(f'Deleted "{self.key}".')
+
+    def _set(self, store: NoteStore) -> ToolResult:
+        if self.value is UNSET:
+            raise ToolFailure("ValidationError", "value: missing; expected what to keep, any JSON value.")
+        try:
+            text = json.dumps(self.value, ensure_ascii=False, allow_nan=False)
+            size = len(text.encode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ToolFailure(
+                "ValidationError", f"value: expected a JSON value; this one has no JSON form ({error})."
+            ) from error
+        if size > VALUE_BYTES:
+            raise ToolFailure("ValidationError", f"value: expected at most {VALUE_BYTES:,} bytes, got {size:,}.")
+        store.set(self.key, text)
+        return _said(f'Remembered "{self.key}".')
+
+    def _get(self, store: NoteStore) -> ToolResult:
+        text = store.get(self.key)
+        if text is None:
+            raise self._missing(store)
+        value = json.loads(text)
+        return ToolResult(llm_content=value if isinstance(value, str) else text, return_display=f"{self.key}: {text}")
+
+    def _check_key(self) -> None:
+        try:
+            size = len(self.key.encode("utf-8"))
+        except UnicodeEncodeError as error:
+            raise ToolFailure("ValidationError", "key: expected valid text.") from error
+        if not self.key.strip() or size > KEY_BYTES:
+            got = f"{size:,} bytes" if size > KEY_BYTES else "none"
+            raise ToolFailure("ValidationError", f"key: expected text of 1 to {KEY_BYTES} bytes, got {got}.")
+
+    def _missing(self, store: NoteStore) -> ToolFailure:
+        near = nearest(self.key, store.keys(), 3)
+        hint = f" There is {', '.join(near)}." if near else ""
+        return ToolFailure("NotFound", f'Nothing is remembered under "{self.key}".{hint}')
+
+
+def _listed(keys: list[str]) -> ToolResult:
+    text = "\n".join(keys) if keys else "Nothing is remembered yet."
+    return ToolResult(llm_content=text, return_display=text)
+
+
+def _said(text: str) -> ToolResult:
+    return ToolResult(llm_content=text, return_display=text)

@@ -1,0 +1,109 @@
+"""read_many_files (T2.8)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from ollm.config.settings import OutputSettings
+from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.struct import Data
+from ollm.domain.tools import Location, ToolResult
+from ollm.services.edit_ledger import EditLedger
+from ollm.system.paths import is_environment_file
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.file_pages import FilePages
+from ollm.tools.file_text import Range, read_text, with_notes
+
+MOST_FILES = 200
+
+
+class ManyFiles(Data, frozen=True):
+    """What reading many takes: the ledger, and how a glob finds files beneath a directory (relative paths)."""
+
+    ledger: EditLedger
+    find: Callable[[Path, str], Awaitable[list[str]]]
+
+
+class ReadManyFiles(Tool[ManyFiles], frozen=True):
+    """Read several text files at once, each under a header with its path. Globs such as src/**/*.py are allowed."""
+
+    name: ClassVar[str] = "read_many_files"
+    reads_only: ClassVar[bool] = True
+    aliases: ClassVar[dict[str, str]] = {"path": "paths", "files": "paths", "patterns": "paths"}
+
+    paths: Annotated[tuple[str, ...], Meta(min_length=1, description="Files or globs, relative to the workspace.")]
+    max_tokens: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="Most tokens to return for all of them.")
+    ] = None
+
+    def summary(self) -> str:
+        return f"Read {', '.join(self.paths[:5])}{' …' if len(self.paths) > 5 else ''}"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=path) for path in self.paths]
+
+    async def run(self, context: ToolContext, needs: ManyFiles) -> ToolResult:
+        if "" in self.paths:
+            raise ToolFailure("ValidationError", "paths: expected text that is not empty.")
+        wanted = await self._wanted(context, needs)
+        pages = FilePages(self.max_tokens, context.settings.output)
+        for path in wanted.paths[:MOST_FILES]:
+            if pages.full:
+                break
+            pages.add(path, await self._page(context, needs.ledger, path, pages.limits))
+        if not pages.read and pages.failures:
+            raise ToolFailure(pages.failures[0].kind, " ".join(failure.message for failure in pages.failures[:20]))
+        notes = [*wanted.notes, *pages.left_out(wanted.paths)]
+        text = "\n".join([*pages.texts, *(f"[{note}]" for note in notes)])
+        return ToolResult(llm_content=text, return_display=f"{pages.read} files" + "".join(f"; {n}" for n in notes))
+
+    async def _wanted(self, context: ToolContext, needs: ManyFiles) -> _Wanted:
+        paths: dict[str, None] = {}
+        notes, skipped = [], 0
+        for given in self.paths:
+            if not set(given) & set("*?[{") or os.path.lexists(context.workspace / given):
+                paths[given] = None
+                continue
+            found = await _find(context, needs, given)
+            kept = [path for path in found if not is_environment_file(Path(path).name)]
+            skipped += len(found) - len(kept)
+            paths.update(dict.fromkeys(sorted(kept)))
+            if not kept:
+                notes.append(f"no file matches {given}")
+        if skipped:
+            notes.append(f"{skipped} .env {'file' if skipped == 1 else 'files'} skipped; name one to read it")
+        if not paths:
+            raise ToolFailure("FileNotFound", f"{'; '.join(notes).capitalize()}.")
+        return _Wanted(paths=list(paths), notes=notes)
+
+    async def _page(
+        self, context: ToolContext, ledger: EditLedger, path: str, limits: OutputSettings
+    ) -> str | ToolFailure:
+        settings = msgspec.structs.replace(context.settings, output=limits)
+        try:
+            with context.boundary.open_file(path) as file:
+                excerpt = await read_text(path, file, Range(), settings)
+                ledger.saw(context.boundary.check(path), os.fstat(file.fileno()), excerpt.content)
+        except ToolFailure as failure:
+            return failure
+        return with_notes(excerpt)
+
+
+class _Wanted(Data, frozen=True):
+    paths: list[str]
+    notes: list[str]
+
+
+async def _find(context: ToolContext, needs: ManyFiles, pattern: str) -> list[str]:
+    try:
+        return await needs.find(context.workspace, pattern)
+    except ToolFailure:
+        raise
+    except (OllmError, ValueError) as error:
+        raise ToolFailure("InvalidPattern", f"{pattern} is not a glob: {error}") from error

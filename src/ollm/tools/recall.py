@@ -1,0 +1,90 @@
+"""recall: what the context no longer holds, read back from the archive (design 3.6, T9.3)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Protocol
+
+from msgspec import Meta
+
+from ollm.config.settings import OutputSettings
+from ollm.domain.errors import ToolFailure
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolResult
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.file_text import Range, lines_in, shown_part
+
+Number = Annotated[int, Meta(ge=1)]
+FOUND = 10
+
+
+class Passage(Data, frozen=True):
+    """A message that speaks of what was asked."""
+
+    message_id: int
+    role: str
+    snippet: str
+
+
+class Archive(Protocol):
+    """The session's full record, as text. None when there is nothing of that number or id."""
+
+    async def message(self, number: int) -> str | None: ...
+
+    async def call(self, call_id: str) -> str | None:
+        """The whole output of a call, as much as was kept."""
+        ...
+
+    async def search(self, query: str, limit: int) -> list[Passage]: ...
+
+
+class Recall(Tool[Archive], frozen=True):
+    """Read earlier parts of this conversation in full: a message by its number, a tool's output by its call id, or
+    search for words. Give exactly one of query, messageId, callId."""
+
+    name: ClassVar[str] = "recall"
+    reads_only: ClassVar[bool] = True
+
+    query: Annotated[str | None, Meta(description="Words to look for.")] = None
+    message_id: Annotated[Number | None, Meta(description="Number of a message.")] = None
+    call_id: Annotated[str | None, Meta(description="Id of a tool call.")] = None
+    start_line: Annotated[Number | None, Meta(description="First line, from 1.")] = None
+    end_line: Annotated[Number | None, Meta(description="Last line, included.")] = None
+
+    def summary(self) -> str:
+        if self.query is not None:
+            return f"Look for “{self.query}” in what was said"
+        return f"Recall call {self.call_id}" if self.call_id is not None else f"Recall message {self.message_id}"
+
+    async def run(self, context: ToolContext, needs: Archive) -> ToolResult:
+        given = [name for name, value in self._ways.items() if value is not None]
+        if len(given) != 1:
+            got = "none" if not given else " and ".join(given)
+            raise ToolFailure("ValidationError", f"Give exactly one of query, messageId and callId; got {got}.")
+        if self.start_line and self.end_line and self.start_line > self.end_line:
+            raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
+        if self.query is not None:
+            return await self._search(needs, self.query)
+        if self.call_id is not None:
+            return self._part(await needs.call(self.call_id), f"call {self.call_id}", context.settings.output)
+        assert self.message_id is not None
+        return self._part(await needs.message(self.message_id), f"message {self.message_id}", context.settings.output)
+
+    @property
+    def _ways(self) -> dict[str, object]:
+        return {"query": self.query, "messageId": self.message_id, "callId": self.call_id}
+
+    def _part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
+        if text is None:
+            raise ToolFailure("NotFound", f"There is no {what} in this session.")
+        wanted = Range(first=self.start_line or 1, last=self.end_line)
+        shown = shown_part(what.capitalize(), text, wanted, limits)
+        return ToolResult(llm_content=shown, return_display=f"{what}: {lines_in(shown):,} lines")
+
+    async def _search(self, archive: Archive, query: str) -> ToolResult:
+        if not query.strip():
+            raise ToolFailure("ValidationError", "query: expected words to look for.")
+        found = await archive.search(query, FOUND)
+        if not found:
+            raise ToolFailure("NotFound", f"Nothing said in this session matches “{query}”.")
+        lines = [f"message {one.message_id} ({one.role}): {one.snippet}" for one in found]
+        return ToolResult(llm_content="\n".join(lines), return_display=f"{len(found)} messages match “{query}”")

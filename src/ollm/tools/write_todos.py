@@ -1,0 +1,83 @@
+"""write_todos (T11.5-11.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.domain.tools import Todo, ToolResult
+from ollm.store.notes import NoteStore
+from ollm.tools.base import Tool, ToolContext
+
+LONGEST = 2_000
+
+
+class TodoList(Data, frozen=True):
+    """Where todos are kept, and who is told when they change."""
+
+    store: NoteStore
+    changed: Callable[[tuple[Todo, ...]], None]
+
+
+class WriteTodos(Tool[TodoList], frozen=True):
+    """Keep the list of what is to be done: add a text, complete or remove one by its id, or list them."""
+
+    name: ClassVar[str] = "write_todos"
+    aliases: ClassVar[dict[str, str]] = {"todo": "text", "content": "text", "task": "text", "todoId": "id"}
+
+    action: Literal["add", "complete", "remove", "list"]
+    id: Annotated[str, Meta(description="Which one, to complete or remove.")] = ""
+    text: Annotated[str, Meta(description="What is to be done, to add.")] = ""
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject:
+        """`1` and `"#1"` mean the todo 1."""
+        todo_id = arguments.get("id")
+        return {**arguments, "id": todo_id.removeprefix("#")} if isinstance(todo_id, str) else arguments
+
+    def summary(self) -> str:
+        return {"add": f"Add the todo: {self.text}", "list": "List the todos"}.get(
+            self.action, f"{self.action.capitalize()} todo {self.id}"
+        )
+
+    async def run(self, context: ToolContext, needs: TodoList) -> ToolResult:
+        done = self._done(needs.store)
+        todos = needs.store.todos()
+        if done:
+            needs.changed(todos)
+        listed = rendered(todos)
+        return ToolResult(llm_content=f"{done}\n{listed}" if done else listed, return_display=listed)
+
+    def _done(self, store: NoteStore) -> str:
+        if self.action == "list":
+            return ""
+        if self.action == "add":
+            return f"Added todo {store.add_todo(self._text()).id}."
+        if not self.id:
+            raise ToolFailure("ValidationError", f"id: missing; expected the todo to {self.action}.")
+        known = store.complete_todo(self.id) if self.action == "complete" else store.remove_todo(self.id)
+        if not known:
+            ids = ", ".join(todo.id for todo in store.todos()) or "none"
+            raise ToolFailure("NotFound", f'There is no todo "{self.id[:100]}". The ids are: {ids}.')
+        return f"{'Completed' if self.action == 'complete' else 'Removed'} todo {self.id}."
+
+    def _text(self) -> str:
+        text = " ".join(self.text.encode("utf-8", "replace").decode("utf-8").split())
+        if not text or len(text) > LONGEST:
+            got = "none" if not text else f"{len(text):,} characters"
+            raise ToolFailure(
+                "ValidationError", f"text: expected what is to be done, up to {LONGEST:,} characters, got {got}."
+            )
+        return text
+
+
+def rendered(todos: tuple[Todo, ...]) -> str:
+    """One line each: done or not, id, text."""
+    if not todos:
+        return "The todo list is empty."
+    return "\n".join(f"[{'x' if todo.status == 'done' else ' '}] {todo.id}. {todo.text}" for todo in todos)
