@@ -80,7 +80,7 @@ def _over_http(url: str, part: Path, progress: Progress) -> None:
             total = begin + int(response.headers.get("content-length") or 0)
             with _disk(part):
                 need_room(part.parent, total - begin)
-                _write(part, response.iter_bytes(BLOCK), begin, total, progress)
+                _write(part, response.iter_bytes(), begin, total, progress)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise OllmError(
             f"Fetching {part.name.removesuffix('.part')} broke off: {str(error) or type(error).__name__}.",
@@ -101,8 +101,9 @@ def _begin(url: str, status: int, content_range: str, have: int) -> int:
 
 def _write(part: Path, blocks: Iterator[bytes], begin: int, total: int, progress: Progress) -> None:
     with part.open("r+b" if begin else "wb") as file:
-        file.seek(begin)
-        file.truncate()
+        if begin:
+            file.seek(begin)
+            file.truncate()
         done = begin
         progress(done, total)
         for block in blocks:

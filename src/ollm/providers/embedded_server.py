@@ -7,12 +7,17 @@ holds the other end of the pipe, so the server never outlives it.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from ollm.domain.struct import Data
+
+PR_SET_PDEATHSIG = 1
 
 
 class Order(Data, frozen=True):
@@ -52,15 +57,34 @@ def serve(order: Order) -> object:
 
 
 def end_with_parent() -> None:
+    """Wait for the end of stdin. Python threads stand still while the model loads; `killed_with_parent` covers that."""
     sys.stdin.buffer.read()
     os._exit(0)
+
+
+@contextmanager
+def killed_with_parent() -> Iterator[None]:
+    """On Linux the kernel kills us when the parent dies; elsewhere loading is brief enough."""
+    if sys.platform != "linux":
+        yield
+        return
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getppid()
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)
+    yield
+    prctl(PR_SET_PDEATHSIG, 0)
 
 
 def main() -> None:
     order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        server = serve(order)
+        with killed_with_parent():
+            server = serve(order)
         answer = Ready(url=server.listening_address)  # type: ignore[attr-defined]
     except Exception as error:  # noqa: BLE001 - whatever the binding throws is told to the parent
         answer = Ready(error=f"{type(error).__name__}: {error}")

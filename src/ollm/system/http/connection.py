@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -34,7 +35,7 @@ class Connection:
                     try:
                         return cls(*await _connect(place))
                     except OSError as error:
-                        reason = error.strerror or str(error)
+                        reason = _reason(error)
         except TimeoutError as error:
             raise ConnectFailed(f"no connection within {timeout:g} s") from error
         raise ConnectFailed(reason)
@@ -108,6 +109,11 @@ class Connection:
         self._writer.close()
         with suppress(OSError):
             await self._writer.wait_closed()
+
+
+def _reason(error: OSError) -> str:
+    """In the system's own words; a failed look-up of a name has a number below zero and words of its own."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 
 
 async def _connect(place: tuple[str, int] | str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -1,0 +1,173 @@
+"""Which server is chosen, and why."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from ollm.config.paths import Home
+from ollm.config.settings import ProviderSettings
+from ollm.domain.errors import Exit, ModelError, NoServerError, UnknownModelError, UsageError
+from ollm.providers.base import ModelInfo
+from ollm.providers.registry import Place, Registry, first_for_chat
+from ollm.providers.window import window
+from tests.providers.conftest import ask, said, text_of
+from tests.servers import Answer, OllamaServer, ScriptedServer
+
+
+def registry(settings: ProviderSettings, home: Path, *places: Place, **environment: str) -> Registry:
+    return Registry(settings, Home(root=home), environment, places)
+
+
+def at(label: str, kind: str, url: str) -> Place:
+    return Place(label, kind, url)
+
+
+async def test_what_is_configured_is_taken_and_its_first_model_that_talks(tmp_path: Path) -> None:
+    async with OllamaServer(["hi"], model="nomic-embed-text:latest", others=("qwen3:8b",)) as server:
+        settings = ProviderSettings(type="ollama", base_url=server.base_url)
+        choice = await registry(settings, tmp_path).choose()
+
+        assert (choice.provider.name, choice.model) == ("ollama", "qwen3:8b")
+        assert "is configured" in choice.why
+        assert text_of(await said(choice.provider, ask(model=choice.model))) == "hi"
+
+
+async def test_a_named_model_costs_no_request_before_the_first(tmp_path: Path) -> None:
+    async with ScriptedServer(["hi"]) as server:
+        settings = ProviderSettings(type="openai", base_url=server.base_url, model="m", context_window=4096)
+        choice = await registry(settings, tmp_path).choose()
+        assert await window(choice.provider, choice.model, settings) == (4096, "set by provider.contextWindow")
+        assert server.requests == []
+
+
+async def test_a_configured_server_that_does_not_answer_is_an_error_and_no_fall_back(
+    tmp_path: Path, free_port: int
+) -> None:
+    async with OllamaServer() as other:
+        for kind in ("ollama", "openai", None):
+            settings = ProviderSettings(type=kind, base_url=f"http://127.0.0.1:{free_port}")
+            with pytest.raises(NoServerError) as caught:
+                await registry(settings, tmp_path, at("Ollama", "ollama", other.base_url)).choose()
+            assert caught.value.exit_code is Exit.NO_SERVER
+        assert other.requests == []
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(OllamaServer, "ollama"), (ScriptedServer, "openai")])
+async def test_the_kind_of_a_configured_server_is_found_out(tmp_path: Path, kind: type, expected: str) -> None:
+    async with kind() as server:
+        choice = await registry(ProviderSettings(base_url=server.base_url), tmp_path).choose()
+
+        assert (choice.provider.name, choice.model) == (expected, "scripted")
+
+
+async def test_a_base_url_that_ends_in_a_version_is_an_openai_one(tmp_path: Path) -> None:
+    async with ScriptedServer(["hi"]) as server:
+        choice = await registry(ProviderSettings(base_url=f"{server.base_url}/v1/"), tmp_path).choose()
+        assert text_of(await said(choice.provider)) == "hi"
+
+    assert [request.path for request in server.requests] == ["/v1/models", "/v1/chat/completions"]
+
+
+async def test_a_server_that_keeps_no_list_is_still_used(tmp_path: Path) -> None:
+    async with ScriptedServer(["hi"], models=()) as server:
+        settings = ProviderSettings(type="openai", base_url=server.base_url)
+        choice = await registry(settings, tmp_path).choose()
+
+        assert choice.model == "default"
+        assert text_of(await said(choice.provider, ask(model=choice.model))) == "hi"
+        assert (await window(choice.provider, choice.model, settings))[0] == 4096
+
+
+async def test_servers_at_usual_places_are_asked_side_by_side_and_the_first_in_order_is_taken(tmp_path: Path) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    mute = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = mute.sockets[0].getsockname()[1]
+    async with mute, ScriptedServer(model="b") as second, ScriptedServer(model="c") as third:
+        places = [
+            at("Ollama", "ollama", f"http://127.0.0.1:{port}"),
+            at("LM Studio", "openai", second.base_url),
+            at("llama.cpp", "openai", third.base_url),
+        ]
+        start = time.monotonic()
+        choice = await registry(ProviderSettings(), tmp_path, *places).choose()
+
+        assert (choice.model, choice.why) == ("b", f"LM Studio answers at {second.base_url}/v1")
+        assert time.monotonic() - start < 1.9
+
+
+async def test_the_server_that_has_the_named_model_is_taken(tmp_path: Path) -> None:
+    async with OllamaServer(model="a:latest") as first, ScriptedServer(model="b") as second:
+        places = [at("Ollama", "ollama", first.base_url), at("llama.cpp", "openai", second.base_url)]
+
+        for model, name in (("b", "openai"), ("a", "ollama"), ("c", "ollama")):
+            choice = await registry(ProviderSettings(model=model), tmp_path, *places).choose()
+            assert (choice.provider.name, choice.model) == (name, model)
+        with pytest.raises(UnknownModelError, match="no model 'c'"):
+            await window(choice.provider, "c", ProviderSettings())
+
+
+async def test_a_server_without_models_and_a_stranger_at_the_port_are_passed_over(tmp_path: Path) -> None:
+    stranger = Answer(status=200)
+    async with OllamaServer(model="") as empty, OllamaServer() as odd, ScriptedServer([stranger], model="good") as good:
+        places = [
+            at("Ollama", "ollama", empty.base_url),
+            at("LM Studio", "openai", odd.base_url),
+            at("llama.cpp", "openai", good.base_url),
+        ]
+        choice = await registry(ProviderSettings(), tmp_path, *places).choose()
+
+        assert choice.model == "good"
+
+
+async def test_nothing_of_the_wanted_type_says_where_it_was_looked_for(tmp_path: Path, free_port: int) -> None:
+    place = at("LM Studio", "openai", f"http://127.0.0.1:{free_port}")
+    with pytest.raises(NoServerError, match=f"type openai answers at {place.url}"):
+        await registry(ProviderSettings(type="openai"), tmp_path, place).choose()
+
+
+async def test_a_configured_server_without_models_says_so(tmp_path: Path) -> None:
+    async with OllamaServer(model="") as server:
+        with pytest.raises(ModelError, match="has no model"):
+            await registry(ProviderSettings(type="ollama", base_url=server.base_url), tmp_path).choose()
+
+
+async def test_the_key_is_taken_by_name_and_sent_to_the_configured_server_only(tmp_path: Path) -> None:
+    async with ScriptedServer(["x"]) as server:
+        settings = ProviderSettings(base_url=f"{server.base_url}/v1", api_key_env="MY_KEY")
+        choice = await registry(settings, tmp_path, MY_KEY="abc").choose()
+        await said(choice.provider)
+        assert {request.headers.get("authorization") for request in server.requests} == {"Bearer abc"}
+        server.requests.clear()
+        settings = ProviderSettings(api_key="abc")
+        await registry(settings, tmp_path, at("LM Studio", "openai", server.base_url)).choose()
+        assert {request.headers.get("authorization") for request in server.requests} == {None}
+        with pytest.raises(UsageError, match="MY_KEY, which is not set"):
+            await registry(ProviderSettings(base_url=server.base_url, api_key_env="MY_KEY"), tmp_path).choose()
+
+
+async def test_an_address_that_cannot_be_one_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"Set provider\.baseUrl"):
+        await registry(ProviderSettings(type="openai", base_url="ftp://x", model="m"), tmp_path).choose()
+
+
+def test_embedders_are_not_talked_to() -> None:
+    names = ["bge-m3", "nomic-embed-text", "llama3"]
+    assert first_for_chat([ModelInfo(name=name) for name in names]) == "llama3"
+    assert first_for_chat([ModelInfo(name="bge-m3")]) == "bge-m3"
+
+
+async def test_everything_lists_usual_places_and_the_configured_one(tmp_path: Path) -> None:
+    async with OllamaServer(model="a") as first, ScriptedServer(model="b") as second:
+        settings = ProviderSettings(base_url=second.base_url)
+        found = await registry(settings, tmp_path, at("Ollama", "ollama", first.base_url)).everything()
+
+        assert [(server.place.label, server.models[0].name) for server in found][:2] == [
+            ("configured", "b"),
+            ("Ollama", "a"),
+        ]
