@@ -34,9 +34,11 @@ class DiscoveryOptions(Data, frozen=True):
 
     A glob without a slash is compared with the name at any depth, one with a slash with the path from the root;
     `{a,b}` is an alternative. Unset fields take the configured value. Files of the root itself are depth 0.
+    `within` is the project the root is a part of: its rules apply although the walk starts further down.
     """
 
     root: str
+    within: str | None = None
     max_depth: int | None = None
     include_patterns: tuple[str, ...] = ()
     exclude_patterns: tuple[str, ...] = ()

@@ -7,11 +7,9 @@ import stat
 from pathlib import Path, PurePath
 
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE
+from ollm.services.file_discovery.layers import telling_names
 from ollm.services.file_discovery.rules import Rule
 from ollm.services.file_discovery.walk import Walk
-
-_TELLING = (".git", GIT_IGNORE, OLLM_IGNORE)
 
 
 class Explanation(Data, frozen=True):
@@ -33,7 +31,7 @@ def explain(walk: Walk, root: Path, path: str) -> Explanation:
     layers, at, kept_by = walk.start.layers, root, None
     for depth, name in enumerate(relative.parts):
         base = os.fsencode(PurePath(*relative.parts[:depth])) if depth else b""
-        layers = walk.reader.below(layers, str(at), walk.from_top(base), _telling(at))
+        layers = walk.reader.below(layers, str(at), walk.from_top(base), telling_names(at))
         at = at / name
         here = str(PurePath(*relative.parts[: depth + 1]))
         plain = _plain_reason(at, last=depth + 1 == len(relative.parts))
@@ -53,10 +51,6 @@ def _from_root(root: Path, path: str) -> PurePath | None:
     given = root / path
     real = Path(os.path.realpath(given.parent)) / given.name
     return real.relative_to(root) if real.is_relative_to(root) and real != root else None
-
-
-def _telling(folder: Path) -> list[str]:
-    return [name for name in _TELLING if os.path.lexists(folder / name)]
 
 
 def _plain_reason(path: Path, *, last: bool) -> str | None:

@@ -14,7 +14,6 @@ class GitPlaces(Data, frozen=True):
     """What git says about a directory. `repository` is None outside of one; `settings` are the files that say so."""
 
     repository: Path | None = None
-    exclude: Path | None = None
     excludes_file: Path | None = None
     ignore_case: bool = False
     settings: tuple[Path, ...] = ()
@@ -25,7 +24,6 @@ def git_places(root: Path, home: Path) -> GitPlaces:
     excludes_file, ignore_case = _configured(root, home)
     return GitPlaces(
         repository=repository,
-        exclude=repository and exclude_file(repository / ".git"),
         excludes_file=excludes_file,
         ignore_case=ignore_case,
         settings=(

@@ -40,13 +40,15 @@ class Layers:
 class RuleReader:
     """Reads the rule files a walk comes by, and remembers which they were and which lines were no good.
 
-    Rules are about paths from `top`, the repository's root, or the walk's own where there is no repository.
+    Rules are about paths from `top`: the repository's root, or the project's (`within`) where that is higher or there
+    is no repository, or the walk's own.
     """
 
-    def __init__(self, root: Path, places: GitPlaces) -> None:
+    def __init__(self, root: Path, places: GitPlaces, within: Path | None = None) -> None:
         self._places = places
-        self.top = places.repository or root
         self._root = root
+        above = [folder for folder in (places.repository, within) if folder and root.is_relative_to(folder)]
+        self.top = min([root, *above], key=lambda folder: len(folder.parts))
         self.offset = _inside(root, self.top)
         self.bad: list[BadRule] = []
         self._git: dict[str, tuple[Rule, ...]] = {}
@@ -55,22 +57,19 @@ class RuleReader:
 
     def first(self, built_in: Iterable[str]) -> Layers:
         """The rules in force above the root: the built-in ones, git's own, and those of the directories between the
-        repository's root and the walk's."""
-        lines = [os.fsencode(name) for name in built_in]
-        named = self._noted(parse_rules(lines, self.offset, "built-in rules"))
-        layers = Layers(named + self._file(self._places.excludes_file, b""), ignore_case=self._places.ignore_case)
-        git, ollm = list(self._file(self._places.exclude, b"")), list[Rule]()
+        top and the root."""
+        named = self._noted(parse_rules([os.fsencode(name) for name in built_in], self.offset, "built-in rules"))
+        everywhere = named + self._file(self._places.excludes_file, b"")
+        self._git[""] = everywhere
+        layers = Layers(everywhere, ignore_case=self._places.ignore_case)
         for folder in reversed(self._root.parents):
             if folder.is_relative_to(self.top):
-                git.extend(self._file(folder / GIT_IGNORE, _inside(folder, self.top)))
-                ollm.extend(self._file(folder / OLLM_IGNORE, _inside(folder, self.top)))
-        self._git[""] = (*layers.matcher.rules, *git)
-        self._ollm[""] = tuple(ollm)
-        return layers.entering(git, ollm)
+                layers = self.below(layers, str(folder), _inside(folder, self.top), telling_names(folder))
+        return layers
 
     def below(self, layers: Layers, path: str, base: bytes, names: Sequence[str]) -> Layers:
         """The rules in force in a directory of which the names are known. `base` is its path from the top."""
-        repository = bool(base) and ".git" in names and is_repository(Path(path)) and Path(path) != self.top
+        repository = ".git" in names and is_repository(Path(path))
         has_git, has_ollm = GIT_IGNORE in names, OLLM_IGNORE in names
         if not (repository or has_git or has_ollm):
             return layers
@@ -102,6 +101,11 @@ class RuleReader:
 
 def _inside(folder: Path, top: Path) -> bytes:
     return b"" if folder == top else os.fsencode(folder.relative_to(top))
+
+
+def telling_names(folder: Path) -> list[str]:
+    """Those names in a directory that say something about rules."""
+    return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(folder / name)]
 
 
 def signature(path: str) -> Signature:

@@ -124,7 +124,8 @@ class FileDiscoveryService:
 
     def _walk(self, options: DiscoveryOptions) -> Walk:
         root = Path(options.root)
-        reader = RuleReader(root, git_places(root, self._home))
+        within = Path(os.path.realpath(options.within)) if options.within else None
+        reader = RuleReader(root, git_places(root, self._home), within)
         return Walk(options, reader, reader.first(self._settings.builtin_ignores))
 
     def _warn(self, walk: Walk) -> None:

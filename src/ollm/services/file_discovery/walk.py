@@ -80,10 +80,16 @@ class Walk:
             self.unreadable.append(place.relative or ".")
             return None
         base = self._offset + os.fsencode(place.prefix)
-        layers = self.reader.below(place.layers, path, base[:-1], [entry.name for entry in listed])
-        files, folders = self._kept(listed, layers, base)
-        folders = self._without_excluded(place, folders)
-        return Listing(place, self._without_excluded(place, files), folders, self._below(place, layers, folders))
+        names = [entry.name for entry in listed]
+        layers = self.reader.below(place.layers, path, base[:-1], names)
+        files, folders = self._sorted_out(listed, names)
+        if spoken_of := layers.matcher.spoken_of(base, names):
+            shown = _Shown(layers, base, spoken_of)
+            files = [entry for entry in files if shown.file(entry.name)]
+            folders = [entry for entry in folders if shown.folder(entry.name)]
+        if self._exclude is not None:
+            files, folders = self._without_excluded(place, files), self._without_excluded(place, folders)
+        return Listing(place, files, folders, self._below(place, layers, folders) if folders else [])
 
     def from_top(self, relative: bytes) -> bytes:
         """A path from the root as the rules see it: from the top of the repository."""
@@ -92,34 +98,24 @@ class Walk:
     def path(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
-    def _kept(self, listed: list[Listed], layers: Layers, base: bytes) -> tuple[list[Listed], list[Listed]]:
-        """The files and directories among the names that no rule hides. `.git` is never one; special files neither."""
-        spoken_of = layers.matcher.spoken_of(base, [entry.name for entry in listed])
-        hidden = self._options.hidden
-        files: list[Listed] = []
-        folders: list[Listed] = []
-        for entry in listed:
-            name = entry.name
-            if name[0] == "." and (name == ".git" or not hidden):
-                continue
-            kept = files if entry.is_file(follow_symlinks=False) else self._other(entry, files, folders)
-            if kept is None:
-                continue
-            if name in spoken_of and layers.matcher.hides(base + os.fsencode(name), directory=kept is folders):
-                continue
-            kept.append(entry)
+    def _sorted_out(self, listed: list[Listed], names: list[str]) -> tuple[list[Listed], list[Listed]]:
+        """The regular files and the directories. `.git` is never one of them; links are where they are followed."""
+        if not self._options.hidden:
+            listed = [entry for entry in listed if entry.name[0] != "."]
+        elif ".git" in names:
+            listed = [entry for entry in listed if entry.name != ".git"]
+        files = [entry for entry in listed if entry.is_file(follow_symlinks=False)]
+        if len(files) == len(listed):
+            return files, []
+        folders = [entry for entry in listed if entry.is_dir(follow_symlinks=False)]
+        if self._options.follow_symlinks and len(files) + len(folders) < len(listed):
+            behind = {entry: self._behind_link(entry) for entry in listed if entry.is_symlink()}
+            files = sorted([*files, *(link for link, kind in behind.items() if kind == "file")], key=_BY_NAME)
+            folders = sorted([*folders, *(link for link, kind in behind.items() if kind == "directory")], key=_BY_NAME)
         return files, folders
 
-    def _other(self, entry: Listed, files: list[Listed], folders: list[Listed]) -> list[Listed] | None:
-        if entry.is_dir(follow_symlinks=False):
-            return folders
-        kind = self._behind_link(entry)
-        return None if kind is None else files if kind == "file" else folders
-
     def _behind_link(self, entry: Listed) -> EntryType | None:
-        """What a link leads to, if links are followed and it stays below the root."""
-        if not self._options.follow_symlinks or not entry.is_symlink():
-            return None
+        """What a link leads to, if it stays below the root."""
         try:
             target, status = os.path.realpath(entry.path, strict=True), entry.stat()
         except OSError:
@@ -157,3 +153,20 @@ class Walk:
             return False
         self._seen_by_link.add(identity)
         return True
+
+
+class _Shown(NamedTuple):
+    """The rules' verdict on names of one directory."""
+
+    layers: Layers
+    base: bytes
+    spoken_of: frozenset[str] | set[str]
+
+    def file(self, name: str) -> bool:
+        return name not in self.spoken_of or not self._hides(name, directory=False)
+
+    def folder(self, name: str) -> bool:
+        return name not in self.spoken_of or not self._hides(name, directory=True)
+
+    def _hides(self, name: str, *, directory: bool) -> bool:
+        return self.layers.matcher.hides(self.base + os.fsencode(name), directory=directory)

@@ -1,0 +1,247 @@
+"""What is found: built-in rules, .ollmignore, depth, globs, links, streaming (S6, P22, P23)."""
+
+import asyncio
+import fnmatch
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ollm.config.settings import FileDiscoverySettings
+from ollm.domain.errors import NotFoundError
+from ollm.domain.files import DiscoveryOptions
+from ollm.services.file_discovery import FileDiscoveryService
+from tests.covers import covers
+from tests.services.file_discovery.looking import files, plant, rules
+
+FOLDERS = ["src", "docs", "node_modules", "dist", "out"]
+FILES = ["a.py", "b.log", "c.txt", "keep.log"]
+PATTERNS = ["*.log", "*.py", "docs", "docs/", "/src", "src/a.py", "out/", "keep.log", "node_modules", "dist", "c.*"]
+lines = st.lists(st.tuples(st.booleans(), st.sampled_from(PATTERNS)), max_size=4)
+paths = st.lists(st.sampled_from(FOLDERS), max_size=3).flatmap(
+    lambda folders: st.sampled_from(FILES).map(lambda name: "/".join([*folders, name]))
+)
+trees = st.sets(paths, min_size=1, max_size=25)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scratch")
+
+
+@pytest.fixture
+def place(scratch: Path) -> Iterator[Path]:
+    """One directory that every example fills anew."""
+    yield scratch / "project"
+    shutil.rmtree(scratch / "project", ignore_errors=True)
+
+
+def fill(root: Path, tree: set[str]) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    plant(root, *tree)
+
+
+def model(path: str, groups: list[list[tuple[str, bool, str]]]) -> bool:
+    """Whether a path is shown: the last rule about each of its parts decides, a hidden directory hides all below."""
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        part, directory, hidden = "/".join(parts[:end]), end < len(parts), False
+        for base, negated, pattern in (rule for group in groups for rule in group):
+            inside = part[len(base) :] if part.startswith(base) else None
+            if inside is None or (pattern.endswith("/") and not directory):
+                continue
+            plain = pattern.rstrip("/")
+            against = inside if "/" in plain else inside.rpartition("/")[2]
+            if fnmatch.fnmatchcase(against, plain.lstrip("/")):
+                hidden = not negated
+        if hidden:
+            return False
+    return True
+
+
+@covers("S6.2", "S6.3", "S6.4", "P22")
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(tree=trees, git=lines, ollm=lines, deep_git=lines, deep_ollm=lines)
+def test_later_rules_win_and_ollmignore_comes_last(place, tree, git, ollm, deep_git, deep_ollm) -> None:
+    """Feature: services-sessions, Property 22: files that .ollmignore, .gitignore or built-in rules match are left out."""
+    fill(place, tree)
+    deep = sorted({path.rpartition("/")[0] for path in tree if "/" in path})[:1]
+    written = [(".gitignore", "", git), (".ollmignore", "", ollm)]
+    written += [(f"{deep[0]}/.gitignore", f"{deep[0]}/", deep_git)] if deep else []
+    written += [(f"{deep[0]}/.ollmignore", f"{deep[0]}/", deep_ollm)] if deep else []
+    for path, _, said in written:
+        (place / path).write_text("".join(f"{'!' if negated else ''}{pattern}\n" for negated, pattern in said))
+    service = FileDiscoveryService(FileDiscoverySettings(), place.parent / "home")
+
+    shown = asyncio.run(files(service, place))
+
+    built_in = [[("", False, name) for name in FileDiscoverySettings().builtin_ignores]]
+    groups = built_in + [
+        [(base, negated, pattern) for negated, pattern in said]
+        for name in (".gitignore", ".ollmignore")
+        for path, base, said in written
+        if path.endswith(name)
+    ]
+    assert shown - {path for path, _, _ in written} == {path for path in tree if model(path, groups)}
+
+
+@covers("S6.5", "P23")
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(tree=trees, limit=st.integers(0, 4))
+def test_nothing_deeper_than_the_limit_is_found(place, tree, limit) -> None:
+    """Feature: services-sessions, Property 23: files deeper than maxDepth are not discovered, all others are."""
+    fill(place, tree)
+    service = FileDiscoveryService(FileDiscoverySettings(builtin_ignores=()), place.parent / "home")
+
+    answer = asyncio.run(service.answer(DiscoveryOptions(root=str(place), max_depth=limit)))
+
+    assert {entry.relative_path for entry in answer.entries} == {path for path in tree if path.count("/") <= limit}
+    cut = {"/".join(path.split("/")[: limit + 1]) for path in tree if path.count("/") > limit}
+    assert set(answer.too_deep) == cut
+
+
+@covers("S6.4")
+async def test_the_built_in_names_are_left_out_at_any_depth(service: FileDiscoveryService, root: Path) -> None:
+    hidden = ["node_modules", ".git", "dist", "build", ".next", ".cache"]
+    plant(root, "kept.txt", *(f"{name}/x" for name in hidden), *(f"deep/er/{name}/x" for name in hidden))
+
+    assert await files(service, root) == {"kept.txt"}
+
+
+@covers("S6.4")
+async def test_a_configured_list_replaces_the_built_in_one(root: Path) -> None:
+    plant(root, "node_modules/x.js", "vendor/y.js", "[odd/z.js")
+    service = FileDiscoveryService(FileDiscoverySettings(builtin_ignores=("vendor", "[odd")), root / "home")
+
+    assert await files(service, root) == {"node_modules/x.js", "[odd/z.js"}
+    assert [(bad.source, bad.line, bad.text) for bad in service.bad_rules()] == [("built-in rules", 2, "[odd")]
+
+
+@covers("S6.2")
+async def test_ollmignore_brings_back_what_the_others_hide(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a.log", "dist/app.js", "secret/plan.txt", "notes.txt")
+    rules(root, ".gitignore", "*.log", "secret/")
+    rules(root, ".ollmignore", "!*.log", "!dist", "!secret/", "notes.txt")
+
+    assert await files(service, root) == {".gitignore", ".ollmignore", "a.log", "dist/app.js", "secret/plan.txt"}
+
+
+async def test_include_and_exclude_globs(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a.ts", "src/b.ts", "src/c.tsx", "src/gen/d.ts", "e.py")
+
+    assert await files(service, root, include_patterns=("*.ts",)) == {"a.ts", "src/b.ts", "src/gen/d.ts"}
+    assert await files(service, root, include_patterns=("src/**/*.{ts,tsx}",)) == {
+        "src/b.ts",
+        "src/c.tsx",
+        "src/gen/d.ts",
+    }
+    assert await files(service, root, include_patterns=("/*.ts", "*.py")) == {"a.ts", "e.py"}
+    assert await files(service, root, exclude_patterns=("gen", "*.py")) == {"a.ts", "src/b.ts", "src/c.tsx"}
+
+
+async def test_directories_sizes_and_times_come_when_asked_for(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "src/a.py")
+    os.utime(root / "src" / "a.py", (1_700_000_000, 1_700_000_000))
+
+    entries = await service.discover_all(DiscoveryOptions(root=str(root), directories=True, stat=True))
+
+    folder, file = entries
+    assert (folder.relative_path, folder.type) == ("src", "directory")
+    assert (file.path, file.type, file.size) == (str(root / "src/a.py"), "file", 5)
+    assert file.modified is not None
+    assert file.modified.isoformat() == "2023-11-14T22:13:20+00:00"
+
+
+async def test_links_are_left_out_unless_followed_and_never_lead_out(
+    service: FileDiscoveryService, root: Path, tmp_path: Path
+) -> None:
+    plant(root, "real/a.txt")
+    plant(tmp_path, "outside/secret.txt")
+    (root / "inside").symlink_to("real")
+    (root / "out").symlink_to(tmp_path / "outside")
+    (root / "file").symlink_to("real/a.txt")
+    (root / "away").symlink_to(tmp_path / "outside" / "secret.txt")
+
+    assert await files(service, root) == {"real/a.txt"}
+    assert await files(service, root, follow_symlinks=True) == {"real/a.txt", "inside/a.txt", "file"}
+
+
+async def test_circles_and_knots_of_links_end(service: FileDiscoveryService, root: Path) -> None:
+    for name in "abcdefgh":
+        plant(root, f"{name}/file")
+    for one in "abcdefgh":
+        for other in "abcdefgh":
+            (root / one / f"to-{other}").symlink_to(root / other)
+    (root / "self").symlink_to(root)
+
+    found = await files(service, root, follow_symlinks=True)
+
+    assert {path for path in found if path.count("/") == 1} >= {f"{name}/file" for name in "abcdefgh"}
+    assert len(found) < 200
+
+
+@covers("S6.1")
+async def test_the_first_entries_come_before_the_walk_is_over(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, *(f"d{folder:03}/f{number}" for folder in range(120) for number in range(10)))
+    stream = service.discover(DiscoveryOptions(root=str(root)))
+    first = await anext(stream)
+    plant(root, "d119/late")
+
+    rest = [entry.relative_path async for entry in stream]
+
+    assert first.relative_path == "d000/f0"
+    assert "d119/late" in rest
+    assert len(rest) == 1200
+
+
+async def test_a_stream_that_is_left_ends_the_walk(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, *(f"d{folder}/f" for folder in range(30)))
+    stream = service.discover(DiscoveryOptions(root=str(root)))
+
+    await anext(stream)
+    await stream.aclose()
+
+    assert len(await files(service, root)) == 30
+
+
+async def test_a_project_outside_a_repository_lends_its_rules_to_its_folders(
+    service: FileDiscoveryService, root: Path
+) -> None:
+    plant(root, "src/a.log", "src/b.txt", "src/c.md")
+    rules(root, ".gitignore", "*.log")
+    rules(root, ".ollmignore", "/src/*.md")
+
+    assert await files(service, root / "src", within=str(root)) == {"b.txt"}
+    assert await files(service, root / "src") == {"a.log", "b.txt", "c.md"}
+
+
+@pytest.mark.parametrize("name", ["a file", "missing"])
+async def test_a_root_that_is_no_directory_is_told(service: FileDiscoveryService, root: Path, name: str) -> None:
+    plant(root, "a file")
+
+    with pytest.raises(NotFoundError, match=name):
+        await service.discover_all(DiscoveryOptions(root=str(root / name)))
+
+
+async def test_an_explanation_names_the_rule_its_file_and_line(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "src/gen/a.py", "src/b.py", "node_modules/x/y.js", "src/c.log")
+    rules(root, ".gitignore", "# comment", "gen/")
+    rules(root, "src/.ollmignore", "!c.log")
+    rules(root, "src/.gitignore", "*.log")
+
+    async def reason(path: str) -> tuple[bool, str]:
+        said = await service.explain(str(root), path)
+        return said.shown, said.reason
+
+    assert await reason("src/gen/a.py") == (False, ".gitignore:2 hides src/gen: gen/")
+    assert await reason("src/b.py") == (True, "no rule hides it")
+    assert await reason("src/c.log") == (True, "src/.ollmignore:1 brings it back: !c.log")
+    assert await reason("node_modules/x/y.js") == (False, "built-in rules:1 hides node_modules: node_modules")
+    assert await reason("nowhere.py") == (False, "it does not exist")
+    assert await reason("../elsewhere") == (False, f"it is outside {root}")
+    assert await reason(".git/config") == (False, ".git is never shown")

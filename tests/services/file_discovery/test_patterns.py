@@ -1,0 +1,61 @@
+"""Globs and the flat list of patterns."""
+
+import pytest
+
+from ollm.domain.errors import ToolFailure
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.globs import expand_braces, glob_regex
+from tests.covers import covers
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.{ts,tsx}", ["*.ts", "*.tsx"]),
+        ("{a,b}/{c,d}", ["a/c", "b/c", "a/d", "b/d"]),
+        ("{a,{b,c}}x", ["ax", "bx", "cx"]),
+        ("{a}", ["{a}"]),
+        ("{a,b", ["{a,b"]),
+        ("a,b}", ["a,b}"]),
+        ("\\{a,b}", ["\\{a,b}"]),
+        ("{,x}", ["", "x"]),
+    ],
+)
+def test_braces_are_alternatives(pattern: str, expected: list[str]) -> None:
+    assert expand_braces(pattern) == expected
+
+
+@pytest.mark.parametrize("pattern", ["", "[", "a[b", "[[:nope:]]", "a\\", "x\0y", "{a,b}" * 12])
+def test_a_glob_that_cannot_be_used_is_told(pattern: str) -> None:
+    with pytest.raises(ToolFailure) as told:
+        glob_regex(pattern)
+
+    assert told.value.kind == "InvalidPattern"
+
+
+@covers("P22")
+@pytest.mark.parametrize(
+    ("path", "patterns", "expected"),
+    [
+        ("node_modules/x/y.js", ["node_modules"], True),
+        ("a.log", ["*.log", "!a.log"], False),
+        ("deep/a.log", ["/a.log"], False),
+        ("out/a.txt", ["out/", "!out/a.txt"], True),
+        ("out", ["out/"], False),
+        ("out/", ["out/"], True),
+        ("a/b/c", ["a/**/c"], True),
+        ("", ["*"], False),
+    ],
+)
+def test_should_ignore_reads_patterns_as_git_does(service: FileDiscoveryService, path, patterns, expected) -> None:
+    assert service.should_ignore(path, patterns) is expected
+
+
+async def test_patterns_know_their_root(service: FileDiscoveryService, root) -> None:
+    (root / "sub").mkdir()
+    (root / ".gitignore").write_text("/top.txt\n")
+    patterns = await service.load_ignore_patterns(str(root))
+
+    assert service.should_ignore(str(root / "top.txt"), patterns)
+    assert not service.should_ignore(str(root / "sub" / "top.txt"), patterns)
+    assert "node_modules" in patterns
