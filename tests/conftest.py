@@ -7,13 +7,17 @@ from collections import defaultdict
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.requirements import OPEN, REQUIREMENTS, STRICT
-from tests.traced import Coverage, is_whole_suite
+from tests.requirements import OPEN, OPEN_FILE, REQUIREMENTS, SAME, STRICT
+from tests.traced import Coverage, is_whole_suite, ordered
 
 pytest_plugins = ["tests.servers.llama"]
 
 settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ollm")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-open", action="store_true", help="write requirements/open.txt anew (whole suite only)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,7 +46,10 @@ class FolderTimes:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
     named = {str(name) for item in items for marker in item.iter_markers("covers") for name in marker.args}
-    coverage = Coverage(REQUIREMENTS, OPEN, frozenset(named))
+    coverage = Coverage(REQUIREMENTS, OPEN, frozenset(named), SAME)
+    if config.getoption("--write-open") and is_whole_suite(config):
+        OPEN_FILE.write_text("".join(f"{item}\n" for item in ordered(coverage.uncovered())), encoding="utf-8")
+        coverage = Coverage(REQUIREMENTS, coverage.uncovered(), frozenset(named), SAME)
     mistakes = coverage.mistakes(whole=is_whole_suite(config), strict=STRICT)
     if mistakes:
         raise pytest.UsageError("requirements and tests disagree:\n  " + "\n  ".join(mistakes))

@@ -1,8 +1,9 @@
 """The two-way check between the list of requirements and the tests that name them."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import pytest
@@ -10,43 +11,62 @@ import pytest
 
 @dataclass(frozen=True)
 class Coverage:
-    """What is required, what is admitted not to be built yet, and what the collected tests name."""
+    """What is required, what is admitted not to be built yet, and what the collected tests name.
+
+    `same` says which items state a rule that another states too: a test of either covers both.
+    """
 
     requirements: Mapping[str, str]
     open: frozenset[str]
     named: frozenset[str]
+    same: Mapping[str, str] = field(default_factory=dict)
 
     def mistakes(self, *, whole: bool, strict: bool) -> list[str]:
         """What is wrong. That something has no test can be known only when the whole suite was collected."""
-        wrong = [
-            f"{item}: a test names it, no requirement has that number" for item in self._sorted(self._unknown(strict))
-        ]
+        wrong = [f"{item}: a test names it, no requirement has that number" for item in ordered(self._unknown(strict))]
         if whole and strict:
-            wrong += [
-                f"{item}: no test covers it: {self.requirements[item]}" for item in self._sorted(self.uncovered())
-            ]
-            wrong += [f"{item}: covered, so it is not open any more" for item in self._sorted(self.open & self.named)]
-            wrong += [
-                f"{item}: marked open, but no such item" for item in self._sorted(self.open - self.requirements.keys())
-            ]
+            missing = ordered(self.uncovered() - self.open)
+            wrong += [f"{item}: no test covers it: {self.requirements[item]}" for item in missing]
+            wrong += [f"{item}: covered, so it is not open any more" for item in ordered(self.open & self.covered())]
+            strangers = self.open - self.requirements.keys()
+            wrong += [f"{item}: marked open, but no such item" for item in ordered(strangers)]
         return wrong
 
+    def covered(self) -> frozenset[str]:
+        """What a test names, and what states the same."""
+        root = {item: self._root(item) for item in self.requirements}
+        proven = {root[item] for item in self.named if item in root}
+        return frozenset(item for item in self.requirements if root[item] in proven)
+
     def uncovered(self) -> frozenset[str]:
-        return frozenset(self.requirements) - self.named - self.open
+        return frozenset(self.requirements) - self.covered()
 
     def summary(self) -> list[str]:
-        covered = len(self.named & self.requirements.keys())
-        lines = [f"{covered} of {len(self.requirements)} requirements covered, {len(self.open)} open"]
-        missing = self._sorted(self.uncovered() | self.open)
-        return lines + [f"  not covered: {' '.join(group)}" for _, group in groupby(missing, key=lambda item: item[0])]
+        missing = ordered(self.uncovered())
+        covered = len(self.requirements) - len(missing)
+        lines = [f"{covered} of {len(self.requirements)} requirements covered, {len(missing)} open"]
+        return lines + [f"  open: {' '.join(group)}" for _, group in groupby(missing, key=lambda item: item[0])]
+
+    def by_rule(self) -> dict[str, list[str]]:
+        """The items of each rule that is open, under the one that states it first."""
+        rules: dict[str, list[str]] = defaultdict(list)
+        for item in ordered(self.uncovered()):
+            rules[self._root(item)].append(item)
+        return rules
+
+    def _root(self, item: str) -> str:
+        while item in self.same:
+            item = self.same[item]
+        return item
 
     def _unknown(self, strict: bool) -> frozenset[str]:
         unknown = self.named - self.requirements.keys()
         return unknown if strict else frozenset(item for item in unknown if not re.fullmatch(r"[DHW]\d+", item))
 
-    @staticmethod
-    def _sorted(items: frozenset[str]) -> list[str]:
-        return sorted(items, key=lambda item: (item[0], [int(part) for part in item[1:].split(".") if part.isdigit()]))
+
+def ordered(items: Iterable[str]) -> list[str]:
+    """By letter, then by number."""
+    return sorted(items, key=lambda item: (item[0], [int(part) for part in item[1:].split(".") if part.isdigit()]))
 
 
 def is_whole_suite(config: pytest.Config) -> bool:
