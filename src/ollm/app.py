@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ollm.providers.model_store import ModelStore
     from ollm.providers.registry import Registry
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.redaction import Redactor
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.session_files import SessionFiles
     from ollm.store.session_index.index import SessionIndex
@@ -141,9 +143,28 @@ class Process:
         return ModelFactsFile(self.home.model_facts)
 
     @cached_property
+    def sanitization(self) -> EnvironmentSanitizationService:
+        """Which variables are kept from tools; the ones the settings name as holding a key always are."""
+        import msgspec
+
+        from ollm.services.environment_sanitization import EnvironmentSanitizationService
+
+        configured, tools = self.settings.environment, self.settings.tools
+        named = tuple(name for name in (self.settings.provider.api_key_env, tools.web_search.api_key_env) if name)
+        rules = msgspec.structs.replace(configured, deny_patterns=(*configured.deny_patterns, *named))
+        return EnvironmentSanitizationService(rules)
+
+    @cached_property
     def tool_environment(self) -> Mapping[str, str]:
         """What tools, hooks and servers are started with."""
-        return self.environment
+        return self.sanitization.sanitize(self.environment)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Takes out what looks secret and the values of the variables that tools do not get."""
+        from ollm.services.redaction import Redactor
+
+        return Redactor(self.sanitization.removed_values(self.environment))
 
     def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService
@@ -207,3 +228,12 @@ def rule_set(loaded: Loaded) -> RuleSet:
         )
     ]
     return RuleSet(rules=tuple(rules), default_action=loaded.settings.policy.default_action)
+
+
+def redact_error(text: str) -> str:
+    """A message as it may be printed: by the built-in rules alone, since the settings may be what is wrong."""
+    from ollm.config.environment import process_environment
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.redaction import Redactor
+
+    return Redactor(EnvironmentSanitizationService().removed_values(process_environment())).redact(text)

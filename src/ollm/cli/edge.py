@@ -53,7 +53,9 @@ def _usage(error: click.ClickException) -> int:
 
 
 def _say(message: str, action: str) -> None:
-    print(f"ollm: {message}", file=sys.stderr)
+    from ollm.app import redact_error
+
+    print(f"ollm: {redact_error(message)}", file=sys.stderr)
     if action:
         print(f"  {action}", file=sys.stderr)
 

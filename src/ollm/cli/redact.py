@@ -1,0 +1,33 @@
+"""`ollm redact`: text with its secrets taken out, as the log would hold it (S10.7)."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from ollm.domain.errors import NotFoundError, StorageError
+
+
+@click.command()
+@click.argument("file", required=False)
+def redact(file: str | None) -> None:
+    """Print FILE, or standard input, with its secrets taken out."""
+    from ollm.app import Process
+
+    redacted = Process().redactor.redact(_text(file))
+    sys.stdout.buffer.write(redacted.encode("utf-8", "surrogateescape"))
+
+
+def _text(file: str | None) -> str:
+    """Bytes that are no text pass through unchanged."""
+    if file is None or file == "-":
+        return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    from pathlib import Path
+
+    try:
+        return Path(file).read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no file {file}.") from error
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{file} cannot be read: {error}.") from error

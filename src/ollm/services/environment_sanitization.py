@@ -1,0 +1,210 @@
+"""Which environment variables a tool gets (S7, design 3.13, safety 3).
+
+An allowed name passes whatever its value. Otherwise a variable is kept back when a deny pattern matches its name, when
+a word in its name says secret, or when its value looks like one. Configured rules add to the built-in ones; names are
+compared without case. Only names are ever logged or shown.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
+from ollm.domain.struct import Data
+from ollm.services.redaction import secret_in
+
+_log = logging.getLogger("ollm.environment")
+
+MORE_DENY = (
+    *(
+        "*_CREDENTIALS",
+        "*API_KEY*",
+        "*APIKEY*",
+        "*ACCESS_KEY*",
+        "*SECRET_KEY*",
+        "*PRIVATE_KEY*",
+        "*AUTHTOKEN*",
+        "*_PWD",
+    ),
+    *("*_PAT", "*_DSN", "*PGPASSWORD*", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*_CONNSTR", "npm_config_*auth*"),
+)
+SECRET_WORDS = frozenset(
+    {"SECRET", "SECRETS", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "AUTH", "COOKIE", "JWT", "APIKEY"}
+    | {"CREDENTIAL", "CREDENTIALS"}
+)
+MOST_KNOWN = 4096
+HARMLESS = ("SSH_AUTH_SOCK", "XAUTHORITY")
+_WORD_ENDS = re.compile(r"[^A-Z0-9]+")
+
+
+class Removed(Data, frozen=True):
+    """A variable that is kept back, and the rule that says so."""
+
+    name: str
+    rule: str
+
+
+class Sorted(Data, frozen=True):
+    """What would happen to an environment, by name."""
+
+    passed: tuple[str, ...]
+    removed: tuple[Removed, ...]
+
+
+class EnvironmentSanitizationService:
+    """Sorts out variables. `warnings` says which configured patterns could not be used."""
+
+    def __init__(self, settings: EnvironmentSettings | None = None) -> None:
+        self.warnings: tuple[str, ...] = ()
+        self.configure(settings or EnvironmentSettings())
+
+    def configure(self, config: EnvironmentSettings | Mapping[str, Any]) -> None:
+        """Use these rules besides the built-in ones. A bad pattern is skipped with a warning (S10.5); a configuration
+        of the wrong shape lets only the core variables pass."""
+        allow, deny, troubles = _read(config)
+        good_allow, more = _usable(allow)
+        good_deny, most = _usable(deny)
+        self.warnings = (*troubles, *more, *most)
+        for warning in self.warnings:
+            _log.warning("%s", warning)
+        self._allow = _Patterns((*CORE_ALLOW, *HARMLESS, *good_allow))
+        self._deny = _Patterns((*CORE_DENY, *MORE_DENY, *good_deny))
+        self._known: dict[tuple[str, str], str | None] = {}  # an environment is sorted again before every tool
+
+    def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The variables a tool may have."""
+        return {name: value for name, value in environment.items() if self.rule_against(name, value) is None}
+
+    def sort(self, environment: Mapping[str, str]) -> Sorted:
+        """Names only: what passes, and why the rest does not."""
+        verdicts = {name: self.rule_against(name, environment[name]) for name in sorted(environment)}
+        removed = tuple(Removed(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
+        _log.debug("kept back: %s", ", ".join(item.name for item in removed))
+        return Sorted(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
+
+    def removed_values(self, environment: Mapping[str, str]) -> list[str]:
+        """The values that are kept back, for the redaction of logs and errors."""
+        return [value for name, value in environment.items() if self.rule_against(name, value) is not None]
+
+    def is_allowed(self, name: str) -> bool:
+        """Whether the allow list has this name."""
+        return self._allow.first(name) is not None
+
+    def is_denied(self, name: str) -> bool:
+        """Whether a deny pattern or a secret word matches this name, whatever the allow list says."""
+        return self._rule_for(name) is not None
+
+    def rule_against(self, name: str, value: str) -> str | None:
+        """The rule that keeps a variable back, or None when it passes."""
+        known = self._known.get((name, value), "")
+        if known == "":
+            if len(self._known) > MOST_KNOWN:
+                self._known.clear()
+            self._known[name, value] = known = self._judge(name, value)
+        return known
+
+    def _judge(self, name: str, value: str) -> str | None:
+        if self.is_allowed(name):
+            return None
+        rule = self._rule_for(name)
+        if rule is not None or len(value) < 8:
+            return rule
+        kind = secret_in(value)
+        return f"value: {kind}" if kind else None
+
+    def _rule_for(self, name: str) -> str | None:
+        rule = self._deny.first(name)
+        if rule is not None:
+            return rule
+        word = next((word for word in _WORD_ENDS.split(name.upper()) if word in SECRET_WORDS), None)
+        return f"word: {word}" if word else None
+
+
+class _Patterns:
+    """Globs over whole names, without case. Most names match none, so the plain kinds are told apart without one
+    regular expression."""
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        texts = [pattern.upper() for pattern in patterns]
+        self._all = [(pattern, re.compile(_translated(pattern), re.IGNORECASE)) for pattern in patterns]
+        self._exact = frozenset(texts)
+        self._starts = tuple(text[:-1] for text in texts if _is_plain(text[:-1]) and text.endswith("*"))
+        self._ends = tuple(text[1:] for text in texts if _is_plain(text[1:]) and text.startswith("*"))
+        rest = [text for text in texts if not _is_plain(text[1:]) and not _is_plain(text[:-1])]
+        self._rest = re.compile("|".join(map(_translated, rest)), re.IGNORECASE) if rest else None
+
+    def first(self, name: str) -> str | None:
+        """The first pattern that matches, or None."""
+        upper = name.upper()
+        if not (
+            upper in self._exact
+            or upper.endswith(self._ends)
+            or upper.startswith(self._starts)
+            or (self._rest and self._rest.fullmatch(name))
+        ):
+            return None
+        return next((pattern for pattern, expression in self._all if expression.fullmatch(name)), None)
+
+
+def _is_plain(text: str) -> bool:
+    return not any(letter in "*?[{}" for letter in text)
+
+
+def _read(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:
+    if isinstance(config, EnvironmentSettings):
+        return list(config.allow_list), list(config.deny_patterns), []
+    if isinstance(config, Mapping):
+        allow, deny = config.get("allowList", []), config.get("denyPatterns", [])
+        if isinstance(allow, list | tuple) and isinstance(deny, list | tuple):
+            return list(allow), list(deny), []
+    return [], ["*"], ["the environment settings have the wrong shape: tools get the core variables only"]
+
+
+def _usable(patterns: list[Any]) -> tuple[list[str], list[str]]:
+    good, warnings = [], []
+    for pattern in patterns:
+        trouble = _trouble_with(pattern)
+        if trouble:
+            warnings.append(f"the environment pattern {pattern!r} is skipped: {trouble}")
+        else:
+            good.append(str(pattern))
+    return good, warnings
+
+
+def _trouble_with(pattern: Any) -> str | None:
+    if not isinstance(pattern, str):
+        return "it is not text"
+    if not pattern.strip() or "=" in pattern or not pattern.isprintable():
+        return "no variable has such a name"
+    try:
+        re.compile(_translated(pattern))
+    except (re.error, ValueError) as error:
+        return str(error)
+    return None
+
+
+def _translated(pattern: str) -> str:
+    """A glob (`*`, `?`, `[a-z]`, `[!a-z]`, `{one,two}`) as a regular expression without counted groups."""
+    if "[" in pattern and not re.fullmatch(r"(?:[^\[]|\[[!^]?.[^\]]*\])*", pattern):
+        raise ValueError("a [ is not closed")
+    return "|".join(fnmatch.translate(plain.replace("[^", "[!")) for plain in _expanded(pattern))
+
+
+def _expanded(pattern: str) -> list[str]:
+    """The patterns without braces that one with braces stands for."""
+    before, brace, rest = pattern.partition("{")
+    if not brace:
+        if "}" in pattern:
+            raise ValueError("a } is not opened")
+        return [pattern]
+    choices, closed, after = rest.partition("}")
+    if not closed or "{" in choices:
+        raise ValueError("a { is not closed")
+    endings = _expanded(after)
+    if len(endings) > 64:
+        raise ValueError("it stands for too many names")
+    return [f"{before}{choice}{ending}" for choice in choices.split(",") for ending in endings]

@@ -1,0 +1,60 @@
+"""Secrets taken out of text before it leaves as a log line, an error or an export (S10.7, safety 4).
+
+Four steps, each linear in the text: private keys, values known to be secret, passwords in URLs and headers, what is
+assigned to a name that says secret, and tokens that are known by their shape. Ids, hashes, public keys, code and prose
+stay. The patterns are compiled when the first text that could hold a secret comes along, so importing costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MARK = "[redacted]"
+SHORTEST_KNOWN_VALUE = 8
+_HINTS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt", "://", "-----begin")
+
+
+class Redactor:
+    """Takes secrets out of text. `values` are secrets known beforehand: those of variables tools do not get."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        known = {value for value in values if len(value) >= SHORTEST_KNOWN_VALUE}
+        self._values = sorted({form for value in known for form in _forms(value)}, key=len, reverse=True)
+
+    def redact(self, text: str) -> str:
+        """The text with every secret replaced by a mark; the same text when there is none."""
+        from ollm.services.redaction import assignments, carriers, shapes
+
+        text = carriers.without_private_keys(text)
+        for value in self._values:
+            if value in text:
+                text = text.replace(value, MARK)
+        lowered = text.lower()
+        if any(hint in lowered for hint in _HINTS):
+            text = carriers.without_credentials(text)
+            text = assignments.without_assigned(text)
+        return shapes.without_tokens(text)
+
+
+def secret_in(value: str) -> str | None:
+    """What kind of secret a value holds by its look alone, or None: a known token, a private key, a URL's password."""
+    from ollm.services.redaction import carriers, shapes
+
+    return carriers.kind_of_credential(value) or shapes.kind_of_token(value)
+
+
+def _forms(value: str) -> set[str]:
+    """A value as it may stand in text: as it is, inside JSON, and inside a URL."""
+    if value.isascii() and value.isalnum():
+        return {value}
+    import json
+    from urllib.parse import quote, quote_plus
+
+    plain = value.encode("utf-8", "replace").decode()
+    return {
+        value,
+        json.dumps(value)[1:-1],
+        json.dumps(value, ensure_ascii=False)[1:-1],
+        quote(plain, ""),
+        quote_plus(plain),
+    }

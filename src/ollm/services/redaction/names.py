@@ -1,0 +1,176 @@
+"""Names that say their value is secret, told by whole words: `max_tokens`, `author` and `public_key` do not."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+
+PASSWORDS = frozenset({"password", "passwd", "passphrase", "passcode", "passwort", "pgpassword"})
+SECRETS = frozenset(
+    {"secret", "secrets", "token", "apikey", "credential", "credentials", "jwt", "authtoken", "accesstoken"}
+)
+SECRET_WORDS = PASSWORDS | SECRETS | {"pass", "pwd", "auth", "key", "pw", "cookie"}
+_JOINED = (
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "authtoken",
+    "accesstoken",
+    "secretkey",
+    "privatekey",
+    "accesskey",
+)
+_WEAK = frozenset({"auth", "cookie", "session", "sessionid", "signature", "sig", "pat", "bearer"})
+_KINDS_OF_KEY = frozenset(
+    {"api", "access", "secret", "private", "encryption", "signing", "auth", "master", "account", "client", "storage"}
+    | {
+        "deploy",
+        "session",
+        "webhook",
+        "shared",
+        "service",
+        "decryption",
+        "hmac",
+        "rsa",
+        "ssl",
+        "tls",
+        "license",
+        "admin",
+    }
+)
+_HARMLESS_KEYS = frozenset(
+    {"public", "primary", "foreign", "cache", "sort", "partition", "hot", "idempotency", "natural"}
+)
+_ABOUT = frozenset(
+    {
+        "type",
+        "name",
+        "names",
+        "count",
+        "counts",
+        "id",
+        "ids",
+        "url",
+        "uri",
+        "endpoint",
+        "field",
+        "length",
+        "limit",
+        "len",
+    }
+    | {
+        "size",
+        "path",
+        "file",
+        "dir",
+        "policy",
+        "ttl",
+        "expiry",
+        "expires",
+        "expiration",
+        "expired",
+        "at",
+        "in",
+        "header",
+    }
+    | {
+        "prefix",
+        "suffix",
+        "index",
+        "mode",
+        "method",
+        "enabled",
+        "disabled",
+        "required",
+        "status",
+        "error",
+        "errors",
+        "min",
+    }
+    | {
+        "max",
+        "budget",
+        "usage",
+        "parser",
+        "kind",
+        "provider",
+        "scope",
+        "scopes",
+        "lifetime",
+        "age",
+        "env",
+        "regex",
+        "class",
+    }
+    | {
+        "pattern",
+        "label",
+        "hint",
+        "prompt",
+        "manager",
+        "strength",
+        "algorithm",
+        "format",
+        "issuer",
+        "audience",
+        "schema",
+    }
+    | {"rotation", "version", "input", "output", "list", "stream", "ring", "word", "words", "start", "end", "position"}
+    | {
+        "per",
+        "used",
+        "cost",
+        "price",
+        "rate",
+        "estimate",
+        "estimator",
+        "counter",
+        "counting",
+        "factor",
+        "ratio",
+        "total",
+    }
+)
+_FIRST = frozenset({"max", "min", "num", "total", "public", "pub", "next", "prev", "has", "is", "needs", "no"})
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+class Family(IntEnum):
+    """How much a name says. What a weak one holds is secret only when it looks it."""
+
+    NONE = 0
+    WEAK = 1
+    SECRET = 2
+    PASSWORD = 3
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name in any case style, in lower case."""
+    return tuple(word.lower() for word in _WORDS.findall(name))
+
+
+@lru_cache(maxsize=4096)
+def family_of(name: str) -> Family:
+    """What a name (of a variable, field, option or header) says about its value."""
+    words = words_of(name)
+    if not words or words[-1] in _ABOUT or words[0] in _FIRST:
+        return Family.NONE
+    if PASSWORDS.intersection(words) or words[-1].endswith(_JOINED[:3]) or _short_password(words):
+        return Family.PASSWORD
+    if SECRETS.intersection(words) or words[-1].endswith(_JOINED[3:]) or _is_key(words, name):
+        return Family.SECRET
+    return Family.WEAK if words[-1] in _WEAK else Family.NONE
+
+
+def _short_password(words: tuple[str, ...]) -> bool:
+    return len(words) > 1 and words[-1] in ("pass", "pwd", "pw")
+
+
+def _is_key(words: tuple[str, ...], name: str) -> bool:
+    """Which keys are secret: in capitals, as variables are named, all but the known harmless ones."""
+    if "key" not in words[1:]:
+        return False
+    kind = words[words.index("key", 1) - 1]
+    return kind in _KINDS_OF_KEY or (name.isupper() and words[-1] == "key" and kind not in _HARMLESS_KEYS)

@@ -1,0 +1,84 @@
+"""Tokens that are known by their shape, whatever name they go under.
+
+Each shape starts with a fixed text at the beginning of a word, so a text is read once, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from ollm.services.redaction import MARK
+
+_WORD = r"[A-Za-z0-9_\-]"
+SHAPES: tuple[tuple[str, str], ...] = (
+    ("GitHub token", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255}"),
+    ("GitLab token", rf"gl(?:pat|ptt|dt|rt|cbt|ft|soat|imt|agent|oas|ffct)-{_WORD}{{16,300}}"),
+    ("Slack token", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9\-]{10,255}|xapp-[0-9]-[A-Za-z0-9\-]{10,255}"),
+    ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("API key", rf"sk-(?=[A-Za-z_\-]{{0,100}}(?:[0-9]|[A-Za-z]{{16}})){_WORD}{{16,400}}"),
+    (
+        "Google key",
+        rf"AIza{_WORD}{{35}}|GOCSPX-{_WORD}{{20,80}}|ya29\.[A-Za-z0-9_\-.]{{20,2000}}|1//0{_WORD}{{30,200}}",
+    ),
+    ("Stripe key", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,255}|whsec_[A-Za-z0-9+/=]{20,255}"),
+    ("npm token", r"npm_[A-Za-z0-9]{30,255}"),
+    ("PyPI token", rf"pypi-AgE{_WORD}{{30,1000}}"),
+    ("Hugging Face token", r"(?:hf_|api_org_)[A-Za-z0-9]{25,255}"),
+    (
+        "model service key",
+        r"(?:gsk_|r8_|fw_)[A-Za-z0-9]{20,255}|(?:xai-|pplx-)[A-Za-z0-9]{30,255}|tvly-[A-Za-z0-9\-]{20,255}",
+    ),
+    ("SendGrid key", rf"SG\.{_WORD}{{16,64}}\.{_WORD}{{16,128}}"),
+    ("Twilio key", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("mail service key", r"key-[0-9a-f]{32}(?![A-Za-z0-9])|[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),
+    ("JSON web token", rf"eyJ{_WORD}{{6,8000}}\.{_WORD}{{4,16000}}\.{_WORD}{{4,16000}}(?:\.{_WORD}{{2,8000}}){{0,2}}"),
+    ("Telegram token", rf"[0-9]{{8,10}}:AA{_WORD}{{32,35}}"),
+    ("Discord token", rf"[MNO][A-Za-z0-9]{{23,25}}\.{_WORD}{{6}}\.{_WORD}{{27,40}}"),
+    ("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{40,64}"),
+    ("Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    ("Databricks token", r"dapi[a-f0-9]{32}"),
+    ("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,255}"),
+    ("Notion token", r"ntn_[A-Za-z0-9]{40,255}|secret_[A-Za-z0-9]{43}"),
+    ("vault token", rf"hv[sbr]\.{_WORD}{{20,400}}|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._\-]{{30,255}}"),
+    ("Terraform token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_WORD}{{40,255}}"),
+    ("Grafana token", r"glc_[A-Za-z0-9+/=]{32,400}|glsa_[A-Za-z0-9_]{32,255}"),
+    ("monitoring key", r"NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_\-]{40,500}|PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    (
+        "database service token",
+        r"sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_\-]{20,255}|pscale_(?:tkn|pw|oauth)_[\w.\-]{30,255}",
+    ),
+    ("Docker token", rf"dckr_(?:pat|oat)_{_WORD}{{20,255}}"),
+    ("Atlassian token", r"AT(?:ATT|CTT|STT|BB)[A-Za-z0-9_\-=]{24,400}"),
+    ("Figma token", rf"figd_{_WORD}{{30,255}}"),
+    ("package registry token", r"rubygems_[a-f0-9]{48}|cio[A-Za-z0-9]{32}(?![A-Za-z0-9])|oy2[a-z0-9]{43}"),
+    (
+        "network service key",
+        rf"tskey-[a-z]{{2,20}}-[A-Za-z0-9\-]{{10,255}}|nfp_[A-Za-z0-9]{{30,255}}|fo1_{_WORD}{{40,255}}",
+    ),
+    ("Heroku key", rf"HRKU-{_WORD}{{30,255}}"),
+    ("Airtable token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    ("Square token", rf"sq0[a-z]{{3}}-{_WORD}{{22,43}}|EAAA{_WORD}{{60}}"),
+    ("LangSmith key", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
+    ("age key", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    ("Azure secret", r"[A-Za-z0-9]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34}"),
+    ("web hook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_]{20,255}"),
+    ("web hook", rf"https://(?:ptb\.|canary\.)?discord(?:app)?\.com/api/webhooks/[0-9]{{5,25}}/{_WORD}{{30,100}}"),
+)
+
+
+def without_tokens(text: str) -> str:
+    return _pattern().sub(MARK, text)
+
+
+def kind_of_token(value: str) -> str | None:
+    """The name of the first shape found, or None."""
+    found = _pattern().search(value)
+    return SHAPES[int(found.lastgroup[1:])][0] if found and found.lastgroup else None
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    kinds = "|".join(f"(?P<g{number}>{pattern})" for number, (_, pattern) in enumerate(SHAPES))
+    start = r"(?=[A-Za-z0-9][A-Za-z0-9_\-.:/+=~]{15})"  # most words are shorter, and passed over quickly
+    return re.compile(rf"{start}(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))(?:{kinds})")

@@ -1,0 +1,102 @@
+"""`ollm env check` and `ollm redact`, as people run them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.covers import covers
+
+CORE = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+
+
+def ollm(
+    home: Path, *arguments: str, environment: dict[str, str] | None = None, given: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "ollm", *arguments],
+        env={**CORE, "HOME": str(home), **(environment or {})},
+        input=given,
+        capture_output=True,
+        cwd=home,
+        check=False,
+    )
+
+
+@covers("S7.7")
+def test_env_check_names_what_passes_and_the_rule_for_the_rest(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text(
+        "environment: {allowList: [MY_TOKEN], denyPatterns: ['INTERNAL_*']}\n"
+    )
+    secrets = {"MY_TOKEN": "a", "INTERNAL_HOST": "b", "X_KEY": "sesame-street", "PLAIN": "c"}
+
+    ran = ollm(tmp_path, "env", "check", "--json", environment=secrets)
+
+    document = json.loads(ran.stdout)
+    assert ran.returncode == 0
+    assert {"MY_TOKEN", "PLAIN", "PATH", "HOME"} <= set(document["passed"])
+    assert {"name": "INTERNAL_HOST", "rule": "INTERNAL_*"} in document["removed"]
+    assert {"name": "X_KEY", "rule": "*_KEY"} in document["removed"]
+    assert b"sesame" not in ran.stdout + ran.stderr + ollm(tmp_path, "env", "check", environment=secrets).stdout
+
+
+@covers("S10.5")
+def test_a_bad_pattern_is_warned_about_and_the_good_ones_stand(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("environment: {denyPatterns: ['[A-', 'GOOD_*']}\n")
+
+    ran = ollm(tmp_path, "env", "check", "--json", environment={"GOOD_X": "1", "PLAIN": "1", "Y_KEY": "1"})
+
+    assert {item["name"] for item in json.loads(ran.stdout)["removed"]} == {"GOOD_X", "Y_KEY"}
+    assert b"[A-" in ran.stderr
+
+
+@covers("D629")
+def test_an_environment_section_of_the_wrong_shape_leaves_the_core_variables(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("environment: nonsense\n")
+
+    ran = ollm(tmp_path, "env", "check", "--json", environment={"PLAIN": "1", "LC_ALL": "C"})
+
+    assert set(json.loads(ran.stdout)["passed"]) <= {"PATH", "HOME", "LANG", "LC_ALL", "SHELL", "TERM", "USER"}
+    assert ran.stderr
+
+
+def test_a_variable_that_the_settings_name_as_a_key_is_kept_back(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("provider: {type: openai, apiKeyEnv: MY_SERVER}\n")
+
+    ran = ollm(tmp_path, "env", "check", "--json", environment={"MY_SERVER": "1"})
+
+    assert "MY_SERVER" in [item["name"] for item in json.loads(ran.stdout)["removed"]]
+
+
+@covers("S10.7")
+def test_redact_reads_a_file_or_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text("password=hunter2 and sesame-street\r\nplain\n", newline="")
+    environment = {"X_KEY": "sesame-street"}
+
+    from_file = ollm(tmp_path, "redact", "log.txt", environment=environment)
+    from_input = ollm(tmp_path, "redact", environment=environment, given=b"token=abc123 \xff\xfe\n")
+
+    assert from_file.stdout == b"password=[redacted] and [redacted]\r\nplain\n"
+    assert from_input.stdout == b"token=[redacted] \xff\xfe\n"
+
+
+def test_redact_says_what_it_cannot_read(tmp_path: Path) -> None:
+    for name in ("missing.txt", "."):
+        ran = ollm(tmp_path, "redact", name)
+        assert ran.returncode == 1
+        assert name.encode() in ran.stderr
+        assert b"Traceback" not in ran.stderr
+
+
+@covers("P28", "S10.7")
+def test_an_error_line_holds_no_secret(tmp_path: Path) -> None:
+    ran = ollm(tmp_path, "redact", "password=hunter2", environment={"X_KEY": "sesame-street"})
+    other = ollm(tmp_path, "redact", "dir/sesame-street", environment={"X_KEY": "sesame-street"})
+
+    assert b"hunter2" not in ran.stderr
+    assert b"sesame" not in other.stderr

@@ -1,0 +1,362 @@
+"""What is taken out of text, and what stays."""
+
+import base64
+import json
+import string
+import time
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.services.redaction import MARK, Redactor, secret_in
+from ollm.services.redaction.names import Family, family_of
+from ollm.services.redaction.shapes import SHAPES
+from tests.covers import covers
+
+REDACT = Redactor().redact
+
+SECRETS = """
+password=hunter2|hunter2
+password: hunter2|hunter2
+password = hunter2|hunter2
+password: hunter|hunter
+"password": "hunter2"|hunter2
+'password': 'correct horse battery staple'|correct horse
+"password": "a\\"bcd"|bcd
+export API_KEY='abcd1234'|abcd1234
+DB_PASSWORD=s3cr3t!@#;x|s3cr3t
+PGPASSWORD=foo psql|foo
+MYSQL_PWD=foo|foo
+api_key = "abc123def"|abc123def
+apiKey: "abc123def",|abc123def
+{"accessToken":"zzz999","user":"bob"}|zzz999
+{\\"token\\": \\"zzz999\\"}|zzz999
+Authorization: Bearer abcdef|abcdef
+curl -H 'Authorization: Basic dXNlcjpwYXNz' http://x|dXNlcjpwYXNz
+{"Authorization": "Bearer abcdefgh"}|abcdefgh
+proxy-authorization: Digest username="x"|username
+X-Api-Key: 12ab34cd|12ab34cd
+x-auth-token: q1w2e3|q1w2e3
+Cookie: sid=abcd; theme=dark|abcd
+Set-Cookie: session=zzz; HttpOnly|zzz
+postgres://bob:s3cret@db/x|s3cret
+redis://:pw12@host:6379|pw12
+https://user:p@ss@host/x|p@ss
+https://user:pa/ss@host/x|pa/ss
+https://ghx0123456789abcdef01@github.com/x|ghx0123456789abcdef01
+https://api.x.com/v1?api_key=abc123&user=1|abc123
+https://api.x.com/v1?user=1&access_token=abcdefghijkl|abcdefghijkl
+--password hunter2|hunter2
+--token=abc123|abc123
+--api-key abc123xyz|abc123xyz
+curl -u bob:hunter2 http://x|hunter2
+machine x.com login bob password hunter2|hunter2
+//registry.npmjs.org/:_authToken=abcdef|abcdef
+_auth=dXNlcjpwYXNzd29yZA==|dXNlcjpw
+aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY|wJalrXUtnFEMI
+AccountKey=abc123def456==;EndpointSuffix=x|abc123def456
+Server=x;User Id=sa;Password=Hunter;Database=y|Hunter
+<password>hunter2</password>|hunter2
+os.environ["API_KEY"] = "abc123"|abc123
+api_key: str = "abc123"|abc123
+CREATE USER bob WITH PASSWORD 'hunter2';|hunter2
+client_secret=abcd-efgh|abcd-efgh
+SECRET_KEY_BASE=deadbeef|deadbeef
+ERROR wrong password: hunter2|hunter2
+"auth": "dXNlcjpwYXNzd29yZDEyMw=="|dXNlcjpw
+FOO_TOKEN: abc123|abc123
+smtp_pass: abc123|abc123
+password="abc|abc
+env: {PASSWORD: hunter}|hunter
+token: abcdefghijkl|abcdefghijkl
+sshpass -p hunter2 ssh host|hunter2
+"""
+
+HARMLESS = """
+token = get_token()
+password = os.environ["DB_PASSWORD"]
+if token == expected_token:
+max_tokens=4096
+tokens: 1234
+tokenCount: 12
+def login(password: str) -> None:
+password=None
+password: string;
+const apiKey = process.env.API_KEY;
+API_KEY=${API_KEY}
+API_KEY=$API_KEY
+password: "********"
+password=<your password>
+The password is required.
+Password: must be at least 8 characters
+"password": "This field is required."
+public_key=ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ
+ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHVnbG9vcmVt bob@host
+commit 3f2504e04f8911d39a0c0305e82c33010000abcd
+id: 3f2504e0-4f89-11d3-9a0c-0305e82c3301
+sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+"integrity": "sha512-abcdEFGH1234+/=="
+author: Jane Doe
+GIT_AUTHOR_NAME=Jane
+"token_type": "bearer"
+unexpected token '}' in JSON
+token = next_token
+primary_key=user_id
+cache_key=abc123
+key: value
+keyboard=qwerty
+monkey=banana1
+passed=12
+tests_pass=12
+password_field = "password1"
+token=token
+password=password,
+api_key=config.api_key
+login(user, password=self.password)
+The secret to good tests is patience.
+http://localhost:8080/path?email=a@b.com
+https://example.com/@user/post
+git@github.com:org/repo.git
+PWD=/home/me
+"type": "password"
+for token in tokens:
+token: Token
+secret: SecretStr
+session.headers["X-Token"] = token
+docker run -u 1000:1000 x
+Authorization: required
+Basic understanding of things
+--password is required
+--token TOKEN
+use --api-key to set it
+lambda key: value
+password := readPassword()
+if password != confirm:
+sk-folding-cube-animation
+assert token.kind == "name"
+Enter your password:
+bearer of good news
+self._token = token
+this.password = password;
+key=lambda x: x[1]
+{"prompt_tokens": 12, "total_tokens": 40}
+authenticated: true
+token: 42
+return {"token": token}
+"tokens_per_second": 12.5
+headers = {"Authorization": f"Bearer {token}"}
+secret = Secret.from_file(path)
+KEY_BINDINGS=vi
+-----BEGIN PUBLIC KEY-----
+-----BEGIN CERTIFICATE-----
+aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgdGV4dA==
+"""
+
+EXAMPLES = {
+    "GitHub token": "ghp_" + "a1B2" * 9,
+    "GitLab token": "glpat-" + "a1B2" * 5,
+    "Slack token": "xoxb-123456789012-abcdefghij",
+    "AWS access key": "AKIAIOSFODNN7EXAMPLE",
+    "API key": "sk-proj-" + "abcdefghijklmnopqrstuvwxyz",
+    "Google key": "AIza" + "a1B2-" * 7,
+    "Stripe key": "sk_live_" + "a1B2" * 6,
+    "npm token": "npm_" + "a1B2" * 9,
+    "Hugging Face token": "hf_" + "a1B2" * 9,
+    "SendGrid key": "SG." + "a1B2" * 5 + "." + "a1B2" * 10,
+    "JSON web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "Telegram token": "123456789:AA" + "a1B2c3D4" * 4 + "x",
+    "Shopify token": "shpat_" + "0a1b2c3d" * 4,
+    "Databricks token": "dapi" + "0a1b2c3d" * 4,
+    "Docker token": "dckr_pat_" + "a1B2" * 6,
+    "age key": "AGE-SECRET-KEY-1" + "QPZR" * 14 + "QP",
+}
+
+
+@covers("S10.7", "P28")
+@pytest.mark.parametrize("case", SECRETS.strip().splitlines())
+def test_a_secret_is_taken_out(case: str) -> None:
+    text, _, secret = case.rpartition("|")
+
+    redacted = REDACT(text)
+
+    assert secret not in redacted
+    assert MARK in redacted
+
+
+@pytest.mark.parametrize("text", HARMLESS.strip().splitlines())
+def test_code_prose_ids_and_public_keys_stay(text: str) -> None:
+    assert REDACT(text) == text
+
+
+@covers("S10.7")
+@pytest.mark.parametrize(("kind", "token"), EXAMPLES.items())
+@pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "line\\n{}", "({})", "x={}", "https://h/{}?a"])
+def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, token: str, around: str) -> None:
+    assert token not in REDACT(around.format(token))
+    assert secret_in(around.format(token)) == kind
+
+
+def test_every_shape_has_a_name_of_its_own_words() -> None:
+    assert all(name and pattern for name, pattern in SHAPES)
+
+
+PEM = "-----BEGIN {0}PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 4 + "-----END {0}PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
+@pytest.mark.parametrize("form", ["plain", "json"])
+def test_a_private_key_is_taken_out_whole(kind: str, form: str) -> None:
+    key = PEM.format(kind)
+    text = f"before {key if form == 'plain' else json.dumps(key)} after"
+
+    redacted = REDACT(text)
+
+    assert "MIIE" not in redacted
+    assert redacted.startswith("before ")
+    assert redacted.endswith(" after")
+
+
+def test_a_private_key_that_was_cut_off_goes_and_the_text_after_it_stays() -> None:
+    cut = PEM.format("")[:150]
+
+    redacted = REDACT(f"{cut}\nThe key above was cut.\n{PEM.format('')}\nend")
+
+    assert "MIIE" not in redacted
+    assert "The key above was cut." in redacted
+    assert redacted.endswith("end")
+
+
+def test_a_public_key_and_a_certificate_stay_whole() -> None:
+    for kind in ("PUBLIC KEY", "CERTIFICATE"):
+        text = f"-----BEGIN {kind}-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END {kind}-----"
+        assert REDACT(text) == text
+
+
+@covers("P28")
+@given(value=st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=8, max_size=40))
+def test_the_values_of_dropped_variables_are_taken_out_in_any_form(value: str) -> None:
+    """Feature: services-sessions, Property 28: Sensitive data exclusion from errors"""
+    redact = Redactor([value]).redact
+    for form in (value, json.dumps(value)[1:-1], quote(value, "")):
+        assert form not in redact(f"error: <<{form}>> happened").replace(MARK, "")
+
+
+def test_short_values_of_dropped_variables_are_left_alone() -> None:
+    assert Redactor(["true", "1234567"]).redact("true 1234567") == "true 1234567"
+
+
+secrets = st.text(string.ascii_letters + string.digits, min_size=6, max_size=60).filter(
+    lambda text: any(letter.isdigit() for letter in text) and not text.isdigit()
+)
+sensitive_names = st.builds(
+    "{}{}".format,
+    st.sampled_from(["", "MY_", "db_", "app-", "service."]),
+    st.sampled_from(
+        ["API_KEY", "SECRET", "TOKEN", "PASSWORD", "access_token", "client_secret", "private_key", "passwd"]
+    ),
+)
+forms = st.sampled_from(
+    [
+        "{0}={1}",
+        "{0}: {1}",
+        '{{"{0}": "{1}"}}',
+        "{0} = '{1}'",
+        "error: {0}={1} refused",
+        "GET /?{0}={1}&x=2",
+        "--{0}={1}",
+    ]
+)
+
+
+@covers("P28", "S10.7")
+@given(name=sensitive_names, value=secrets, form=forms)
+def test_whatever_stands_behind_a_sensitive_name_does_not_get_out(name: str, value: str, form: str) -> None:
+    """Feature: services-sessions, Property 28: Sensitive data exclusion from errors"""
+    text = form.format(name, value)
+
+    assert value not in REDACT(text).replace(name, "")
+
+
+@given(st.text(max_size=300))
+def test_redacting_twice_changes_nothing_more(text: str) -> None:
+    once = REDACT(text)
+
+    assert REDACT(once) == once
+
+
+@given(st.binary(min_size=20, max_size=200))
+def test_ordinary_base64_and_hex_stay(data: bytes) -> None:
+    for text in (data.hex(), f"sha256:{data.hex()}", f"data:image/png;base64,{base64.b64encode(data).decode()}"):
+        assert REDACT(text) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("DB_PASSWORD", Family.PASSWORD),
+        ("userPassword", Family.PASSWORD),
+        ("smtpPass", Family.PASSWORD),
+        ("GITHUB_TOKEN", Family.SECRET),
+        ("apiKey", Family.SECRET),
+        ("STRIPE_KEY", Family.SECRET),
+        ("stripe_key", Family.NONE),
+        ("PUBLIC_KEY", Family.NONE),
+        ("max_tokens", Family.NONE),
+        ("tokenizer", Family.NONE),
+        ("token_count", Family.NONE),
+        ("author", Family.NONE),
+        ("passenger", Family.NONE),
+        ("auth", Family.WEAK),
+    ],
+)
+def test_names_are_told_by_whole_words(name: str, family: Family) -> None:
+    assert family_of(name) is family
+
+
+UNITS = [
+    *("password=", "token=", "a", "=", ":", "-----BEGIN PRIVATE KEY-----", "eyJ", "-eyJ", "eyJaaaaaaaa.", "sk-", "://"),
+    *(
+        "a://a:",
+        "x@",
+        'password="',
+        "Authorization: ",
+        "Cookie: a=",
+        "bearer ",
+        "key",
+        "PASS_",
+        "é",
+        "\n",
+        "\\",
+        "_",
+        "-",
+    ),
+    *("token: ", "--token ", "'", '"', "AKIA", "0123456789", "<password>", "password '", "-u a:", "secret.secret."),
+    *("https://hooks.slack.com/services/", "ghp_", "machine a login a ", 'password: \\"', "MAAAAAAAAAAAAAAAAAAAAAAA."),
+]
+
+
+@pytest.mark.slow
+def test_the_time_is_linear_whatever_the_text() -> None:
+    for unit in UNITS:
+        text = (unit * (200_000 // len(unit) + 1))[:200_000]
+        started = time.process_time()
+        REDACT(text)
+        secret_in(text)
+        assert time.process_time() - started < 3, unit
+
+
+def test_importing_the_service_compiles_no_pattern() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, ollm.services.redaction; print('ollm.services.redaction.shapes' in sys.modules, 're' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}; {code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert ran.stdout.split() == ["False", "False"]

@@ -1,0 +1,200 @@
+"""Which variables tools get."""
+
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
+from ollm.services.environment_sanitization import EnvironmentSanitizationService
+from tests.covers import covers
+
+SERVICE = EnvironmentSanitizationService()
+
+KEPT_BACK = {
+    "OPENAI_API_KEY": "x",
+    "my_key": "x",
+    "CLIENT_SECRET": "x",
+    "GH_TOKEN": "x",
+    "TOKEN": "x",
+    "DB_PASSWORD": "x",
+    "PASSWORD": "x",
+    "GCP_CREDENTIAL": "x",
+    "GOOGLE_APPLICATION_CREDENTIALS": "/x.json",
+    "AWS_REGION": "eu",
+    "aws_secret_access_key": "x",
+    "GITHUB_ACTOR": "me",
+    "PGPASSWORD": "x",
+    "MYSQL_PWD": "x",
+    "SMTP_PASS": "x",
+    "SMTP_PASS_PROD": "x",
+    "DOCKER_AUTH_CONFIG": "{}",
+    "SESSION_COOKIE": "x",
+    "APP_JWT": "x",
+    "OPENAI_APIKEY": "x",
+    "APIKEY_STRIPE": "x",
+    "GITLAB_PAT": "x",
+    "SENTRY_DSN": "x",
+    "npm_config__auth": "x",
+    "NPM_CONFIG_//registry.npmjs.org/:_authToken": "x",
+    "AZURE_STORAGE_CONNECTION_STRING": "x",
+    "DATABASE_URL": "postgres://me:secret@db/x",
+    "HTTP_PROXY": "http://me:secret@proxy:3128",
+    "INNOCENT": "ghp_" + "a1B2" * 9,
+    "DEPLOY": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc",
+    "SIGNED": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+}
+PASSED = {
+    "PATH": "/bin",
+    "HOME": "/home/me",
+    "USER": "me",
+    "SHELL": "/bin/sh",
+    "TERM": "xterm",
+    "LANG": "C",
+    "LC_ALL": "C",
+    "lc_time": "C",
+    "GIT_AUTHOR_NAME": "Me",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PWD": "/",
+    "OLDPWD": "/",
+    "SSH_AUTH_SOCK": "/run/agent",
+    "XAUTHORITY": "/home/me/.Xauthority",
+    "GIT_ASKPASS": "/bin/ask",
+    "MAX_TOKENS": "10",
+    "KEYMAP": "us",
+    "MONKEY": "x",
+    "PASSENGER_APP": "x",
+    "DATABASE_URL": "postgres://db/x",
+    "EDITOR": "vi",
+    "CI": "true",
+    "NPM_CONFIG_USERCONFIG": "/x",
+    "COMMIT": "3f2504e04f8911d39a0c0305e82c33010000abcd",
+}
+
+
+@covers("S7.2", "S7.4", "S7.5")
+@pytest.mark.parametrize(("name", "value"), KEPT_BACK.items())
+def test_secrets_are_kept_back(name: str, value: str) -> None:
+    assert SERVICE.sanitize({name: value}) == {}
+
+
+@covers("S7.1", "S7.3", "S7.6")
+@pytest.mark.parametrize(("name", "value"), PASSED.items())
+def test_ordinary_variables_pass(name: str, value: str) -> None:
+    assert SERVICE.sanitize({name: value}) == {name: value}
+
+
+names = st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=50)
+environments = st.dictionaries(names, st.text(max_size=200), max_size=20)
+sensitive = st.builds(
+    lambda pattern, fill: pattern.replace("*", fill),
+    st.sampled_from(CORE_DENY),
+    st.text("ABCxyz019_", min_size=1, max_size=9),
+)
+core = st.sampled_from(CORE_ALLOW).map(lambda pattern: pattern.replace("*", "ALL"))
+
+
+@covers("P25", "S7.5")
+@given(environment=environments, extra=st.dictionaries(sensitive, st.text(max_size=50), min_size=1, max_size=5))
+def test_names_that_match_deny_patterns_are_removed(environment: dict[str, str], extra: dict[str, str]) -> None:
+    """Feature: services-sessions, Property 25: Deny pattern filtering"""
+    result = SERVICE.sanitize(environment | extra)
+
+    assert not [name for name in extra if name in result and not SERVICE.is_allowed(name)]
+    assert all(SERVICE.is_denied(name) for name in extra)
+
+
+@covers("P26", "S7.6")
+@given(environment=environments, extra=st.dictionaries(core, st.text(max_size=200), min_size=1))
+def test_names_on_the_allow_list_are_kept_whatever_their_value(
+    environment: dict[str, str], extra: dict[str, str]
+) -> None:
+    """Feature: services-sessions, Property 26: Allow list preservation"""
+    result = SERVICE.sanitize(environment | extra)
+
+    assert {name: result.get(name) for name in extra} == extra
+
+
+@covers("P27")
+@given(environment=environments, allow=st.lists(names, max_size=3), deny=st.lists(names, max_size=3))
+def test_what_remains_is_allowed_or_matches_no_deny_pattern(
+    environment: dict[str, str], allow: list[str], deny: list[str]
+) -> None:
+    """Feature: services-sessions, Property 27: Sanitization completeness"""
+    service = EnvironmentSanitizationService(EnvironmentSettings(allow_list=tuple(allow), deny_patterns=tuple(deny)))
+
+    result = service.sanitize(environment)
+
+    assert all(service.is_allowed(name) or not service.is_denied(name) for name in result)
+    assert all(environment[name] == value for name, value in result.items())
+
+
+@covers("S7.7")
+def test_configured_rules_add_to_the_built_in_ones() -> None:
+    service = EnvironmentSanitizationService(
+        EnvironmentSettings(
+            allow_list=("MY_TOKEN", "CI_*"), deny_patterns=("INTERNAL_*", "{LEFT,RIGHT}_SIDE", "X[0-9]")
+        )
+    )
+    environment = {
+        "MY_TOKEN": "ghp_" + "a1B2" * 9,
+        "ci_secret": "1",
+        "INTERNAL_HOST": "h",
+        "Left_Side": "1",
+        "RIGHT_SIDE": "1",
+        "X1": "1",
+        "XY": "1",
+        "OTHER_TOKEN": "1",
+        "PATH": "/bin",
+    }
+
+    assert set(service.sanitize(environment)) == {"MY_TOKEN", "ci_secret", "XY", "PATH"}
+
+
+@covers("S10.5", "D628")
+@pytest.mark.parametrize(
+    "bad", ["[A-", "{A,B", "A}", "", " ", "A=B", "A\nB", 12, None, "[z-a]" * 0 + "[", "{a,b}" * 12]
+)
+def test_a_bad_pattern_is_skipped_and_said_while_the_rest_stands(bad: Any) -> None:
+    service = EnvironmentSanitizationService()
+
+    service.configure({"denyPatterns": [bad, "GOOD_*"], "allowList": []})
+
+    assert len(service.warnings) == 1
+    assert repr(bad) in service.warnings[0]
+    assert set(service.sanitize({"GOOD_ONE": "1", "A_KEY": "1", "PLAIN": "1"})) == {"PLAIN"}
+
+
+@covers("D629")
+@pytest.mark.parametrize("shape", ["text", 5, None, [], {"allowList": "PATH"}, {"denyPatterns": {"a": 1}}])
+def test_settings_of_the_wrong_shape_let_only_core_variables_pass(shape: Any) -> None:
+    service = EnvironmentSanitizationService()
+
+    service.configure(shape)
+
+    assert service.warnings
+    assert set(service.sanitize({"PATH": "/bin", "LC_ALL": "C", "PLAIN": "1"})) == {"PATH", "LC_ALL"}
+
+
+def test_a_pattern_of_many_stars_is_no_trap() -> None:
+    service = EnvironmentSanitizationService(EnvironmentSettings(deny_patterns=("*a" * 20 + "*b",)))
+
+    assert service.sanitize({"a" * 200: "1"})
+
+
+def test_the_rule_is_named_and_the_value_is_not() -> None:
+    found = SERVICE.sort({"A_KEY": "sesame-street", "X": "postgres://u:sesame@h", "PATH": "/", "SMTP_PASS": "sesame"})
+
+    assert found.passed == ("PATH",)
+    assert [(item.name, item.rule) for item in found.removed] == [
+        ("A_KEY", "*_KEY"),
+        ("SMTP_PASS", "word: PASS"),
+        ("X", "value: URL with a password"),
+    ]
+    assert "sesame" not in repr(found)
+
+
+def test_what_is_kept_back_is_known_for_redaction() -> None:
+    assert SERVICE.removed_values({"A_KEY": "sesame-street", "PLAIN": "open"}) == ["sesame-street"]
