@@ -166,7 +166,7 @@ def _read(path: Path, session_id: str) -> ContextSnapshot:
         raise NotFoundError(f"The snapshot {path} is gone.") from error
     except OSError as error:
         raise StorageError(f"The snapshot {path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedError(
             f"The snapshot {path} is broken: not JSON.", action="Delete it; the session is whole."
         ) from error
@@ -179,7 +179,8 @@ def _read(path: Path, session_id: str) -> ContextSnapshot:
         )
     if document.get("sessionId") != session_id:
         raise StorageError(f"The snapshot {path} belongs to another session, {document.get('sessionId')!r}.")
-    return _converted(document, path)
+    name = path.name.removeprefix(PREFIX).removesuffix(SUFFIX)
+    return _converted(document | {"id": name}, path)
 
 
 def _converted(document: dict[str, Any], path: Path) -> ContextSnapshot:

@@ -1,0 +1,332 @@
+"""Snapshots: taken, listed, restored message for message, cleaned up, and refused when they cannot be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from ollm.config.settings import SnapshotSettings
+from ollm.domain.context import ActiveContext, Checkpoint, Decision, Goal, GoalStack, ReasoningStorage, ReasoningTrace
+from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.events import (
+    AutoSnapshotCreated,
+    Event,
+    Notice,
+    SnapshotCreated,
+    SnapshotDeleted,
+    SnapshotError,
+    SnapshotRestored,
+)
+from ollm.domain.messages import PromptMessage
+from ollm.services.snapshots import ContextState, SnapshotManager
+from ollm.store.snapshot_files import SnapshotFiles
+from tests.covers import covers
+from tests.ordinary_user import as_ordinary_user
+from tests.services import contexts as make
+
+SESSION = "550e8400-e29b-41d4-a716-446655440000"
+OTHER = "660e8400-e29b-41d4-a716-446655440001"
+CONTEXT = ActiveContext(
+    messages=tuple(make.talk(3)[1:]),
+    checkpoints=(Checkpoint(id="k", text="Earlier.", message_ids=(1, 2), timestamp="", tokens=9),),
+    goals=GoalStack(goals=(Goal(id="g", text="Ship", decisions=(Decision(text="SQLite", locked=True),)),)),
+    reasoning=ReasoningStorage(traces=(ReasoningTrace(message_id=4, text="Hm", tokens=1),), total_tokens=1),
+    mode="debug",
+)
+
+
+def state(
+    context: ActiveContext = CONTEXT, session: str = SESSION, words: dict[int, str] | None = None
+) -> ContextState:
+    return ContextState(
+        session_id=session, model="llama3", window=8192, token_count=900, context=context, user_messages=words or {}
+    )
+
+
+class Shelf:
+    def __init__(self, root: Path, **wanted: Any) -> None:
+        self.root = root
+        self.events: list[Event] = []
+        self.files = SnapshotFiles(root)
+        self.manager = SnapshotManager(self.files, SnapshotSettings(**wanted), emit=self.events.append)
+
+    def file(self, snapshot_id: str, session: str = SESSION) -> Path:
+        return self.root / session / "snapshots" / f"snapshot-{snapshot_id}.json"
+
+    def kinds(self) -> list[type[Event]]:
+        return [type(event) for event in self.events]
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path / "context-snapshots")
+
+
+@covers("H303", "H275", "H688")
+async def test_a_snapshot_stands_where_it_belongs_with_the_fields_it_must_have(shelf: Shelf) -> None:
+    snapshot = await shelf.manager.create_snapshot(state(words={1: "Look at part 0"}))
+
+    assert snapshot is not None
+    document = json.loads(shelf.file(snapshot.id).read_text("utf-8"))
+    assert set(document) == {
+        "id", "sessionId", "timestamp", "tokenCount", "summary", "userMessages", "archivedUserMessages", "messages",
+        "goalStack", "reasoningStorage", "metadata", "trigger", "mode", "checkpoints",
+    }  # fmt: skip
+    assert document["archivedUserMessages"] == []
+    assert {entry["role"] for entry in document["userMessages"]} == {"user"}
+    assert "user" not in {entry["role"] for entry in document["messages"]}
+    assert all({"id", "index"} <= set(entry) for entry in [*document["messages"], *document["userMessages"]])
+    assert document["metadata"] == {
+        "model": "llama3", "contextSize": 8192, "compressionRatio": 1.0, "totalUserMessages": 3, "activeGoalId": "g",
+        "totalGoalsCompleted": 0, "totalCheckpoints": 1, "isReasoningModel": False, "totalThinkingTokens": 1,
+    }  # fmt: skip
+    index = json.loads((shelf.file(snapshot.id).parent / "snapshots-index.json").read_text("utf-8"))
+    assert [entry["id"] for entry in index] == [snapshot.id]
+    assert json.loads((shelf.root / "snapshot-map.json").read_text("utf-8")) == {snapshot.id: SESSION}
+    assert shelf.file(snapshot.id).stat().st_mode & 0o777 == 0o600
+    assert shelf.file(snapshot.id).parent.stat().st_mode & 0o777 == 0o700
+
+
+@covers("H322")
+@settings(max_examples=100, deadline=None)
+@given(make.contexts())
+def test_what_was_taken_comes_back_message_for_message(
+    tmp_path_factory: pytest.TempPathFactory, messages: list[PromptMessage]
+) -> None:
+    shelf = Shelf(tmp_path_factory.mktemp("snapshots"))
+    before = ActiveContext(
+        messages=tuple(messages[1:]), checkpoints=CONTEXT.checkpoints, goals=CONTEXT.goals, mode="plan"
+    )
+
+    async def there_and_back() -> ActiveContext:
+        taken = await shelf.manager.create_snapshot(state(before))
+        assert taken is not None
+        return await shelf.manager.restore_snapshot(taken.id)
+
+    assert asyncio.run(there_and_back()) == before
+
+
+@covers("H257")
+async def test_user_messages_are_kept_in_full_even_when_the_context_holds_them_shortened(shelf: Shelf) -> None:
+    context = ActiveContext(messages=(make.user(5, "Start [... left out] end"), make.assistant(6, "Yes.")))
+    words = {1: "The very first", 5: "Start " + "and so on " * 200 + "end"}
+
+    taken = await shelf.manager.create_snapshot(state(context, words=words))
+
+    assert taken is not None
+    assert [entry["content"] for entry in taken.user_messages] == [words[1], words[5]]
+    assert taken.metadata.total_user_messages == 2
+    assert await shelf.manager.restore_snapshot(taken.id) == context
+
+
+@covers("H330")
+async def test_the_newest_comes_first(shelf: Shelf) -> None:
+    taken = [await shelf.manager.create_snapshot(state()) for _ in range(4)]
+
+    listed = await shelf.manager.list_snapshots(SESSION)
+
+    assert [entry.id for entry in listed] == [snapshot.id for snapshot in reversed(taken) if snapshot]
+    assert await shelf.manager.list_snapshots(OTHER) == []
+
+
+@covers("H368", "H346")
+async def test_beyond_the_count_the_oldest_automatic_ones_go_first(shelf: Shelf) -> None:
+    first = await shelf.manager.create_snapshot(state(), "manual")
+    automatic = [await shelf.manager.create_snapshot(state(), "compression") for _ in range(6)]
+
+    listed = [entry.id for entry in await shelf.manager.list_snapshots(SESSION)]
+
+    assert first is not None
+    assert listed == [*[s.id for s in reversed(automatic[2:]) if s], first.id]
+    assert shelf.kinds().count(SnapshotDeleted) == 2
+
+
+async def test_the_one_just_taken_is_never_the_one_that_goes(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, max_count=1)
+    await shelf.manager.create_snapshot(state(), "manual")
+    newest = await shelf.manager.create_snapshot(state(), "compression")
+
+    assert newest is not None
+    assert [entry.id for entry in await shelf.manager.list_snapshots(SESSION)] == [newest.id]
+
+
+@covers("H641")
+async def test_every_step_is_an_event(shelf: Shelf) -> None:
+    by_hand = await shelf.manager.create_snapshot(state())
+    await shelf.manager.create_snapshot(state(), "mode")
+    assert by_hand is not None
+    await shelf.manager.restore_snapshot(by_hand.id)
+    await shelf.manager.delete_snapshot(by_hand.id)
+    with pytest.raises(NotFoundError):
+        await shelf.manager.restore_snapshot(by_hand.id)
+
+    assert shelf.kinds() == [SnapshotCreated, AutoSnapshotCreated, SnapshotRestored, SnapshotDeleted, SnapshotError]
+
+
+async def test_a_restore_can_be_undone_even_when_the_shelf_is_full(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, max_count=1)
+    taken = await shelf.manager.create_snapshot(state())
+    assert taken is not None
+    now = ActiveContext(messages=(make.user(9, "Now"),))
+
+    assert await shelf.manager.restore_snapshot(taken.id, current=state(now)) == CONTEXT
+    kept = (await shelf.manager.list_snapshots(SESSION))[0]
+    assert kept.trigger == "restore"
+    assert await shelf.manager.restore_snapshot(kept.id) == now
+
+
+@covers("H341")
+async def test_turned_off_there_are_none_and_it_is_said(tmp_path: Path) -> None:
+    off = Shelf(tmp_path / "off", enabled=False)
+    by_hand_only = Shelf(tmp_path / "hand", auto_create=False)
+
+    assert await off.manager.create_snapshot(state()) is None
+    assert off.kinds() == [Notice]
+    assert await by_hand_only.manager.create_snapshot(state(), "compression") is None
+    assert await by_hand_only.manager.create_snapshot(state(), "manual") is not None
+
+
+@covers("H353", "H361")
+async def test_thresholds_fire_when_first_reached_and_again_only_after_a_fall(shelf: Shelf) -> None:
+    seen: list[str] = []
+
+    async def at_threshold() -> None:
+        seen.append("threshold")
+
+    shelf.manager.on_context_threshold(0.85, at_threshold)
+    shelf.manager.on_before_overflow(lambda: seen.append("overflow"))
+    for tokens in (84, 85, 90, 95, 99, 50, 86, 96):
+        await shelf.manager.check_thresholds(tokens, 100)
+    await shelf.manager.check_thresholds(5, 0)
+
+    assert seen == ["threshold", "overflow", "threshold", "overflow"]
+
+
+async def test_index_and_map_are_written_anew_when_they_are_missing_or_wrong(shelf: Shelf) -> None:
+    taken = [await shelf.manager.create_snapshot(state()) for _ in range(3)]
+    before = await shelf.manager.list_snapshots(SESSION)
+    directory = shelf.root / SESSION / "snapshots"
+    for damage in ("", "{", "[]", '[{"id": 1}]'):
+        (directory / "snapshots-index.json").write_text(damage, "utf-8")
+        (shelf.root / "snapshot-map.json").write_text(damage, "utf-8")
+        assert await shelf.manager.list_snapshots(SESSION) == before
+        assert taken[0] is not None
+        assert await shelf.manager.restore_snapshot(taken[0].id) == CONTEXT
+    (directory / "snapshots-index.json").unlink()
+    (shelf.root / "snapshot-map.json").unlink()
+    assert await shelf.manager.list_snapshots(SESSION) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[" * 200_000, "not JSON"),
+        ("[]", "not an object"),
+        ("\x00\xff", "not JSON"),
+        (json.dumps({"id": "x", "sessionId": OTHER}), "another session"),
+        (json.dumps({"id": "x", "sessionId": SESSION, "schemaVersion": 9}), "newer"),
+        (json.dumps({"id": "x", "sessionId": SESSION, "timestamp": 5}), "broken"),
+        (
+            json.dumps({"id": "x", "sessionId": SESSION, "timestamp": "t", "messages": [{"role": "king"}]}),
+            "cannot be read",
+        ),
+    ],
+)
+async def test_what_cannot_be_trusted_is_refused_with_the_reason(shelf: Shelf, content: str, reason: str) -> None:
+    shelf.file("bad").parent.mkdir(parents=True)
+    shelf.file("bad").write_text(content, "latin-1")
+
+    with pytest.raises(OllmError, match=reason):
+        await shelf.manager.restore_snapshot("bad")
+    assert [entry.id for entry in await shelf.manager.list_snapshots(SESSION)] == ["bad"]
+    await shelf.manager.delete_snapshot("bad")
+    assert await shelf.manager.list_snapshots(SESSION) == []
+
+
+async def test_a_snapshot_of_another_session_is_not_restored_into_this_one(shelf: Shelf) -> None:
+    taken = await shelf.manager.create_snapshot(state(session=OTHER))
+    assert taken is not None
+
+    with pytest.raises(OllmError, match="belongs to session"):
+        await shelf.manager.restore_snapshot(taken.id, current=state())
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", ".", "a/b", "a\x00b", "x" * 300])
+async def test_an_id_never_leads_out_of_the_directory(shelf: Shelf, name: str) -> None:
+    for attempt in (shelf.manager.restore_snapshot(name), shelf.manager.list_snapshots(name)):
+        with pytest.raises(NotFoundError):
+            await attempt
+    with pytest.raises(NotFoundError):
+        shelf.files.erase(name)
+
+
+def old_form(messages: list[dict[str, Any]], users: list[dict[str, Any]] | None = None) -> str:
+    document = {
+        "id": "old",
+        "sessionId": SESSION,
+        "timestamp": "2025-01-01T00:00:00Z",
+        "tokenCount": 5,
+        "messages": messages,
+    }
+    return json.dumps(document | ({} if users is None else {"userMessages": users, "goalStack": {"activeGoal": None}}))
+
+
+async def test_older_forms_are_read(shelf: Shelf) -> None:
+    shelf.file("old").parent.mkdir(parents=True)
+    spoken = [
+        {"id": "m1", "role": "user", "content": "Hello", "timestamp": "2025-01-01T00:00:01Z"},
+        {
+            "id": "m2",
+            "role": "assistant",
+            "parts": [{"type": "text", "text": "Hi."}],
+            "timestamp": "2025-01-01T00:00:02Z",
+        },
+        {"id": "m3", "role": "user", "content": "Go", "timestamp": "2025-01-01T00:00:03Z"},
+    ]
+    for text in (
+        old_form(spoken),
+        old_form(spoken, [spoken[0], spoken[2]]),
+        old_form([spoken[1]], [spoken[0], spoken[2]]),
+    ):
+        shelf.file("old").write_text(text, "utf-8")
+        context = await shelf.manager.restore_snapshot("old")
+        assert [(m.role, m.content) for m in context.messages] == [
+            ("user", "Hello"),
+            ("assistant", "Hi."),
+            ("user", "Go"),
+        ]
+
+
+async def test_erasing_a_session_leaves_nothing_of_its_snapshots(shelf: Shelf) -> None:
+    kept = await shelf.manager.create_snapshot(state(session=OTHER))
+    await shelf.manager.create_snapshot(state())
+    shelf.files.erase(SESSION)
+
+    assert kept is not None
+    assert not (shelf.root / SESSION).exists()
+    assert json.loads((shelf.root / "snapshot-map.json").read_text("utf-8")) == {kept.id: OTHER}
+
+
+def test_a_snapshot_that_cannot_be_written_is_told_and_ends_nothing() -> None:
+    def body(directory: Path) -> None:
+        (directory / "shut").mkdir(mode=0o555)
+        shelf = Shelf(directory / "shut")
+
+        assert asyncio.run(shelf.manager.create_snapshot(state())) is None
+        assert shelf.kinds() == [SnapshotError, Notice]
+
+    as_ordinary_user(body)
+
+
+def test_ids_are_uuids_of_their_own(shelf: Shelf) -> None:
+    taken = asyncio.run(shelf.manager.create_snapshot(state()))
+
+    assert taken is not None
+    assert uuid.UUID(taken.id).version == 4
