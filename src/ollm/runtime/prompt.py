@@ -85,6 +85,7 @@ class Prompt:
         self._told: set[str] = set()
         self._notes: list[Notice] = []
         self._step_left = 0
+        self._turns = rules.TURNS_OF_ROOM  # since the last compression
         self._cause: str | None = None
         self.revision = 0
         self.refresh()
@@ -150,6 +151,7 @@ class Prompt:
 
     def _begin_turn(self, message: Message) -> None:
         self._words[message.id] = message.text
+        self._turns += 1
         self._room.reset()
         for key in self.entries.begin_turn():
             self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
@@ -266,18 +268,24 @@ class Prompt:
     def options(self, *, hard: bool = False) -> CompressionOptions:
         """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
         settings, state = self._settings.compression, self.budget()
+        recent = rules.recent_tokens(state, settings.preserve_recent)
         longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
         system = self._counter.message(PromptMessage(role="system", content=self._system))
         return CompressionOptions(
             strategy=settings.strategy,
-            preserve_recent_tokens=0 if hard else rules.recent_tokens(state, settings.preserve_recent),
+            preserve_recent_tokens=0 if hard else recent,
             target_tokens=system + state.checkpoints + rules.target_tokens(state),
             summary_max_tokens=longest,
             request_tokens=max(200, state.limit - longest),
-            user_tokens=rules.user_cap(state),
+            user_tokens=rules.pressed_user_cap(state, recent) if self.pressed else rules.user_cap(state),
             checkpoints=self._context.checkpoints,
             locked=tuple(decision.text for decision in lasting(self.goals.stack)),
         )
+
+    @property
+    def pressed(self) -> bool:
+        """Whether the last compression was only a few turns ago."""
+        return self._turns < rules.TURNS_OF_ROOM
 
     def compressible(self) -> tuple[PromptMessage, ...]:
         return (PromptMessage(role="system", content=self._system), *self._messages)
@@ -286,6 +294,7 @@ class Prompt:
         """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
         others = [found for found in checkpoints if found.id != GOALS]
         self._replace(messages, [*others, *self._goals_in_force()], "compression")
+        self._turns = 0
 
     def _goals_in_force(self) -> list[Checkpoint]:
         kept = described(self.goals.stack)

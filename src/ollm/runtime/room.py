@@ -52,6 +52,9 @@ class Compressible(Protocol):
     @property
     def message_tokens(self) -> int: ...
 
+    @property
+    def pressed(self) -> bool: ...
+
     def budget(self) -> Budget: ...
 
     def state(self) -> ContextState: ...
@@ -178,7 +181,7 @@ class Room:
 
     def _apply(self, prompt: Compressible, result: CompressionResult, emit: Emit) -> None:
         manager = CheckpointManager(self._counter, prompt.options().summary_max_tokens)
-        aged = manager.age(result.checkpoints, rules.checkpoints_cap(prompt.budget()))
+        aged = manager.age(result.checkpoints, rules.checkpoints_cap(prompt.budget(), pressed=prompt.pressed))
         spoken = result.compressed_messages[1 + len(result.checkpoints) :]
         prompt.compressed(spoken, aged.checkpoints)
         if result.created:

@@ -70,9 +70,15 @@ def user_cap(state: Budget) -> int:
     return state.available // 2
 
 
-def checkpoints_cap(state: Budget) -> int:
-    """Checkpoints are merged when they would take more."""
-    return state.limit // 3
+def pressed_user_cap(state: Budget, recent: int) -> int:
+    """The same for old ones where compressions follow each other too soon: what leaves room for a few turns."""
+    left = state.trigger - recent - TURNS_OF_ROOM * state.window // 20
+    return max(state.available // 8, min(user_cap(state), left))
+
+
+def checkpoints_cap(state: Budget, *, pressed: bool = False) -> int:
+    """Checkpoints are merged when they would take more: a third, or half of that under pressure."""
+    return state.limit // (6 if pressed else 3)
 
 
 def entries_cap(window: int) -> int:

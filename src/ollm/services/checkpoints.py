@@ -48,7 +48,8 @@ class CheckpointManager:
     def _at(self, old: Checkpoint, age: CheckpointAge) -> Checkpoint:
         if AGES.index(age) <= AGES.index(old.age):
             return old
-        return self._shortened(old, max(SMALLEST, int(self._full * SHARES[age])), age)
+        size = min(self._full, old.tokens) if old.age == "detailed" else self._full
+        return self._shortened(old, max(SMALLEST, int(size * SHARES[age])), age)
 
     def _merged(self, checkpoints: Sequence[Checkpoint], cap: int) -> list[Checkpoint]:
         """The oldest become one compact checkpoint until the rest fits; the newest is shortened last."""

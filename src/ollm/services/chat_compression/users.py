@@ -47,7 +47,7 @@ class FoldedUsers(msgspec.Struct, frozen=True):
 def fold_users(
     messages: Sequence[tuple[int, PromptMessage]], cap: int, costs: tuple[MessageCost, TextCost]
 ) -> FoldedUsers:
-    """`messages` are the old user messages with their places. Over the cap they shrink to a third of it, oldest first:
+    """`messages` are the old user messages with their places. Over the cap they shrink to half of it, oldest first:
     enough for the next ones to come without doing this again at once."""
     cost, text_cost = costs
     standing = dict(messages)
@@ -55,13 +55,13 @@ def fold_users(
     if used <= cap:
         return FoldedUsers(standing)
     for place, message in messages:
-        if used <= cap // 3:
+        if used <= cap // 2:
             return FoldedUsers(standing)
         standing[place] = shortened(message, SHORT_TOKENS, text_cost)
         used += cost(standing[place]) - cost(message)
     gone: list[int] = []
     for place, _ in messages:
-        if used <= cap // 3:
+        if used <= cap // 2:
             break
         used -= cost(standing.pop(place))
         gone.append(place)

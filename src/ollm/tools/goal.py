@@ -1,0 +1,53 @@
+"""goal: what the work is for, kept where no compression reaches (H: goalStack)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from ollm.domain.errors import ToolFailure, UsageError
+from ollm.domain.tools import Risk, ToolResult
+from ollm.services.goals import GoalKeeper, described
+from ollm.tools.base import Tool, ToolContext
+
+Action = Literal["set", "subtask", "decision", "artifact", "blocker", "complete"]
+
+
+class GoalTool(Tool[GoalKeeper], frozen=True):
+    """Note the goal of the work, its subtasks, decisions, files made and blockers; they are never forgotten."""
+
+    name: ClassVar[str] = "goal"
+    risk: ClassVar[Risk] = Risk.LOW
+    reads_only: ClassVar[bool] = False
+    aliases: ClassVar[dict[str, str]] = {"content": "text", "description": "text", "type": "action"}
+
+    action: Annotated[Action, Meta(description="What to note; set starts a new goal.")]
+    text: Annotated[str, Meta(description="In a sentence. Not needed for complete.")] = ""
+    locked: Annotated[bool, Meta(description="A decision that must not be changed.")] = False
+    tags: Annotated[tuple[str, ...], Meta(description="For a decision, such as architecture.")] = ()
+
+    def summary(self) -> str:
+        return f"Note {self.action}: {self.text}" if self.text else f"Note {self.action}"
+
+    async def run(self, context: ToolContext, needs: GoalKeeper) -> ToolResult:
+        try:
+            said = self._noted(needs)
+        except UsageError as error:
+            raise ToolFailure("ValidationError", error.message, action=error.action) from error
+        return ToolResult(llm_content=f"{said}\n\n{described(needs.stack)}".strip(), return_display=said)
+
+    def _noted(self, goals: GoalKeeper) -> str:
+        match self.action:
+            case "decision":
+                return goals.decision(self.text, locked=self.locked, tags=self.tags)
+            case "complete":
+                return goals.complete()
+            case "set":
+                return goals.set(self.text)
+            case "subtask":
+                return goals.subtask(self.text)
+            case "artifact":
+                return goals.artifact(self.text)
+            case "blocker":
+                return goals.blocker(self.text)

@@ -1,0 +1,55 @@
+"""Modes: the tools they show, and when another one is proposed."""
+
+from __future__ import annotations
+
+import pytest
+
+from ollm.domain.context import ModeName
+from ollm.services.modes import MODES, as_history, change, propose, tools_for
+from tests.covers import covers
+
+ALL = ("read_file", "grep", "write_file", "edit_file", "shell", "recall", "deploy_to_moon")
+
+
+def test_code_and_debug_show_every_tool() -> None:
+    assert tools_for("code", ALL) == ALL == tools_for("debug", ALL)
+
+
+def test_plan_shows_only_tools_that_read_and_sets_read_only() -> None:
+    assert tools_for("plan", ALL) == ("read_file", "grep", "recall")
+    assert MODES["plan"].approval == "read-only"
+
+
+def test_assistant_shows_what_reads_and_what_extensions_bring() -> None:
+    assert tools_for("assistant", ALL) == ("read_file", "grep", "recall", "deploy_to_moon")
+
+
+@pytest.mark.parametrize(
+    ("text", "current", "expected"),
+    [
+        ("Why does the parser fail? Here is the traceback of the crash", "code", "debug"),
+        ("Make a plan for the migration, and an approach before you change anything", "code", "plan"),
+        ("Implement the cache and add a test", "assistant", "code"),
+        ("Explain what is the difference between the two", "code", "assistant"),
+        ("Thanks", "code", None),
+        ("Implement the cache and add a test", "code", None),
+        ("", "code", None),
+    ],
+)
+def test_a_mode_is_proposed_when_a_message_plainly_fits_it(text: str, current: ModeName, expected: str | None) -> None:
+    found = propose(text, current)
+
+    assert (found.mode if found else None) == expected
+    assert found is None or 0.75 <= found.confidence <= 0.95
+
+
+def test_a_very_long_message_is_judged_quickly() -> None:
+    propose("why does " + "x " * 500_000 + " fail", "code")
+
+
+@covers("H150")
+def test_a_change_is_written_down_as_the_history_keeps_it() -> None:
+    step = as_history(change("assistant", "code", "auto", 0.95))
+
+    assert list(step) == ["from", "to", "timestamp", "trigger", "confidence"]
+    assert (step["from"], step["to"], step["trigger"], step["confidence"]) == ("assistant", "code", "auto", 0.95)
