@@ -86,32 +86,32 @@ class ModeSettings(Data, frozen=True):
 
 
 class OutputSettings(Data, frozen=True):
-    max_chars: Positive = 30_000
-    max_lines: Positive = 1_000
+    max_chars: Annotated[Positive, Meta(description="Longest output of a tool, in characters.")] = 30_000
+    max_lines: Annotated[Positive, Meta(description="Longest output of a tool, in lines.")] = 1_000
 
 
 class ReadFileSettings(Data, frozen=True):
-    max_bytes: Positive = 10 * 1024 * 1024
+    max_bytes: Annotated[Positive, Meta(description="Largest file that is read.")] = 10 * 1024 * 1024
 
 
 class ShellSettings(Data, frozen=True):
-    timeout: Annotated[float, Meta(gt=0)] = 120
-    idle_timeout: Annotated[Seconds, Meta(description="0 = off.")] = 0
-    max_background: Positive = 16
+    timeout: Annotated[float, Meta(gt=0, description="Seconds a command may take.")] = 120
+    idle_timeout: Annotated[Seconds, Meta(description="Seconds a command may be silent; 0 = off.")] = 0
+    max_background: Annotated[Positive, Meta(description="Commands in the background at once.")] = 16
 
 
 class WebFetchSettings(Data, frozen=True):
-    timeout: Annotated[float, Meta(gt=0)] = 30
-    max_bytes: Positive = 5_000_000
-    max_length: Positive = 20_000
+    timeout: Annotated[float, Meta(gt=0, description="Seconds a fetch may take.")] = 30
+    max_bytes: Annotated[Positive, Meta(description="Most bytes that are read of a page.")] = 5_000_000
+    max_length: Annotated[Positive, Meta(description="Longest text given to the model.")] = 20_000
     allow_private: Annotated[tuple[str, ...], Meta(description="host:port places that may be private.")] = ()
 
 
 class WebSearchSettings(Data, frozen=True):
     backend: Annotated[str | None, Meta(description="searxng, brave, tavily, ddgs, or one an extension brings.")] = None
-    base_url: str | None = None
+    base_url: Annotated[str | None, Meta(description="Address of a searxng server.")] = None
     api_key_env: Annotated[str | None, Meta(description="Name of the variable that holds the key.")] = None
-    num_results: Positive = 5
+    num_results: Annotated[Positive, Meta(description="Results of a search.")] = 5
 
 
 class ToolSettings(Data, frozen=True):
@@ -128,18 +128,18 @@ class ToolSettings(Data, frozen=True):
 
 
 class ProviderTimeouts(Data, frozen=True):
-    connect: Annotated[float, Meta(gt=0)] = 5
-    first_token: Annotated[float, Meta(gt=0)] = 600
-    stall: Annotated[float, Meta(gt=0)] = 120
+    connect: Annotated[float, Meta(gt=0, description="Seconds to reach the server.")] = 5
+    first_token: Annotated[float, Meta(gt=0, description="Seconds to load the model and read the prompt.")] = 600
+    stall: Annotated[float, Meta(gt=0, description="Seconds a begun answer may stand still.")] = 120
 
 
 class ProviderSettings(Data, frozen=True):
     type: Annotated[
         Literal["ollama", "openai", "embedded"] | None, Meta(description="Unset: the first that answers.")
     ] = None
-    base_url: str | None = None
-    model: str | None = None
-    api_key: str | None = None
+    base_url: Annotated[str | None, Meta(description="Address of the server; unset: its usual port here.")] = None
+    model: Annotated[str | None, Meta(description="Name of the model; unset: one the server has.")] = None
+    api_key: Annotated[str | None, Meta(description="The key itself; apiKeyEnv keeps it out of the file.")] = None
     api_key_env: Annotated[str | None, Meta(description="Name of the variable that holds the key.")] = None
     context_window: Annotated[
         Annotated[int, Meta(ge=512)] | None, Meta(description="Window to ask for; unset: what the server says.")
@@ -154,20 +154,20 @@ class ModelFileSettings(Data, frozen=True):
 
 
 class ResumeSettings(Data, frozen=True):
-    messages: Positive = 40
-    message_chars: Positive = 8_000
-    tool_output_chars: Positive = 4_000
-    total_chars: Positive = 80_000
-    summary_chars: Positive = 4_000
+    messages: Annotated[Positive, Meta(description="Messages kept for a resume.")] = 40
+    message_chars: Annotated[Positive, Meta(description="Longest of them.")] = 8_000
+    tool_output_chars: Annotated[Positive, Meta(description="Longest tool output among them.")] = 4_000
+    total_chars: Annotated[Positive, Meta(description="All of them together.")] = 80_000
+    summary_chars: Annotated[Positive, Meta(description="Longest rolling summary.")] = 4_000
 
 
 class DaemonSettings(Data, frozen=True):
-    max_clients: Positive = 64
-    drain_seconds: Seconds = 10
+    max_clients: Annotated[Positive, Meta(description="Clients at once.")] = 64
+    drain_seconds: Annotated[Seconds, Meta(description="Seconds running turns get when the daemon stops.")] = 10
 
 
 class ExtensionSettings(Data, frozen=True):
-    enabled: tuple[str, ...] = ()
+    enabled: Annotated[tuple[str, ...], Meta(description="Names of the extensions in use.")] = ()
 
 
 class Settings(Data, frozen=True):

@@ -1,0 +1,47 @@
+"""The pages say what the code does, and link to what exists."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_generated_pages_are_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    stale = [path.name for path, text in module.pages().items() if path.read_text(encoding="utf-8") != text]
+
+    assert not stale, "run make docs"
+
+
+PAGES = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if "://" not in target]
+
+    assert [target for target in targets if not (ROOT / page.parent / target).exists()] == []
+
+
+def test_every_page_can_be_found_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+
+    missing = [page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md" and page.name not in index]
+    assert not missing
+
+
+def test_every_setting_is_explained() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `") and line.count("|") == 5]
+
+    assert len(rows) > 50
+    assert [row for row in rows if row.endswith("|  |")] == []
