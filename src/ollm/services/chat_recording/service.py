@@ -22,6 +22,8 @@ from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, Sessio
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
 from ollm.store.session_files import Loaded, SessionFiles, SessionWriter, parse_id
+from ollm.store.session_files.journal import clean
+from ollm.store.session_index.entries import line_of
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
@@ -87,7 +89,7 @@ class ChatRecordingService:
         self._try(session_id, writer.flush)
         writer.deferred = not self._settings.auto_save
         self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
-        self._try(session_id, lambda: self._enforce_limit(session_id))
+        self._enforce_limit(session_id)
         return session_id
 
     async def open_session(self, session_id: str) -> Loaded:
@@ -147,7 +149,7 @@ class ChatRecordingService:
             self._emit(SessionSaved(session_id=session_id))
         last = self._noted.get(session_id)
         if last is None or self._clock() - last > NOTED_EVERY:
-            self._note(session_id)
+            self._note(writer)
 
     async def close_session(self, session_id: str) -> None:
         """Fold and let go. A session without a message is removed. Closing a closed one does nothing."""
@@ -158,9 +160,8 @@ class ChatRecordingService:
             writer.abandon()
             self._try(session_id, lambda: self._library.delete(session_id))
             return
-        if self._try(session_id, writer.close):
+        if self._try(session_id, lambda: writer.close(lambda: self._note(writer))):
             self._emit(SessionSaved(session_id=session_id))
-        self._note(session_id)
 
     async def get_session(self, session_id: str) -> Session | None:
         """The complete session, or None when there is none. What cannot be read is left out; `load` says what."""
@@ -174,6 +175,10 @@ class ChatRecordingService:
         session_id = parse_id(session_id)
         writer = self._writers.get(session_id)
         return self._files.read_open(writer) if writer else self._files.read(session_id)
+
+    def title(self, session_id: str) -> str:
+        """The title of an open session; empty before the first message."""
+        return str(self._writer(session_id).head["metadata"].get("title") or "")
 
     async def list_sessions(self) -> list[SessionSummary]:
         """All sessions, last active first. One damaged file is named and hides no other."""
@@ -211,16 +216,20 @@ class ChatRecordingService:
                 self._try(writer.session_id, lambda: writer.change(self._activity(writer), {}, {"title": title}))
 
     def _enforce_limit(self, session_id: str) -> None:
-        gone = self._library.enforce_limit()
+        try:
+            gone = self._library.enforce_limit()
+        except OllmError as error:
+            log.warning("%s", error, extra={"operation": "limit", "action": error.action})
+            return
         if gone:
             text = removed_notice(gone, self._settings.trash_days)
             self._emit(Notice(session_id=session_id, level="info", text=text))
 
-    def _note(self, session_id: str) -> None:
+    def _note(self, writer: SessionWriter) -> None:
         """The index hears of a session now and then, never while something is recorded."""
-        if self._library.index:
-            self._library.index.note(session_id)
-            self._noted[session_id] = self._clock()
+        if self._library.index and writer.is_saved and not writer.has_partial:
+            self._library.index.note(writer.session_id, line_of(writer))
+            self._noted[writer.session_id] = self._clock()
 
     def _try(self, session_id: str, write: Callable[[], Any]) -> Any:
         """Write; a failure is logged and told once, and the conversation goes on (S10.1)."""
@@ -229,10 +238,14 @@ class ChatRecordingService:
         except StorageError as error:
             self._tell(session_id, error)
             return None
-        if session_id in self._told:
+        if session_id in self._told and self._is_saved(session_id):
             self._told.discard(session_id)
             self._emit(Notice(session_id=session_id, level="info", text="The session is being saved again."))
         return done
+
+    def _is_saved(self, session_id: str) -> bool:
+        writer = self._writers.get(session_id)
+        return writer is None or writer.is_saved
 
     def _tell(self, session_id: str, error: OllmError) -> None:
         log.error("%s", error, extra={"operation": "record", "action": error.action})
@@ -242,7 +255,10 @@ class ChatRecordingService:
 
 
 def _json(value: Any) -> Any:
-    return msgspec.to_builtins(value)
+    try:
+        return msgspec.to_builtins(value)
+    except RecursionError:
+        return clean({name: getattr(value, name) for name in value.__struct_fields__})
 
 
 def _camel(name: str) -> str:

@@ -13,6 +13,7 @@ import msgspec
 from ollm.domain.messages import JsonObject
 
 Parts = list[JsonObject]
+DEEPEST = 60  # levels of nesting that are written; readers refuse more than 100
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
@@ -43,15 +44,15 @@ def encode(value: Any) -> bytes:
 
 
 def clean(value: Any, depth: int = 0) -> Any:
-    """The value with lone surrogates as U+FFFD, odd values as text and nesting cut at 60 levels."""
+    """The value with lone surrogates as U+FFFD, odd values as text and nesting cut."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     if isinstance(value, dict):
-        if depth > 60:
+        if depth > DEEPEST:
             return "(nested too deep)"
         return {str(clean(str(key))): clean(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [clean(item, depth + 1) for item in value] if depth <= 60 else "(nested too deep)"
+        return [clean(item, depth + 1) for item in value] if depth <= DEEPEST else "(nested too deep)"
     if value is None or isinstance(value, bool | int | float | msgspec.Raw):
         return value
     return clean(str(value))

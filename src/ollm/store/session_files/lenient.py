@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import Any
@@ -14,6 +15,7 @@ from ollm.store.session_files.damage import MAX_DEPTH, Damage
 from ollm.store.session_files.journal import clean, encode
 
 _message = msgspec.json.Decoder(Message)
+_object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call = msgspec.json.Decoder(ToolCallRecord)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _OUTSIDE = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+', re.DOTALL)
@@ -75,6 +77,8 @@ def call(data: bytes, damage: Damage) -> ToolCallRecord | None:
 
 def parse_object(data: bytes) -> JsonObject:
     """A JSON object however odd: raises ValueError or RecursionError when it is none."""
+    with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        return _object_decoder.decode(data)
     found = json.loads(data.decode("utf-8", "replace"), strict=False)
     if not isinstance(found, dict):
         raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -72,8 +73,11 @@ def interrupted(record: ToolCallRecord) -> ToolCallRecord:
 
 def file_time(*paths: Path) -> datetime:
     """When the newest of these files was last written."""
-    times = [path.lstat().st_mtime for path in paths if path.is_symlink() or path.exists()]
-    return datetime.fromtimestamp(max(times, default=0), UTC)
+    times = [0.0]
+    for path in paths:
+        with contextlib.suppress(OSError):
+            times.append(path.lstat().st_mtime)
+    return datetime.fromtimestamp(max(times), UTC)
 
 
 def _read_only(reader: SessionReader, session: Session) -> str | None:

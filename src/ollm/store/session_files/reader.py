@@ -214,7 +214,7 @@ def _open(path: Path, damage: Damage) -> BinaryIO | None:
     """The file for reading, or None when it is not there; never through a link, never a device."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         if path.is_symlink():

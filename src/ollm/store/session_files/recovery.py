@@ -39,9 +39,10 @@ def mend(places: Places, writer: SessionWriter, clock: Clock, *, to_continue: bo
     finally:
         reader.close()
     _sweep_temporaries(places, session_id)
-    last = max((message.id for message in loaded.session.messages), default=0)
+    finished = loaded.session.messages[:-1] if loaded.unfinished else loaded.session.messages
+    numbers = len(finished), max((message.id for message in finished), default=0)
     size = places.document(session_id).stat().st_size
-    writer.adopt(last - loaded.unfinished, size, loaded.journal_good, reader.partial)
+    writer.adopt(numbers, size, loaded.journal_good, reader.partial)
     return _finish(writer, loaded, clock) if to_continue else loaded
 
 
@@ -67,7 +68,7 @@ def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
 
 def _whole_head(head: JsonObject, session: Session) -> JsonObject:
     fields = ("sessionId", "startTime", "lastActivity", "model", "provider")
-    known: JsonObject = msgspec.to_builtins(session)
+    known: JsonObject = msgspec.to_builtins(msgspec.structs.replace(session, messages=(), tool_calls=()))
     metadata = {**known["metadata"], **head.get("metadata", {})}
     return {**head, **{name: known[name] for name in fields}, "metadata": {**metadata, "schemaVersion": 1}}
 

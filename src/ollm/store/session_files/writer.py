@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal, layout
+from ollm.store.session_files.lenient import deeper_than
 from ollm.store.session_files.places import Places
 from ollm.store.session_files.reader import SessionReader
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
@@ -26,6 +27,7 @@ class SessionWriter:
         self.session_id = session_id
         self.head = head
         self.last_number = 0
+        self.message_count = 0
         self.pending: list[bytes] = []
         self.deferred = False  # gather records until `flush`
         self._places = places
@@ -42,6 +44,19 @@ class SessionWriter:
         return self.last_number == 0 and not self._partial
 
     @property
+    def is_saved(self) -> bool:
+        """Everything that was recorded is on disk."""
+        return self._written and not self.pending
+
+    @property
+    def journal_size(self) -> int:
+        return self._journal.good
+
+    @property
+    def has_partial(self) -> bool:
+        return bool(self._partial)
+
+    @property
     def open(self) -> bool:
         return self._lock.held
 
@@ -50,9 +65,9 @@ class SessionWriter:
         make_private_directory(self._places.directory)
         self._lock.acquire(f"Session {self.session_id}")
 
-    def adopt(self, last_number: int, document_size: int, journal_good: int, partial: journal.Parts) -> None:
-        """Go on where the files stand; a torn last journal line is cut off."""
-        self.last_number = last_number
+    def adopt(self, numbers: tuple[int, int], document_size: int, journal_good: int, partial: journal.Parts) -> None:
+        """Go on where the files stand (`numbers`: messages, number of the last); a torn journal line is cut off."""
+        self.message_count, self.last_number = numbers
         self._partial = partial
         self._document_size = document_size
         self._written = True
@@ -67,6 +82,7 @@ class SessionWriter:
         raw = msgspec.Raw(journal.encode(shown))
         self._partial = []
         self.last_number = message["id"]
+        self.message_count += 1
         self._append(journal.Record(at=at, message=raw, continues=more is not None, tokens=tokens))
 
     def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
@@ -85,7 +101,10 @@ class SessionWriter:
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
-        self._append(journal.Record(at=at, call=msgspec.Raw(journal.encode(changed)), tokens=tokens))
+        raw = journal.encode(changed)
+        if deeper_than(raw, journal.DEEPEST):
+            raw = journal.encode(journal.clean(changed))
+        self._append(journal.Record(at=at, call=msgspec.Raw(raw), tokens=tokens))
 
     def change(self, at: str, top: JsonObject, metadata: JsonObject) -> None:
         """Set fields of the document and of its metadata; a list that only grew is written as its new items."""
@@ -134,13 +153,18 @@ class SessionWriter:
         self._start_journal_anew()
         return True
 
-    def close(self) -> bool:
-        """Fold, remove the journal, let go of the lock. The lock goes even when the fold fails. True when it folded."""
+    def close(self, note: Callable[[], None] | None = None) -> bool:
+        """Fold, remove the journal, let `note` look at the files, let go of the lock. True when something was folded.
+
+        The lock goes even when the fold fails.
+        """
         try:
             self._keep_interrupted()
             folded = self.fold()
             self._journal.close()
             self._places.journal(self.session_id).unlink(missing_ok=True)
+            if note:
+                note()
             return folded
         finally:
             self._journal.close()

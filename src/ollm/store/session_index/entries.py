@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ollm.domain.messages import JsonObject, Message
+from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import journal, lenient
+from ollm.store.session_files import SessionWriter, journal, lenient
 from ollm.store.session_files.damage import Damage
 from ollm.store.session_files.loading import file_time, partial_message, session_of
 from ollm.store.session_files.reader import SessionReader, continued
@@ -67,22 +68,36 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
         return _line(reader, session_id, file_time(document, journal_path), count, last)
 
 
+def line_of(writer: SessionWriter) -> Line:
+    """The line of a session as its writer knows it, with nothing left in the journal to read."""
+    described = session_of(writer.head, writer.session_id, datetime.now(UTC))
+    return _described(described, writer.message_count, writer.last_number)._replace(journal_read=writer.journal_size)
+
+
 def _line(reader: SessionReader, session_id: str, fallback: datetime, count: int, last: int) -> Line:
-    session = session_of(reader.head, session_id, fallback)
+    described = _described(session_of(reader.head, session_id, fallback), count, last)
+    return described._replace(
+        journal_read=reader.partial_start if reader.partial else reader.journal_good,
+        partial=int(bool(reader.partial)),
+        damaged=reader.damage.text,
+    )
+
+
+def _described(session: Session, count: int, last: int) -> Line:
     metadata = session.metadata
     return Line(
-        journal_read=reader.partial_start if reader.partial else reader.journal_good,
+        journal_read=0,
         start_time=session.start_time,
         last_activity=session.last_activity,
         model=session.model,
         message_count=count,
-        partial=int(bool(reader.partial)),
+        partial=0,
         token_count=metadata.token_count,
         title=metadata.title,
         workspace=metadata.workspace,
         archived=int(metadata.workspace_state.get("status") == "archived"),
         origin=metadata.origin,
-        damaged=reader.damage.text,
+        damaged=None,
         last_number=last,
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.store.session_index import database
-from ollm.store.session_index.stamps import Stamp, stamps
+from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
 from ollm.store.session_index.words import spaced
 
 if TYPE_CHECKING:
@@ -68,12 +68,15 @@ class SessionIndex:
         found, _ = stamps(self.directories)
         self._guarded(lambda: self._refresh(found, progress, text=True))
 
-    def note(self, session_id: str) -> None:
-        """The writer's own row, at the end of a turn. An index that cannot be written is left alone."""
+    def note(self, session_id: str, line: Line | None = None) -> None:
+        """One session's row: as its writer knows it (`line`), or read anew. An index that is busy is left alone."""
         with contextlib.suppress(sqlite3.Error, OSError):
-            found, _ = stamps(self.directories)
-            if session_id in found:
-                self._refresh({session_id: found[session_id]}, None, text=False, all_of_them=False)
+            found = stamp_of(self.directories, session_id)
+            if found:
+                self._writing(lambda: self._note(session_id, found, line))
+
+    def _note(self, session_id: str, stamp: Stamp, line: Line | None) -> None:
+        self._update(session_id, stamp, self._rows(session_id).get(session_id), False, line)
 
     def erase(self, session_id: str) -> None:
         """Take a session out, so that no byte of it stays in the file."""
@@ -97,11 +100,9 @@ class SessionIndex:
                     self._connection, self.in_file = database.in_memory(), False
         return work()
 
-    def _refresh(
-        self, found: dict[str, Stamp], progress: Progress | None, *, text: bool, all_of_them: bool = True
-    ) -> dict[str, dict[str, Any]]:
+    def _refresh(self, found: dict[str, Stamp], progress: Progress | None, *, text: bool) -> dict[str, dict[str, Any]]:
         rows = self._rows()
-        gone = [session_id for session_id in rows if session_id not in found] if all_of_them else []
+        gone = [session_id for session_id in rows if session_id not in found]
         known = "text_stamp" if text else "stamp"
         changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
         changed.sort(key=lambda name: _time(found[name]))
@@ -115,8 +116,9 @@ class SessionIndex:
                 progress(done, len(changed))
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
-    def _rows(self) -> dict[str, dict[str, Any]]:
-        cursor = self.connection.execute("SELECT * FROM sessions")
+    def _rows(self, only: str | None = None) -> dict[str, dict[str, Any]]:
+        where = " WHERE session_id = ?" if only else ""
+        cursor = self.connection.execute(f"SELECT * FROM sessions{where}", (only,) if only else ())  # noqa: S608
         names = [column[0] for column in cursor.description]
         return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
 
@@ -138,7 +140,9 @@ class SessionIndex:
     ) -> dict[str, dict[str, Any]]:
         return {name: self._update(name, found[name], rows.get(name), text) for name in batch}
 
-    def _update(self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool) -> dict[str, Any]:
+    def _update(
+        self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool, line: Line | None = None
+    ) -> dict[str, Any]:
         """Read what is new in one session and write its row."""
         values: dict[str, Any] = dict(
             row or {"session_id": session_id, "text_stamp": "", "text_number": 0, "text_read": 0}
@@ -147,7 +151,7 @@ class SessionIndex:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
         taker = _Taker(self.connection, values) if text else None
-        line = _read(session_id, stamp, row, taker)
+        line = line or _read(session_id, stamp, row, taker)
         if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
             forget_text(self.connection, values["id"])
             taker = _Taker(self.connection, {**values, "text_number": 0})
@@ -161,7 +165,7 @@ class SessionIndex:
         return values
 
     def _erase(self, ids: list[str]) -> None:
-        known = [session_id for session_id in ids if session_id in self._rows()]
+        known = [session_id for session_id in ids if self._rows(session_id)]
         if known:
             self._writing(lambda: self._erase_rows(known))
 
@@ -214,9 +218,10 @@ def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: _Tak
             before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
             if row["text_stamp"] != row["stamp"]:
                 return read_all(stamp.directory, session_id, taker)
-        line = read_tail(stamp.directory / f"{session_id}.journal", before, taker)
-        if line:
-            return line
+        with contextlib.suppress(FileNotFoundError):  # folded just now
+            line = read_tail(stamp.directory / f"{session_id}.journal", before, taker)
+            if line:
+                return line
     return read_all(stamp.directory, session_id, taker)
 
 

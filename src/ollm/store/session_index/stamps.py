@@ -51,6 +51,24 @@ def stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[st
     return found, locked
 
 
+def stamp_of(directories: Iterable[Path | None], session_id: str) -> Stamp | None:
+    """One session's stamp, without looking at the others."""
+    for directory in directories:
+        if directory:
+            both = [_stat(directory / f"{session_id}{end}") for end in _ENDS]
+            if any(both):
+                return Stamp(directory, both[0], both[1])
+    return None
+
+
+def _stat(path: Path) -> tuple[int, int, int] | None:
+    try:
+        stat = path.lstat()
+    except OSError:
+        return None
+    return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
 def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
     parts: dict[str, list[tuple[int, int, int] | None]] = {}
     locked: set[str] = set()
@@ -63,7 +81,10 @@ def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
         if end == ".lock":
             locked.add(stem)
         elif end in _ENDS and _looks_like_id(stem):
-            stat = entry.stat(follow_symlinks=False)
+            try:
+                stat = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # folded or deleted just now
+                continue
             parts.setdefault(stem, [None, None])[_ENDS[end]] = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
     return {stem: Stamp(directory, both[0], both[1]) for stem, both in parts.items()}, locked
 

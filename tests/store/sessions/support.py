@@ -1,0 +1,78 @@
+"""What the tests of sessions share: a home with its services, messages to say, calls to make."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ollm.config.settings import SessionSettings
+from ollm.domain.events import Event
+from ollm.domain.messages import Message, TextPart
+from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
+from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_index.index import SessionIndex
+
+AT = "2026-01-27T10:00:00.000Z"
+Answer = TypeVar("Answer")
+
+
+class Home:
+    """A directory as `~/.ollm` is laid out. Each call of `service` is another process, as far as files go."""
+
+    def __init__(self, root: Path, **settings: int | bool) -> None:
+        self.root = root
+        self.sessions = root / "sessions"
+        self.events: list[Event] = []
+        self.settings = SessionSettings(**settings)
+        self.places = Places(directory=self.sessions, legacy=root / "session-data", trash=root / "trash")
+        self.files = SessionFiles(self.places)
+
+    def index(self) -> SessionIndex:
+        return SessionIndex(self.root / "index.db", (self.sessions, self.root / "session-data"))
+
+    def library(self, **more) -> SessionLibrary:
+        return SessionLibrary(self.files, self.index(), self.settings, **more)
+
+    def service(self, **more) -> ChatRecordingService:
+        clocked = {"clock": more["clock"]} if "clock" in more else {}
+        return ChatRecordingService(
+            self.files, self.settings, emit=self.events.append, library=self.library(**clocked), **more
+        )
+
+    def document(self, session_id: str) -> Path:
+        return self.sessions / f"{session_id}.json"
+
+    def journal(self, session_id: str) -> Path:
+        return self.sessions / f"{session_id}.journal"
+
+    def texts(self, session_id: str) -> list[str]:
+        return [message.text for message in self.files.read(session_id).session.messages]
+
+    def recorded(self, *texts: str, **more: str) -> str:
+        """A closed session in which these were said in turn."""
+
+        async def record() -> str:
+            service = self.service()
+            session_id = await service.create_session("m", "ollama", **more)
+            for text in texts:
+                await service.record_message(session_id, said(text))
+            await service.close_session(session_id)
+            return session_id
+
+        return asyncio.run(record())
+
+
+def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
+    return asyncio.run(work())
+
+
+def said(text: str, role: str = "user") -> Message:
+    return Message(role=role, parts=(TextPart(text=text),), timestamp=AT)
+
+
+def call(call_id: str = "c1", *, result: str | None = None, **more) -> ToolCallRecord:
+    done = {"status": "ok", "result": RecordedResult(llm_content=result)} if result is not None else {}
+    return ToolCallRecord(
+        **{"id": call_id, "name": "ls", "args": {"path": "."}, "timestamp": AT, "message_id": 1} | done | more
+    )

@@ -1,0 +1,90 @@
+"""A journal or a document that ends anywhere: all whole records before the end are read, and the session goes on."""
+
+import asyncio
+
+import pytest
+
+from ollm.domain.messages import ThinkingPart
+from tests.covers import covers
+from tests.store.sessions.support import Home, call, said
+
+
+async def open_session(home: Home) -> str:
+    service = home.service()
+    session_id = await service.create_session("m", "ollama")
+    for number in range(3):
+        await service.record_message(session_id, said(f"message {number} ü\u2028"))
+        await service.record_tool_call(session_id, call(f"c{number}"))
+        await service.record_tool_call(session_id, call(f"c{number}", result="done"))
+    await service.record_partial(session_id, [ThinkingPart(text="so far")])
+    service._writers[session_id].abandon()
+    return session_id
+
+
+@covers("P7")
+async def test_a_journal_cut_at_every_byte_loses_the_torn_line_at_most(tmp_path):
+    home = Home(tmp_path)
+    session_id = await open_session(home)
+    whole = home.journal(session_id).read_bytes()
+    kinds = [line.split(b'"')[5] for line in whole.splitlines()]
+    for cut in range(len(whole) + 1):
+        home.journal(session_id).write_bytes(whole[:cut])
+        kept = kinds[: whole[:cut].count(b"\n")]
+        loaded = home.files.read(session_id)
+        assert len(loaded.session.messages) == kept.count(b"message") + kept.count(b"partial"), cut
+        assert len(loaded.session.tool_calls) == (kept.count(b"call") + 1) // 2
+        assert loaded.damage is None
+
+
+async def test_a_session_whose_journal_was_torn_goes_on(tmp_path):
+    home = Home(tmp_path)
+    session_id = await open_session(home)
+    whole = home.journal(session_id).read_bytes()
+    for cut in range(0, len(whole), 37):
+        home.journal(session_id).write_bytes(whole[:cut])
+        before = home.texts(session_id)
+        service = home.service()
+        loaded = await service.open_session(session_id)
+        await service.record_message(session_id, said("afterwards"))
+        service._writers[session_id].abandon()
+        after = home.files.read(session_id).session
+        spoken = [message.text for message in after.messages if message.role != "tool"]
+        assert spoken == [*before, "afterwards"]
+        assert [message.id for message in after.messages] == list(range(1, len(after.messages) + 1))
+        assert all(found.status in ("ok", "interrupted") for found in loaded.session.tool_calls)
+
+
+def test_a_document_cut_anywhere_gives_every_whole_message_before_the_cut(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded(*(f"message {number}" for number in range(5)))
+    whole = home.document(session_id).read_bytes()
+    starts = [whole.index(f'"message {number}"'.encode()) for number in range(5)]
+    ends = [whole.index(b"\n", start) for start in starts]
+    for cut in range(0, len(whole) - 1, 3):
+        home.document(session_id).write_bytes(whole[:cut])
+        loaded = home.files.read(session_id)
+        complete = sum(end < cut + 2 for end in ends)
+        assert len(loaded.session.messages) >= complete - 1
+        assert [message.text for message in loaded.session.messages] == [
+            f"message {number}" for number in range(len(loaded.session.messages))
+        ]
+        assert loaded.damage
+
+
+@pytest.mark.parametrize("cut", [0.2, 0.6, 0.95])
+async def test_a_damaged_document_is_kept_beside_and_the_session_goes_on(tmp_path, cut):
+    home = Home(tmp_path)
+    session_id = await asyncio.to_thread(home.recorded, *(f"message {number}" for number in range(5)))
+    whole = home.document(session_id).read_bytes()
+    damaged = whole[: int(len(whole) * cut)]
+    home.document(session_id).write_bytes(damaged)
+    readable = home.texts(session_id)
+    service = home.service()
+    loaded = await service.open_session(session_id)
+    assert loaded.damage
+    await service.record_message(session_id, said("afterwards"))
+    await service.close_session(session_id)
+    assert home.texts(session_id) == [*readable, "afterwards"]
+    assert home.files.read(session_id).damage is None
+    kept = list(home.sessions.glob(f"{session_id}.json.damaged-*"))
+    assert [path.read_bytes() for path in kept] == [damaged]
