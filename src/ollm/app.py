@@ -6,12 +6,14 @@ reverse. Nothing else in the house builds its own collaborators.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.clock import Clock, now
+from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:
     from ollm.config.load import Loaded
@@ -19,17 +21,35 @@ if TYPE_CHECKING:
     from ollm.config.settings import Settings
     from ollm.domain.events import Event
     from ollm.policy.engine import PolicyEngine
+    from ollm.policy.message_bus import MessageBus
     from ollm.policy.rules import RuleSet
     from ollm.providers.model_store import ModelStore
     from ollm.providers.registry import Registry
+    from ollm.runtime.confirmation import Asker
+    from ollm.runtime.conversation import LocalConversation
+    from ollm.runtime.custom_commands import CustomCommands
+    from ollm.runtime.event_stream import EventStream
+    from ollm.runtime.loop_watch import LoopWatch
+    from ollm.runtime.model import Model
+    from ollm.runtime.one_call import Desk
+    from ollm.runtime.opening import Opening
+    from ollm.runtime.plan import Plan
+    from ollm.runtime.prompt import Prompt
+    from ollm.runtime.session import OpenSession
+    from ollm.runtime.workspace import WorkspaceContext
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
+    from ollm.services.edit_ledger import EditLedger
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.goals import GoalKeeper
     from ollm.services.redaction import Redactor
+    from ollm.services.snapshots import SnapshotManager
     from ollm.store.model_facts import ModelFactsFile
+    from ollm.store.notes import NoteStore
     from ollm.store.session_files import SessionFiles
     from ollm.store.session_index.index import SessionIndex
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.paths import Boundary
+    from ollm.tools.registry import ToolRegistry
 
 
 class Process:
@@ -166,12 +186,43 @@ class Process:
 
         return Redactor(self.sanitization.removed_values(self.environment))
 
+    async def model(self, name: str | None = None) -> Model:
+        """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
+        from ollm.domain.model_facts import ModelFacts
+        from ollm.providers.window import window
+        from ollm.runtime.model import Model
+
+        registry = self.providers if name is None else self.providers_for(name)
+        choice = await registry.choose()
+        try:
+            size, why = await window(choice.provider, choice.model, self.settings.provider)
+        except BaseException:
+            await choice.provider.close()
+            raise
+        key = f"{choice.provider.name}|{choice.provider.base_url}|{choice.model}"
+        return Model(choice.provider, choice.model, size, ModelFacts(key=key), why=f"{choice.why}; window: {why}")
+
     def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService
 
         return ChatRecordingService(
             self.session_files, self.settings.sessions, emit=emit, library=self.library, clock=self.clock
         )
+
+    def export(self, session_id: str, target: Path) -> None:
+        """Write a session to a new file, in the form its name asks for."""
+        from ollm.services.session_export import html, markdown
+        from ollm.system.atomic import replace_file
+
+        if target.exists():
+            raise UsageError(f"{target} is there already.", action="Name a file that is not.")
+        forms = {".md": markdown, ".markdown": markdown, ".html": html, ".htm": html}
+        if form := forms.get(target.suffix.lower()):
+            text = "".join(form(self.session_files.read(session_id).session))
+            content = text.encode("utf-8", "surrogatepass")
+        else:
+            content = b"".join(self.session_files.document(session_id))
+        replace_file(target, content)
 
     def place(self, named: str, default: Path) -> Path:
         """A directory from the settings; the documented default follows OLLM_HOME."""
@@ -202,6 +253,29 @@ class WorkspaceScope:
 
         return WorkspaceDatabase(workspace_directory(self.path, self.process.home))
 
+    @cached_property
+    def notes(self) -> NoteStore:
+        from ollm.store.migrations import WORKSPACE
+        from ollm.store.notes import NoteStore
+        from ollm.store.workspace_place import workspace_directory
+
+        def locate() -> Path:
+            return workspace_directory(self.path, self.process.home) / "memory.db"
+
+        return NoteStore(locate, WORKSPACE, clock=self.process.clock)
+
+    @cached_property
+    def context(self) -> WorkspaceContext:
+        from ollm.runtime.workspace import Archive, WorkspaceContext
+
+        library = self.process.library
+        archive = Archive(library.summaries, lambda session_id: self.process.session_files.read(session_id).session)
+        return WorkspaceContext(self.path, self.database, archive, self.process.settings.resume)
+
+    def trust(self, yes: bool) -> str:
+        """What /trust says, and does when it is confirmed."""
+        return "trusted" if yes else "untrusted"
+
     def policy(self, grants: tuple[str, ...] = ()) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
         from ollm.policy.grants import GrantBook
@@ -213,6 +287,188 @@ class WorkspaceScope:
             approval=self.process.settings.policy.approval,
             trusted=self.process.trusted,
         )
+
+
+class ConversationScope:
+    """The parts of one conversation. What must be closed is pushed onto `stack` when it is built."""
+
+    def __init__(self, scope: WorkspaceScope, opening: Opening, stack: AsyncExitStack) -> None:
+        self.scope = scope
+        self.process = scope.process
+        self.opening = opening
+        self.stack = stack
+
+    async def build(self) -> LocalConversation:
+        from ollm.runtime.conversation import LocalConversation
+        from ollm.runtime.dispatch import Dispatch
+        from ollm.runtime.parts import Parts
+
+        settings = self.process.settings
+        model = await self.process.model()
+        self.stack.push_async_callback(model.provider.close)
+        self.stack.push_async_callback(self.session.close)
+        self.bus.subscribe(self.stream.emit)
+        parts = Parts(
+            workspace=self.opening.workspace,
+            settings=settings,
+            session=self.session,
+            stream=self.stream,
+            model=model,
+            prompt=self.prompt(model),
+            registry=self.registry,
+            policy=self.policy,
+            bus=self.bus,
+            loops=self.loops(),
+            dispatch=Dispatch(self.desk()),
+            snapshots=self.snapshots,
+            edits=self.edits,
+            notes=self.scope.notes,
+            plan=self.plan,
+            workspace_context=self.scope.context,
+            custom_commands=self.custom_commands(),
+            closing=self.stack,
+            choose_model=self.process.model,
+            trust=self.scope.trust,
+            export=self.process.export,
+            approval=settings.policy.approval,
+            auto_switch=settings.modes.auto_switch,
+            clock=self.process.clock,
+        )
+        parts.show_tools()
+        return LocalConversation(parts)
+
+    @cached_property
+    def stream(self) -> EventStream:
+        from ollm.runtime.event_stream import EventStream
+
+        return EventStream(self.process.clock)
+
+    @cached_property
+    def bus(self) -> MessageBus:
+        from ollm.policy.message_bus import MessageBus
+
+        return MessageBus()
+
+    @cached_property
+    def policy(self) -> PolicyEngine:
+        return self.scope.policy(self.opening.grants)
+
+    @cached_property
+    def session(self) -> OpenSession:
+        from ollm.runtime.session import OpenSession
+
+        origin = "one-shot" if self.opening.one_shot else None
+        recording = self.process.recording(self.stream.emit)
+        return OpenSession(recording, str(self.opening.workspace), origin, self.process.clock)
+
+    @cached_property
+    def snapshots(self) -> SnapshotManager:
+        from ollm.services.snapshots import SnapshotManager
+        from ollm.store.snapshot_files import SnapshotFiles
+
+        files = SnapshotFiles(self.process.home.snapshots)
+        settings = self.process.settings.snapshots
+        return SnapshotManager(files, settings, emit=self.stream.emit, clock=self.process.clock)
+
+    @cached_property
+    def edits(self) -> EditLedger:
+        from ollm.services.edit_ledger import EditLedger
+
+        def folder() -> Path | None:
+            return self.process.home.undo / self.session.id if self.session.id else None
+
+        return EditLedger(folder)
+
+    @cached_property
+    def plan(self) -> Plan:
+        from ollm.runtime.plan import Plan
+
+        return Plan(self.scope.notes.todos)
+
+    @cached_property
+    def goals(self) -> GoalKeeper:
+        from ollm.services.goals import GoalKeeper
+
+        return GoalKeeper(clock=self.process.clock)
+
+    @cached_property
+    def registry(self) -> ToolRegistry:
+        """Every tool of ours with what it needs."""
+        from ollm.tools.edit_file import EditFile
+        from ollm.tools.read_file import ReadFile
+        from ollm.tools.registry import ToolRegistry
+        from ollm.tools.write_file import WriteFile
+
+        registry = ToolRegistry()
+        registry.register(ReadFile, self.edits)
+        registry.register(WriteFile, self.edits)
+        registry.register(EditFile, self.edits)
+        return registry
+
+    def prompt(self, model: Model) -> Prompt:
+        from ollm.runtime.prompt import Prompt, PromptModel
+        from ollm.runtime.room import Room
+        from ollm.services.context_manager import ContextManager
+        from ollm.services.token_counting import TokenCounter
+
+        settings, clock = self.process.settings, self.process.clock
+        counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
+        room = Room(settings, counter, self.snapshots, keep=self.session.compressed, clock=clock)
+        whom = PromptModel(
+            session_id="", model=model.name, window=model.window, mode=self.opening.mode or settings.modes.default
+        )
+        return Prompt(whom, settings, counter, ContextManager(clock), room, goals=self.goals)
+
+    def loops(self) -> LoopWatch:
+        from ollm.runtime.loop_watch import Unwatched
+
+        return Unwatched()
+
+    def custom_commands(self) -> CustomCommands:
+        from ollm.runtime.custom_commands import CustomCommands
+
+        ours = (self.process.home.root / "commands",)
+        theirs = (self.opening.workspace / ".ollm" / "commands",) if self.process.trusted else ()
+        return CustomCommands((*theirs, *ours))
+
+    def desk(self) -> Desk:
+        """What running calls takes."""
+        from ollm.runtime.one_call import Desk
+        from ollm.tools.base import ToolContext
+
+        settings = self.process.settings
+        context = ToolContext(
+            boundary=self.scope.boundary, environment=self.process.tool_environment, settings=settings.tools
+        )
+        return Desk(
+            registry=self.registry,
+            policy=self.policy,
+            context=context,
+            emit=self.stream.emit,
+            asker=self.asker(),
+            record=self.session.record_call,
+            remember=self.policy.grants.add,
+            clock=self.process.clock,
+        )
+
+    def asker(self) -> Asker:
+        from ollm.runtime.confirmation import AskOverBus, Unattended
+
+        if not self.opening.interactive:
+            return Unattended(yes=self.opening.yes)
+        return AskOverBus(self.bus, self.process.settings.policy.confirmation_timeout or None)
+
+
+@asynccontextmanager
+async def open_conversation(opening: Opening) -> AsyncIterator[LocalConversation]:
+    """A conversation, closed on leaving: session folded, processes ended, lease released."""
+    process = Process(workspace=opening.workspace, flags=opening.flags)
+    async with AsyncExitStack() as stack:
+        conversation = await ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack).build()
+        try:
+            yield conversation
+        finally:
+            await conversation.close()
 
 
 def rule_set(loaded: Loaded) -> RuleSet:

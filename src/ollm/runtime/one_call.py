@@ -48,7 +48,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     asker: Asker = Unattended()
     hooks: ToolHooks = NoHooks()
     record: Callable[[ToolCallRecord], Awaitable[None]] = _unrecorded
-    remember: Callable[[str, Scope], None] = _forgotten
+    remember: Callable[[str, Scope], object] = _forgotten
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 

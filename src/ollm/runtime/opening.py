@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import field
 
+from ollm.domain.context import ModeName
 from ollm.domain.struct import Data
 
 
@@ -20,7 +21,7 @@ class Opening(Data, frozen=True):
     force: bool = False
     one_shot: bool = False
     interactive: bool = False  # somebody is there to answer questions
-    mode: str | None = None
+    mode: ModeName | None = None
     grants: tuple[str, ...] = ()
     yes: bool = False
     flags: dict[str, Any] = field(default_factory=dict)

@@ -122,6 +122,10 @@ class Prompt:
     def mode(self) -> ModeName:
         return self._context.mode
 
+    def belongs_to(self, session_id: str) -> None:
+        """The session is known only from the first message on."""
+        self.model = msgspec.structs.replace(self.model, session_id=session_id)
+
     def set_window(self, window: int, model: str | None = None) -> None:
         """Another window or model: a recorded step of the conversation, never a silent one."""
         self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from ollm.domain.messages import Call, ImagePart, Message, PromptMessage, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 
@@ -14,7 +16,10 @@ INTERRUPTED = "[interrupted here]"
 def rendered(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
     """None for an empty answer, one for each result of a tool message, otherwise one."""
     if message.role == "tool":
-        return [_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
+        found = [_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
+        if message.text and found:
+            found[-1] = msgspec.structs.replace(found[-1], content=f"{found[-1].content}\n\n{message.text}")
+        return found
     if message.role == "assistant":
         return _answer(message, calls)
     images = tuple(part for part in message.parts if isinstance(part, ImagePart))

@@ -90,6 +90,12 @@ class EditLedger:
             old.unlink(missing_ok=True)
         return copy
 
+    def next_undo(self) -> Path | None:
+        """The file `undo` would put back."""
+        folder = self._folder()
+        names = self._copies(folder) if folder is not None else []
+        return Path(_read(names[-1])[0].path) if names else None
+
     def undo(self, boundary: Boundary) -> Undone | None:
         """Take the last edit back, byte for byte; None when there is none left.
 

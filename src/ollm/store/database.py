@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ollm.domain.errors import StorageError
+
+if TYPE_CHECKING:
+    import sqlite3
 
 BUSY_SECONDS = 30.0
 
@@ -55,6 +58,8 @@ class Database:
             self._connection = None
 
     def _open(self) -> sqlite3.Connection:
+        import sqlite3
+
         with told(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -97,6 +102,8 @@ class Database:
 @contextlib.contextmanager
 def told(path: Path) -> Iterator[None]:
     """Faults of SQLite and of the file system as one sentence that names the file."""
+    import sqlite3
+
     try:
         yield
     except sqlite3.Error as error:
@@ -106,6 +113,8 @@ def told(path: Path) -> Iterator[None]:
 
 
 def way_out(error: sqlite3.Error) -> str:
+    import sqlite3
+
     if "locked" in str(error):
         return "Another process holds it; try again when that is done."
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):

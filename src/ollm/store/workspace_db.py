@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +12,9 @@ from ollm.domain.session import SessionStatus
 from ollm.domain.workspace import ChatSession, Episode, PlanState, PlanStep
 from ollm.store.database import Database
 from ollm.store.migrations import WORKSPACE
+
+if TYPE_CHECKING:
+    import sqlite3
 
 FIELDS = (
     "session_id, title, model, status, created_at, updated_at, summary, recent_messages, plan_steps,"

@@ -1,0 +1,189 @@
+"""`ollm -p`: one turn, no screen. The answer goes to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import Any
+
+import msgspec
+
+from ollm.cli.start import Start
+from ollm.domain.errors import Exit
+from ollm.domain.events import (
+    AnyEvent,
+    ConfirmationRequested,
+    LoopDetected,
+    Notice,
+    PromptTruncated,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnReason,
+)
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import Attachment, Conversation
+
+EXITS: dict[TurnReason, Exit] = {
+    "answered": Exit.DONE,
+    "no-server": Exit.NO_SERVER,
+    "model-error": Exit.MODEL_FAILED,
+    "context-full": Exit.FAILED,
+    "loop": Exit.LOOP,
+    "timeout": Exit.TIMED_OUT,
+    "cancelled": Exit.INTERRUPTED,
+}
+
+
+def ask_once(start: Start, question: tuple[str, str], output: str) -> int:
+    return asyncio.run(run_once(start, question, output))
+
+
+async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
+    from ollm.app import open_conversation
+
+    text, piped = question
+    attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
+    async with open_conversation(start.opening(one_shot=True)) as conversation:
+        printer = PRINTERS[output]()
+        stop_on_signals(conversation)
+        async with conversation.turn(text, attachments) as events:
+            async for event in events:
+                if isinstance(event, ConfirmationRequested):
+                    await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
+                printer.show(event)
+        printer.close(conversation.session_id or "")
+        return int(EXITS[printer.reason])
+
+
+def stop_on_signals(conversation: Conversation) -> None:
+    """The first Ctrl-C, SIGTERM or SIGHUP stops the turn and keeps what was said."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def stop() -> None:
+        tasks.add(loop.create_task(conversation.cancel()))
+
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(name, stop)
+
+
+class Printer:
+    """What all three forms have in common: the outcome."""
+
+    reason: TurnReason = "answered"
+
+    def show(self, event: AnyEvent) -> None:
+        if isinstance(event, TurnFinished):
+            self.reason = event.reason
+
+    def close(self, session_id: str) -> None:
+        """Called once, after the turn."""
+
+
+class TextPrinter(Printer):
+    """The answer as it comes; tools, notices and errors as single lines on stderr."""
+
+    def __init__(self) -> None:
+        self._last = "\n"
+
+    def show(self, event: AnyEvent) -> None:
+        super().show(event)
+        match event:
+            case TextDelta(text=text):
+                sys.stdout.write(visible(text))
+                sys.stdout.flush()
+                self._last = text[-1:] or self._last
+            case ToolStarted():
+                self._aside(f"· {event.summary}")
+            case ToolFinished(result=result) if result.error:
+                self._aside(f"  {result.error.type}: {result.error.message}")
+            case Notice():
+                self._aside(f"ollm: {event.text}")
+            case PromptTruncated():
+                self._aside(f"ollm: the server read {event.read_tokens} of {event.sent_tokens} tokens it was sent")
+            case LoopDetected():
+                self._aside(f"ollm: stopped, the model runs in circles: {event.details}")
+            case TurnFinished(message=message) if message and event.reason != "loop":
+                self._aside(f"ollm: {message}")
+            case _:
+                pass
+
+    def close(self, session_id: str) -> None:
+        if self._last != "\n":
+            sys.stdout.write("\n")
+            sys.stdout.flush()
+
+    def _aside(self, line: str) -> None:
+        if self._last != "\n" and sys.stderr.isatty():
+            sys.stderr.write("\n")
+        sys.stderr.write(visible(line) + "\n")
+
+
+class JsonPrinter(Printer):
+    """One document at the end: `{sessionId, text, toolCalls, usage, reason}`."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._calls: list[dict[str, Any]] = []
+        self._started: dict[str, ToolStarted] = {}
+        self._usage: Any = {}
+        self._message = ""
+
+    def show(self, event: AnyEvent) -> None:
+        super().show(event)
+        match event:
+            case TextDelta(text=text):
+                self._text.append(text)
+            case ToolStarted():
+                self._started[event.call_id] = event
+            case ToolFinished():
+                self._calls.append(self._call(event))
+            case Notice():
+                sys.stderr.write(f"ollm: {visible(event.text)}\n")
+            case TurnFinished():
+                self._usage, self._message = msgspec.to_builtins(event.usage), event.message
+            case _:
+                pass
+
+    def close(self, session_id: str) -> None:
+        document = {
+            "sessionId": session_id,
+            "text": "".join(self._text),
+            "toolCalls": self._calls,
+            "usage": self._usage,
+            "reason": self.reason,
+        }
+        if self._message:
+            document["message"] = self._message
+            sys.stderr.write(f"ollm: {visible(self._message)}\n")
+        sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+
+    def _call(self, event: ToolFinished) -> dict[str, Any]:
+        started = self._started.get(event.call_id)
+        return {
+            "id": event.call_id,
+            "name": event.name,
+            "args": started.args if started else {},
+            "status": event.status,
+            "result": msgspec.to_builtins(event.result),
+        }
+
+
+class StreamPrinter(Printer):
+    """Every event, one JSON object a line."""
+
+    def show(self, event: AnyEvent) -> None:
+        super().show(event)
+        sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+        sys.stdout.flush()
+
+
+def visible(text: str) -> str:
+    """Without control characters: a model must not drive the terminal."""
+    return "".join(c for c in text if c >= " " or c in "\n\t") if not text.isprintable() else text
+
+
+PRINTERS: dict[str, type[Printer]] = {"text": TextPrinter, "json": JsonPrinter, "stream-json": StreamPrinter}

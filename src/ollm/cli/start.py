@@ -1,0 +1,76 @@
+"""How a conversation is to be opened: the options of `chat`, as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import field
+
+from ollm.domain.context import ModeName
+from ollm.domain.errors import UsageError
+from ollm.domain.struct import Data
+from ollm.runtime.opening import Opening
+
+
+class Start(Data, frozen=True):
+    """What the person asked for on the command line."""
+
+    workspace: Path
+    new: bool = False
+    session: str | None = None
+    continue_: bool = False
+    full: bool = False
+    force: bool = False
+    mode: ModeName | None = None
+    allow: tuple[str, ...] = ()
+    yes: bool = False
+    daemon: bool = False
+    flags: dict[str, Any] = field(default_factory=dict)
+
+    def opening(self, *, one_shot: bool = False) -> Opening:
+        return Opening(
+            workspace=self.workspace,
+            session=self.session,
+            newest=self.continue_,
+            full=self.full,
+            force=self.force,
+            one_shot=one_shot and not (self.session or self.continue_),
+            interactive=not one_shot,
+            mode=self.mode,
+            grants=self.allow,
+            yes=self.yes,
+            flags=self.flags,
+        )
+
+    @staticmethod
+    def from_options(options: dict[str, Any]) -> Start:
+        chosen = [name for name in ("new", "session", "continue_") if options[name]]
+        if len(chosen) > 1:
+            raise UsageError("--new, --session and --continue exclude each other.", action="Give one of them.")
+        workspace = (options["workspace"] or Path.cwd()).resolve()
+        if not workspace.is_dir():
+            raise UsageError(f"{workspace} is not a directory.", action="Name the project's folder with --workspace.")
+        return Start(
+            workspace=workspace,
+            flags=settings_flags(options),
+            **{name: options[name] for name in SAME},
+        )
+
+
+SAME = ("new", "session", "continue_", "full", "force", "mode", "allow", "yes", "daemon")
+
+
+def settings_flags(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that are settings, in the form of the configuration file."""
+    provider = {
+        key: value
+        for key, value in (
+            ("type", options["provider"]),
+            ("baseUrl", options["base_url"]),
+            ("model", options["model"]),
+        )
+        if value is not None
+    }
+    policy = {"approval": options["approval"]} if options["approval"] else {}
+    return {key: value for key, value in (("provider", provider), ("policy", policy)) if value}

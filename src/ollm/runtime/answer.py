@@ -1,0 +1,70 @@
+"""One streamed answer: pieces go out as events, and what has been said so far is on disk at least every two seconds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from ollm.domain.context import Usage
+from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
+from ollm.domain.messages import AnyPart, TextPart, ThinkingPart
+from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
+
+KEEP_EVERY_SECONDS = 2.0
+
+Keep = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
+
+
+class Answer:
+    """What one request brought, readable at any moment: also after the stream broke off."""
+
+    def __init__(self, emit: Callable[[Event], None], keep: Keep, monotonic: Callable[[], float]) -> None:
+        self.calls: list[CallPiece] = []
+        self.usage = Usage()
+        self.finish: FinishReason = "unknown"
+        self.started: float | None = None
+        self._emit = emit
+        self._keep = keep
+        self._monotonic = monotonic
+        self._kept_at = monotonic()
+        self._spoken: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
+
+    async def read(self, pieces: AsyncIterator[AnyPiece], hear: Callable[[str], None]) -> None:
+        """Take in the stream to its end; `hear` gets every piece of text and may end it by raising."""
+        async for piece in pieces:
+            match piece:
+                case TextPiece(text=text):
+                    self._say(TextPart, text)
+                    self._emit(TextDelta(text=text))
+                case ThinkingPiece(text=text):
+                    self._say(ThinkingPart, text)
+                    self._emit(ThinkingDelta(text=text))
+                case CallPiece():
+                    self.calls.append(piece)
+                case ProgressPiece():
+                    self._emit(PrefillProgress(processed=piece.processed, total=piece.total, stage=piece.stage))
+                case FinishPiece():
+                    self.finish, self.usage = piece.reason, piece.usage
+            if isinstance(piece, TextPiece | ThinkingPiece):
+                await self._keep_now_and_then()
+                hear(piece.text)
+
+    @property
+    def parts(self) -> tuple[AnyPart, ...]:
+        """What was said and thought, in the order it came."""
+        return tuple(kind(text) for kind, pieces in self._spoken if (text := "".join(pieces)))
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    def _say(self, kind: type[TextPart | ThinkingPart], text: str) -> None:
+        if self.started is None:
+            self.started = self._monotonic()
+        if not self._spoken or self._spoken[-1][0] is not kind:
+            self._spoken.append((kind, []))
+        self._spoken[-1][1].append(text)
+
+    async def _keep_now_and_then(self) -> None:
+        if self._monotonic() - self._kept_at >= KEEP_EVERY_SECONDS:
+            await self._keep(self.parts)
+            self._kept_at = self._monotonic()

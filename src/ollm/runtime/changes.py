@@ -1,0 +1,86 @@
+"""Steps that change a conversation rather than go on with it: model, window, mode, going back.
+
+Each is recorded in the session, and the context as it was is kept as a snapshot first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ollm.domain.clock import stamp
+from ollm.domain.context import ModeName
+from ollm.domain.errors import UsageError
+from ollm.domain.events import ModeChanged
+from ollm.domain.session import Trigger
+from ollm.domain.snapshot import SnapshotTrigger
+from ollm.runtime.parts import Parts
+from ollm.services import modes
+
+
+async def change_model(parts: Parts, name: str) -> None:
+    """Go on with another model of the same choice of servers."""
+    chosen = await parts.choose_model(name)
+    await keep_snapshot(parts, "window")
+    await parts.model.provider.close()
+    parts.model = chosen
+    parts.prompt.set_window(chosen.window, chosen.name)
+    parts.show_tools()
+    changes = {"model": chosen.name, "provider": chosen.provider.name, "contextWindow": chosen.window}
+    await parts.session.note(changes)
+    await note_step(parts, {"step": "model", "model": chosen.name, "window": chosen.window})
+
+
+async def change_window(parts: Parts, window: int) -> None:
+    await keep_snapshot(parts, "window")
+    parts.model.window = window
+    parts.prompt.set_window(window)
+    await parts.session.note({"contextWindow": window})
+    await note_step(parts, {"step": "window", "window": window})
+
+
+async def change_mode(parts: Parts, mode: ModeName, trigger: Trigger, confidence: float) -> None:
+    before = parts.prompt.mode
+    if mode == before:
+        return
+    await keep_snapshot(parts, "mode")
+    step = modes.change(before, mode, trigger, confidence, clock=parts.clock)
+    parts.mode_history.append(modes.as_history(step))
+    parts.prompt.set_mode(mode)
+    parts.policy.approval = modes.MODES[mode].approval or parts.approval
+    parts.show_tools()
+    await parts.session.note({"modeHistory": parts.mode_history})
+    parts.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
+
+
+async def restore_snapshot(parts: Parts, snapshot_id: str) -> None:
+    context = await parts.snapshots.restore_snapshot(snapshot_id, parts.prompt.state())
+    parts.prompt.restore(context)
+    await note_step(parts, {"step": "restore", "snapshotId": snapshot_id})
+
+
+async def rewind(parts: Parts, number: int) -> str:
+    """The context as it was before message `number`; gives that message's text. Nothing leaves the archive."""
+    session = parts.session.load()
+    message = next((found for found in session.messages if found.id == number and found.role == "user"), None)
+    if message is None:
+        raise UsageError(f"Message {number} is none of yours.", action="/history shows the numbers.")
+    await keep_snapshot(parts, "rewind")
+    context = parts.prompt.active_context()
+    kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
+    older = tuple(point for point in context.checkpoints if not point.message_ids or max(point.message_ids) < number)
+    parts.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
+    await note_step(parts, {"step": "rewind", "before": number})
+    return message.text
+
+
+async def keep_snapshot(parts: Parts, trigger: SnapshotTrigger) -> None:
+    if parts.session.id is not None:
+        await parts.snapshots.create_snapshot(parts.prompt.state(), trigger)
+
+
+async def note_step(parts: Parts, step: dict[str, Any]) -> None:
+    """A line of `contextHistory`."""
+    parts.context_history.append({**step, "timestamp": stamp(parts.clock())})
+    await parts.session.note({"contextHistory": parts.context_history})

@@ -1,0 +1,42 @@
+"""Slash commands: run by the conversation, so that they work near and far."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import UsageError
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import Command, CommandTable
+
+if TYPE_CHECKING:
+    from ollm.runtime.conversation import LocalConversation
+
+
+def command_table() -> CommandTable:
+    """All commands there are."""
+    from ollm.runtime.commands import context, session, settings, work
+
+    table = CommandTable()
+    for module in (context, session, settings, work):
+        module.add_to(table)
+    return table
+
+
+async def run_command(conversation: LocalConversation, name: str, arguments: str) -> CommandReply:
+    """Run `/name arguments`: one of ours, or a file of the workspace's `.ollm/commands`."""
+    table = command_table()
+    if found := table.get(name):
+        refuse_during_turn(conversation, found)
+        return await found.run(conversation, arguments)
+    if text := conversation.parts.custom_commands.expand(name, arguments):
+        return CommandReply(follow_up="send", argument=text)
+    names = [*(command.name for command in table.all()), *conversation.parts.custom_commands.names()]
+    near = get_close_matches(name, names, n=1)
+    hint = f"Did you mean /{near[0]}?" if near else "/help lists all commands."
+    raise UsageError(f"There is no command /{name}.", action=hint)
+
+
+def refuse_during_turn(conversation: LocalConversation, command: Command) -> None:
+    if conversation.busy and not command.during_turn:
+        raise UsageError(f"/{command.name} waits until the model is done.", action="Esc stops it.")

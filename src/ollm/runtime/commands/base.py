@@ -1,0 +1,64 @@
+"""What a slash command is: a name, a line of help, and a function on the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ollm.domain.errors import UsageError
+from ollm.runtime.base import CommandReply
+
+if TYPE_CHECKING:
+    from ollm.runtime.conversation import LocalConversation
+
+Run = Callable[["LocalConversation", str], Awaitable[CommandReply]]
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """`usage` is what follows the name; `during_turn` says whether it may run while the model works."""
+
+    name: str
+    help: str
+    run: Run
+    usage: str = ""
+    during_turn: bool = False
+
+
+class CommandTable:
+    """Commands by name, filled by the modules of this package."""
+
+    def __init__(self) -> None:
+        self._commands: dict[str, Command] = {}
+
+    def command(self, name: str, help: str, *, usage: str = "", during_turn: bool = False) -> Callable[[Run], Run]:  # noqa: A002
+        """Decorator: the function becomes `/name`."""
+
+        def add(run: Run) -> Run:
+            self._commands[name] = Command(name=name, help=help, run=run, usage=usage, during_turn=during_turn)
+            return run
+
+        return add
+
+    def get(self, name: str) -> Command | None:
+        return self._commands.get(name)
+
+    def all(self) -> list[Command]:
+        return [self._commands[name] for name in sorted(self._commands)]
+
+
+def words(arguments: str, at_most: int) -> list[str]:
+    """The first words, the last one holding all that follows."""
+    return arguments.split(None, at_most - 1) if arguments.strip() else []
+
+
+def wrong_usage(name: str, usage: str) -> UsageError:
+    return UsageError(f"/{name} is used as: /{name} {usage}".rstrip(), action="/help lists all commands.")
+
+
+def table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)

@@ -1,0 +1,154 @@
+"""Commands about what the model sees: its parts, snapshots, entries, the window; and what was folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ollm.domain.errors import UsageError
+from ollm.runtime import changes
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+
+if TYPE_CHECKING:
+    from ollm.runtime.conversation import LocalConversation
+
+USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | size N]"
+BAR = 30
+LONGEST = 20_000
+
+
+def add_to(commands: CommandTable) -> None:
+    commands.command("context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE)(context)
+    commands.command("compact", "Fold old messages into a summary now.")(compact)
+    commands.command("expand", "Show a message or a call in full.", usage="NUMBER|CALL", during_turn=True)(expand)
+
+
+async def context(conversation: LocalConversation, arguments: str) -> CommandReply:
+    name, rest = split(arguments)
+    run = SUBCOMMANDS.get(name or "show")
+    if run is None:
+        raise wrong_usage("context", USAGE)
+    return await run(conversation, rest)
+
+
+async def show(conversation: LocalConversation, arguments: str) -> CommandReply:
+    prompt = conversation.parts.prompt
+    budget, usage, parts = prompt.budget(), prompt.usage(), prompt.parts()
+    widest = max(part.tokens for part in parts) or 1
+    rows = [(part.name, str(part.tokens), "█" * round(BAR * part.tokens / widest)) for part in parts if part.tokens]
+    reused = "" if usage.reused_share is None else f" {usage.reused_share:.0%} of the last prompt stood unchanged."
+    text = (
+        f"{usage.used} of {budget.limit} tokens used (window {budget.window});"
+        f" compression starts when messages take {budget.trigger}.{reused}"
+    )
+    data = {**msgspec.to_builtins(budget), "used": usage.used, "parts": msgspec.to_builtins(parts)}
+    return CommandReply(text=f"{text}\n\n{table(('part', 'tokens', ''), rows)}", data=data)
+
+
+async def snapshot(conversation: LocalConversation, arguments: str) -> CommandReply:
+    parts = conversation.parts
+    if parts.session.id is None:
+        raise UsageError("There is no session yet.", action="Say something first.")
+    made = await parts.snapshots.create_snapshot(parts.prompt.state(), "manual")
+    if made is None:
+        return CommandReply(text="No snapshot was taken.", ok=False)
+    return CommandReply(text=f"Snapshot `{made.id}`: {made.summary}", data={"id": made.id})
+
+
+async def snapshot_list(conversation: LocalConversation, arguments: str) -> CommandReply:
+    parts = conversation.parts
+    found = await parts.snapshots.list_snapshots(parts.session.recorder.session_id)
+    rows = [(entry.id, entry.timestamp, str(entry.token_count), entry.trigger, entry.summary) for entry in found]
+    text = table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "There is no snapshot yet."
+    return CommandReply(text=text, data=msgspec.to_builtins(found))
+
+
+async def restore(conversation: LocalConversation, arguments: str) -> CommandReply:
+    if not arguments:
+        raise wrong_usage("context", "restore ID")
+    parts = conversation.parts
+    found = await parts.snapshots.list_snapshots(parts.session.recorder.session_id)
+    fits = [entry for entry in found if entry.id.startswith(arguments.strip())]
+    if len(fits) != 1:
+        raise UsageError(f"{len(fits)} snapshots begin with {arguments!r}.", action="/context list shows them.")
+    await changes.restore_snapshot(parts, fits[0].id)
+    return CommandReply(text=f"The context is as it was at {fits[0].timestamp}. /context list has the way back.")
+
+
+async def add(conversation: LocalConversation, arguments: str) -> CommandReply:
+    key, text = split(arguments)
+    if not text:
+        raise wrong_usage("context", "add KEY TEXT")
+    entries = conversation.parts.prompt.entries
+    entries.add_context(key, text, source="user")
+    if not entries.has_context(key):
+        return CommandReply(text=f"{key!r} cannot be a context entry.", ok=False)
+    conversation.parts.prompt.refresh()
+    return CommandReply(text=f"The model is told {key!r} from now on; /context remove {key} takes it back.")
+
+
+async def list_entries(conversation: LocalConversation, arguments: str) -> CommandReply:
+    found = conversation.parts.prompt.entries.get_context()
+    rows = [(entry.key, f"{entry.priority:g}", entry.source, entry.content[:80]) for entry in found]
+    text = table(("key", "priority", "source", "content"), rows) if rows else "There are no context entries."
+    return CommandReply(text=text, data=msgspec.to_builtins(found))
+
+
+async def remove(conversation: LocalConversation, arguments: str) -> CommandReply:
+    entries = conversation.parts.prompt.entries
+    key = arguments.strip()
+    if not entries.has_context(key):
+        raise UsageError(f"There is no context entry {key!r}.", action="/context entries lists them.")
+    entries.remove_context(key)
+    conversation.parts.prompt.refresh()
+    return CommandReply(text=f"{key!r} is no longer told to the model.")
+
+
+async def size(conversation: LocalConversation, arguments: str) -> CommandReply:
+    if not arguments.strip().isdigit() or int(arguments) < 512:
+        raise wrong_usage("context", "size N (512 tokens or more)")
+    await changes.change_window(conversation.parts, int(arguments))
+    return CommandReply(text=f"The window is {conversation.parts.model.window} tokens from now on.")
+
+
+async def compact(conversation: LocalConversation, arguments: str) -> CommandReply:
+    parts = conversation.parts
+    before = parts.prompt.used
+    smaller = await parts.prompt.compact(parts.stream.emit, parts.model.summarise)
+    if not smaller:
+        return CommandReply(text="There was nothing to fold.")
+    return CommandReply(text=f"Folded: {before} tokens became {parts.prompt.used}. The archive has everything.")
+
+
+async def expand(conversation: LocalConversation, arguments: str) -> CommandReply:
+    wanted = arguments.strip().removeprefix("#")
+    loaded = conversation.parts.session.load()
+    if wanted.isdigit():
+        message = next((found for found in loaded.messages if found.id == int(wanted)), None)
+        if message is not None:
+            return CommandReply(text=message.text[:LONGEST] or "(no text)", data=msgspec.to_builtins(message))
+    call = next((found for found in loaded.tool_calls if found.id == wanted), None)
+    if call is None:
+        raise UsageError(f"There is no message or call {wanted!r}.", action="/history shows the numbers.")
+    said = (call.result.full_output or call.result.llm_content) if call.result else "(no result)"
+    return CommandReply(text=f"`{call.name}`\n\n```\n{said[:LONGEST]}\n```", data=msgspec.to_builtins(call))
+
+
+def split(arguments: str) -> tuple[str, str]:
+    found = words(arguments, 2)
+    return (found[0] if found else "", found[1] if len(found) > 1 else "")
+
+
+SUBCOMMANDS: dict[str, Callable[[LocalConversation, str], Awaitable[CommandReply]]] = {
+    "show": show,
+    "snapshot": snapshot,
+    "list": snapshot_list,
+    "restore": restore,
+    "add": add,
+    "entries": list_entries,
+    "remove": remove,
+    "size": size,
+}

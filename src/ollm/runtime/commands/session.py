@@ -1,0 +1,110 @@
+"""Commands about the session: its history, other sessions, going on, going back, leaving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import UsageError
+from ollm.runtime import changes
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+
+if TYPE_CHECKING:
+    from ollm.runtime.conversation import LocalConversation
+
+PAGE = 20
+
+
+def add_to(commands: CommandTable) -> None:
+    commands.command(
+        "history", "Show everything that was said, or export it.", usage="[N | export FILE]", during_turn=True
+    )(history)
+    commands.command("export", "Write the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
+        export
+    )
+    commands.command("sessions", "List the sessions of this workspace, or open one.", usage="[ID]")(sessions)
+    commands.command("new", "Start a new session.")(new)
+    commands.command("continue", "Go on after a loop was stopped, or where the answer ended.")(go_on)
+    commands.command(
+        "rewind", "Go back to before a message; nothing is removed from the archive.", usage="NUMBER [yes]"
+    )(rewind)
+    commands.command("exit", "Leave; the session stays.", during_turn=True)(leave)
+
+
+async def history(conversation: LocalConversation, arguments: str) -> CommandReply:
+    found = words(arguments, 2)
+    if found and found[0] == "export":
+        return await export(conversation, found[1] if len(found) > 1 else "")
+    if found and not found[0].isdigit():
+        raise wrong_usage("history", "[N | export FILE]")
+    page = await conversation.history(limit=int(found[0]) if found else PAGE)
+    lines = [f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{said(message)}" for message in page]
+    return CommandReply(text="\n\n".join(lines) or "Nothing was said yet.", data=page)
+
+
+def said(message: dict[str, object]) -> str:
+    parts = message["parts"]
+    assert isinstance(parts, list)
+    lines = [quoted(part) for part in parts if part["type"] in ("text", "thinking")]
+    calls = message.get("toolCalls")
+    assert isinstance(calls, list)
+    if message["role"] == "assistant":
+        lines += [f"`{call['name']}` {call['status']}" for call in calls]
+    return "\n\n".join(lines)
+
+
+def quoted(part: dict[str, str]) -> str:
+    """Thinking is told apart from what was said."""
+    return part["text"] if part["type"] == "text" else "> " + part["text"].replace("\n", "\n> ")
+
+
+async def export(conversation: LocalConversation, arguments: str) -> CommandReply:
+    if not arguments.strip():
+        raise wrong_usage("export", "FILE")
+    target = conversation.parts.workspace / Path(arguments.strip()).expanduser()
+    conversation.parts.export(conversation.parts.session.recorder.session_id, target)
+    return CommandReply(text=f"Written to {target}.", data={"file": str(target)})
+
+
+async def sessions(conversation: LocalConversation, arguments: str) -> CommandReply:
+    known = conversation.parts.workspace_context.list_sessions()
+    wanted = arguments.strip()
+    if wanted:
+        fits = [record for record in known if record.session_id.startswith(wanted)]
+        if len(fits) != 1:
+            raise UsageError(f"{len(fits)} sessions begin with {wanted!r}.", action="/sessions lists them.")
+        return CommandReply(follow_up="open-session", argument=fits[0].session_id)
+    rows = [(record.session_id[:8], record.title, record.model, record.status) for record in known]
+    text = table(("session", "title", "model", ""), rows) if rows else "There are no sessions in this workspace yet."
+    return CommandReply(text=text, data=[record.session_id for record in known])
+
+
+async def new(conversation: LocalConversation, arguments: str) -> CommandReply:
+    return CommandReply(text="A new session begins with your next message.", follow_up="new-session")
+
+
+async def go_on(conversation: LocalConversation, arguments: str) -> CommandReply:
+    pattern = conversation.parts.last_loop
+    text = f"Go on, but not like this again: {pattern}" if pattern else "Go on."
+    return CommandReply(follow_up="send", argument=f"{text} {arguments}".strip())
+
+
+async def rewind(conversation: LocalConversation, arguments: str) -> CommandReply:
+    found = words(arguments, 2)
+    if not found or not found[0].removeprefix("#").isdigit():
+        raise wrong_usage("rewind", "NUMBER [yes]")
+    number = int(found[0].removeprefix("#"))
+    if found[1:] == ["yes"]:
+        text = await changes.rewind(conversation.parts, number)
+        return CommandReply(
+            text=f"The model no longer sees message {number} and what came after it.", data={"text": text}
+        )
+    return CommandReply(
+        text=f"The model would forget message {number} and everything after it; the archive and your files stay as they"
+        f" are. /rewind {number} yes does it."
+    )
+
+
+async def leave(conversation: LocalConversation, arguments: str) -> CommandReply:
+    return CommandReply(follow_up="exit")

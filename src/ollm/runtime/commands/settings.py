@@ -1,0 +1,105 @@
+"""Commands that change how the agent works: model, mode, approval, trust; and what it can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from ollm.domain.context import Approval, ModeName
+from ollm.runtime import changes
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+
+if TYPE_CHECKING:
+    from ollm.runtime.conversation import LocalConversation
+
+MODES: tuple[ModeName, ...] = get_args(ModeName)
+APPROVALS: tuple[Approval, ...] = get_args(Approval)
+
+
+def add_to(commands: CommandTable) -> None:
+    commands.command("model", "Show the model, or go on with another one.", usage="[NAME]")(model)
+    commands.command("mode", "Show or change what the agent is for.", usage="[NAME|auto]")(mode)
+    commands.command("approval", "Show or change what runs without a question.", usage="[LEVEL]", during_turn=True)(
+        approval
+    )
+    commands.command("tools", "List the tools the model is shown.", during_turn=True)(tools)
+    commands.command("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
+    commands.command("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
+
+
+async def model(conversation: LocalConversation, arguments: str) -> CommandReply:
+    parts = conversation.parts
+    if not arguments:
+        offered = await parts.model.provider.models()
+        rows = [(found.name, "← now" if found.name == parts.model.name else "") for found in offered]
+        text = f"**{parts.model.name}** at {parts.model.provider.base_url}, window {parts.model.window}."
+        listed = table(("model", ""), rows) if rows else ""
+        return CommandReply(
+            text=f"{text}\n\n{listed}\n\n{parts.model.why}", data={"model": parts.model.name, "offered": offered}
+        )
+    await changes.change_model(parts, arguments.strip())
+    now = parts.model
+    return CommandReply(text=f"Going on with {now.name}, window {now.window}.", data={"model": now.name})
+
+
+async def mode(conversation: LocalConversation, arguments: str) -> CommandReply:
+    parts = conversation.parts
+    if not arguments:
+        known = ", ".join(MODES)
+        return CommandReply(
+            text=f"Mode: **{parts.prompt.mode}**. There are: {known}.", data={"mode": parts.prompt.mode}
+        )
+    name = arguments.strip()
+    if name == "auto":
+        parts.auto_switch = "on"
+        return CommandReply(text="The mode follows what you ask for; /mode NAME sets it.")
+    if name not in MODES:
+        raise wrong_usage("mode", "[" + "|".join((*MODES, "auto")) + "]")
+    await changes.change_mode(parts, name, "manual", 1.0)
+    return CommandReply(text=f"Mode: **{name}**.", data={"mode": name})
+
+
+async def approval(conversation: LocalConversation, arguments: str) -> CommandReply:
+    policy = conversation.parts.policy
+    level = arguments.strip()
+    if not level:
+        return CommandReply(text=f"Approval: **{policy.approval}**. There are: {', '.join(APPROVALS)}.")
+    if level not in APPROVALS:
+        raise wrong_usage("approval", "[" + "|".join(APPROVALS) + "]")
+    policy.approval = conversation.parts.approval = level
+    return CommandReply(text=f"Approval: **{level}**.", data={"approval": level})
+
+
+async def tools(conversation: LocalConversation, arguments: str) -> CommandReply:
+    parts = conversation.parts
+    shown = {schema.name for schema in parts.tools}
+    specs = parts.registry.list()
+    rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
+    text = table(("tool", "risk", "shown", "what it does"), rows)
+    return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
+
+
+async def trust(conversation: LocalConversation, arguments: str) -> CommandReply:
+    word = arguments.strip()
+    if word not in ("", "yes"):
+        raise wrong_usage("trust", "[yes]")
+    text = conversation.parts.trust(word == "yes")
+    return CommandReply(text=text)
+
+
+async def show_help(conversation: LocalConversation, arguments: str) -> CommandReply:
+    from ollm.runtime.commands import command_table
+
+    name = arguments.strip().removeprefix("/")
+    known = command_table()
+    if name and (found := known.get(name)):
+        return CommandReply(text=f"`/{found.name} {found.usage}`\n\n{found.help}")
+    rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.all()]
+    rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.custom_commands.names()]
+    keys = "`@file` attaches a file, `!command` runs one yourself, Esc stops the model, Ctrl-D leaves."
+    return CommandReply(text=f"{table(('command', 'what it does'), rows)}\n\n{keys}", data=[row[0] for row in rows])
+
+
+def first_word(arguments: str) -> tuple[str, str]:
+    found = words(arguments, 2)
+    return (found[0] if found else "", found[1] if len(found) > 1 else "")

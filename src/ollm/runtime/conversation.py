@@ -1,0 +1,205 @@
+"""A conversation on this machine: owns the session and the turn under way, hands events to whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ollm.domain.errors import BusyError, OllmError
+from ollm.domain.events import AnyEvent, Notice, TurnFinished
+from ollm.domain.messages import AnyPart, TextPart
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import Attachment, CommandReply, Status
+from ollm.runtime.event_stream import Subscription
+from ollm.runtime.history import page
+from ollm.runtime.observers import TurnReport
+from ollm.runtime.parts import Parts
+from ollm.runtime.turn import Turn, TurnParts
+
+log = logging.getLogger("ollm.conversation")
+
+
+class LocalConversation:
+    """One session, one turn at a time. Created empty: the session exists from the first message on."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self._turn: asyncio.Task[None] | None = None
+        self._closed = False
+        self._talking = False
+
+    @property
+    def session_id(self) -> str | None:
+        return self.parts.session.id
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is running. A command of its own is not one."""
+        return self._talking
+
+    @asynccontextmanager
+    async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+        """Events of one turn, up to and with `TurnFinished`. Leaving the block early cancels the turn."""
+        if self._turn and not self._turn.done():
+            raise BusyError("A turn is running in this session.", action="Wait for it, or stop it with Esc.")
+        subscription = self.parts.stream.subscribe()
+        self._turn = asyncio.create_task(self._run(text, attachments), name="turn")
+        try:
+            yield until_finished(subscription)
+        finally:
+            await self._end_turn()
+            subscription.close()
+
+    async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
+        return self.parts.bus.respond(correlation_id, answer)
+
+    async def cancel(self) -> None:
+        if self._turn and not self._turn.done():
+            self._turn.cancel()
+
+    async def command(self, name: str, arguments: str = "") -> CommandReply:
+        from ollm.runtime.commands import run_command
+
+        return await run_command(self, name, arguments)
+
+    async def status(self) -> Status:
+        return self.parts.status()
+
+    async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
+        if self.session_id is None:
+            return []
+        return page(self.parts.session.load(), before, limit)
+
+    async def close(self) -> None:
+        """Stop the turn, end what runs in the background, fold the session. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._end_turn()
+        self.parts.bus.cancel_all()
+        if session_id := self.session_id:
+            for observer in self.parts.observers:
+                await self._told(observer.session_closed(session_id))
+        await self.parts.closing.aclose()
+
+    async def _run(self, text: str, attachments: tuple[Attachment, ...]) -> None:
+        over: list[AnyEvent] = []
+        stop = self.parts.stream.listen(lambda event: over.append(event) if isinstance(event, TurnFinished) else None)
+        try:
+            await self._run_text(text, attachments)
+        except Exception as error:
+            log.exception("A turn broke off.", extra={"operation": "turn"})
+            self.parts.stream.emit(Notice(level="error", text=f"Something went wrong in ollm itself: {error}"))
+            raise
+        finally:
+            if not over:
+                self.parts.stream.emit(TurnFinished(reason="model-error"))
+            stop()
+
+    async def _run_text(self, text: str, attachments: tuple[Attachment, ...]) -> None:
+        if text.startswith("/") and not attachments:
+            reply = await self._run_command(text)
+            if reply.follow_up != "send":
+                return
+            text = reply.argument
+        await self._run_turn(text, attachments)
+
+    async def _run_command(self, text: str) -> CommandReply:
+        name, _, arguments = text[1:].partition(" ")
+        try:
+            reply = await self.command(name, arguments.strip())
+        except OllmError as error:
+            reply = CommandReply(text=str(error), ok=False)
+        if reply.follow_up != "send":
+            self.parts.stream.emit(Notice(level="info" if reply.ok else "error", text=reply.text))
+            self.parts.stream.emit(TurnFinished(reason="answered"))
+        return reply
+
+    async def _run_turn(self, text: str, attachments: tuple[Attachment, ...]) -> None:
+        await self._open_session()
+        for observer in self.parts.observers:
+            await self._told(observer.before_turn(text))
+        parts = self.parts
+        recorder = parts.session.recorder
+        recorder.begin_turn()
+        held: list[TurnFinished] = []
+        turn = Turn(
+            TurnParts(
+                recorder=recorder,
+                prompt=parts.prompt,
+                model=parts.model,
+                dispatch=parts.dispatch,
+                loops=parts.loops,
+                tools=parts.tools,
+                emit=lambda event: held.append(event) if isinstance(event, TurnFinished) else parts.stream.emit(event),
+                monotonic=parts.monotonic,
+            )
+        )
+        self._talking = True
+        try:
+            await turn.run(message_parts(text, attachments))
+        finally:
+            self._talking = False
+            await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
+
+    async def _after_turn(self, finished: TurnFinished) -> None:
+        """Save, tell the observers, and only then say that the turn is over."""
+        recorder = self.parts.session.recorder
+        report = TurnReport(
+            session_id=recorder.session_id,
+            messages=tuple(recorder.messages),
+            calls=tuple(recorder.calls.values()),
+            reason=finished.reason,
+            usage=finished.usage,
+        )
+        await self._told(recorder.save())
+        for observer in self.parts.observers:
+            await self._told(observer.after_turn(report))
+        self.parts.stream.emit(finished)
+
+    async def _open_session(self) -> None:
+        if self.parts.session.id is None:
+            session_id = await self.parts.session.create(self.parts.model)
+            self.parts.stream.session_id = session_id
+            self.parts.prompt.belongs_to(session_id)
+            for observer in self.parts.observers:
+                await self._told(observer.session_opened(session_id, resumed=False))
+
+    async def _told(self, work: Awaitable[None]) -> None:
+        """Do something beside the turn; when it fails the person is told and the turn goes on."""
+        try:
+            await work
+        except OllmError as error:
+            log.warning(error.message, extra={"operation": "turn", "action": error.action})
+            self.parts.stream.emit(Notice(level="warning", text=str(error)))
+
+    async def _end_turn(self) -> None:
+        if self._turn is None:
+            return
+        turn, self._turn = self._turn, None
+        if not turn.done():
+            turn.cancel()
+        await asyncio.wait([turn])
+        if not turn.cancelled():
+            turn.result()
+
+
+async def until_finished(subscription: Subscription) -> AsyncIterator[AnyEvent]:
+    async for event in subscription:
+        yield event
+        if isinstance(event, TurnFinished):
+            return
+
+
+def message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
+    """The person's words first, then what they put beside them."""
+    parts: list[AnyPart] = [TextPart(text)]
+    for attachment in attachments:
+        if attachment.image:
+            parts.append(attachment.image)
+        else:
+            parts.append(TextPart(f"\n\n[{attachment.name}]\n{attachment.text}"))
+    return tuple(parts)

@@ -1,0 +1,60 @@
+"""Numbers a conversation's events and hands every subscriber all of them, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import msgspec
+
+from ollm.domain.clock import Clock, stamp
+from ollm.domain.events import AnyEvent, Event
+
+Listener = Callable[[AnyEvent], None]
+
+
+class EventStream:
+    """`emit` fills in session, number and time. Listeners are called at once, in the order they came."""
+
+    def __init__(self, clock: Clock, session_id: str = "") -> None:
+        self.session_id = session_id
+        self.last_seq = 0
+        self._clock = clock
+        self._listeners: list[Listener] = []
+
+    def emit(self, event: Event) -> None:
+        self.last_seq += 1
+        sent = msgspec.structs.replace(
+            event, session_id=self.session_id or event.session_id, seq=self.last_seq, timestamp=stamp(self._clock())
+        )
+        for listener in tuple(self._listeners):
+            listener(sent)  # type: ignore[arg-type]  # every Event that exists is in AnyEvent
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` for every event from now on; the returned function ends it."""
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def subscribe(self) -> Subscription:
+        return Subscription(self)
+
+
+class Subscription:
+    """Every event from the moment it was made, as an async iterator; ends after `close`."""
+
+    def __init__(self, stream: EventStream) -> None:
+        self._queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+        self._stop = stream.listen(self._queue.put_nowait)
+
+    def close(self) -> None:
+        self._stop()
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        while (event := await self._queue.get()) is not None:
+            yield event

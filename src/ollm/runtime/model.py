@@ -1,0 +1,36 @@
+"""The model a conversation talks to: a provider, a model's name, the window chosen for the session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import AnyPiece, ChatRequest, Provider, TextPiece
+
+
+class Model:
+    """Messages in, pieces out. The window stays fixed: another one would make a server load the model anew."""
+
+    def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
+        self.provider = provider
+        self.name = name
+        self.window = window
+        self.facts = facts
+        self.why = why  # why this server, model and window
+
+    async def stream(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
+    ) -> AsyncGenerator[AnyPiece, None]:
+        request = ChatRequest(
+            model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
+        )
+        async for piece in self.provider.stream(request):
+            yield piece
+
+    async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
+        """The text of an answer to `messages`, without tools, as it comes."""
+        async for piece in self.stream(messages, (), max_tokens):
+            if isinstance(piece, TextPiece):
+                yield piece.text

@@ -1,0 +1,41 @@
+"""Those who want to know when a turn begins and ends: the workspace's memory, hooks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ollm.domain.context import Usage
+from ollm.domain.events import TurnReason
+from ollm.domain.messages import Message
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
+
+
+class TurnReport(Data, frozen=True):
+    """What a turn came to."""
+
+    session_id: str
+    messages: tuple[Message, ...]
+    calls: tuple[ToolCallRecord, ...]
+    reason: TurnReason
+    usage: Usage = Usage()
+
+    @property
+    def request(self) -> Message | None:
+        return next((message for message in self.messages if message.role == "user"), None)
+
+    @property
+    def answer(self) -> str:
+        return next((m.text for m in reversed(self.messages) if m.role == "assistant" and m.text), "")
+
+
+class TurnObserver(Protocol):
+    """Called in order; one that fails is told to the user and does not stop the turn."""
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None: ...
+
+    async def before_turn(self, text: str) -> None: ...
+
+    async def after_turn(self, report: TurnReport) -> None: ...
+
+    async def session_closed(self, session_id: str) -> None: ...

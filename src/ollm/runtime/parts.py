@@ -1,0 +1,91 @@
+"""What a conversation is made of. `app` puts it together; commands change the model, mode and approval in it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ollm.config.settings import Settings
+from ollm.domain.clock import Clock, monotonic, now
+from ollm.domain.context import Approval
+from ollm.domain.tools import ToolSchema
+from ollm.policy.engine import PolicyEngine
+from ollm.policy.message_bus import MessageBus
+from ollm.runtime.base import Status
+from ollm.runtime.custom_commands import CustomCommands
+from ollm.runtime.dispatch import Dispatch
+from ollm.runtime.event_stream import EventStream
+from ollm.runtime.loop_watch import LoopWatch
+from ollm.runtime.model import Model
+from ollm.runtime.observers import TurnObserver
+from ollm.runtime.plan import Plan
+from ollm.runtime.prompt import Prompt
+from ollm.runtime.session import OpenSession
+from ollm.runtime.workspace import WorkspaceContext
+from ollm.services.edit_ledger import EditLedger
+from ollm.services.modes import tools_for
+from ollm.services.snapshots import SnapshotManager
+from ollm.store.notes import NoteStore
+from ollm.tools.registry import ToolRegistry
+
+
+class Parts(msgspec.Struct, kw_only=True):
+    """Handed in, never built here."""
+
+    workspace: Path
+    settings: Settings
+    session: OpenSession
+    stream: EventStream
+    model: Model
+    prompt: Prompt
+    registry: ToolRegistry
+    policy: PolicyEngine
+    bus: MessageBus
+    loops: LoopWatch
+    dispatch: Dispatch
+    snapshots: SnapshotManager
+    edits: EditLedger
+    notes: NoteStore
+    plan: Plan
+    workspace_context: WorkspaceContext
+    custom_commands: CustomCommands
+    closing: AsyncExitStack
+    choose_model: Callable[[str], Awaitable[Model]]
+    trust: Callable[[bool], str]
+    export: Callable[[str, Path], None]
+    approval: Approval = "ask"  # what was chosen, apart from what a mode imposes
+    auto_switch: Literal["off", "propose", "on"] = "propose"
+    tools: tuple[ToolSchema, ...] = ()
+    last_loop: str = ""
+    observers: list[TurnObserver] = msgspec.field(default_factory=list)
+    mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    clock: Clock = now
+    monotonic: Callable[[], float] = monotonic
+
+    def show_tools(self) -> None:
+        """Show the model the tools of its mode."""
+        names = tools_for(self.prompt.mode, [spec.name for spec in self.registry.list()])
+        self.tools = self.registry.get_function_schemas(names)
+        self.prompt.set_tools(self.tools)
+
+    def status(self) -> Status:
+        budget = self.prompt.budget()
+        return Status(
+            session_id=self.session.id,
+            title=self.session.title,
+            model=self.model.name,
+            provider=self.model.provider.name,
+            base_url=self.model.provider.base_url,
+            window=self.model.window,
+            mode=self.prompt.mode,
+            approval=self.policy.approval,
+            workspace=str(self.workspace),
+            used=self.prompt.used,
+            limit=budget.limit,
+            trigger=budget.trigger,
+        )

@@ -1,0 +1,24 @@
+"""Where the plan stands (W): the steps are the todo list, the one under way is the first that is not done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ollm.domain.tools import Todo
+from ollm.domain.workspace import PlanState, PlanStep
+
+
+class Plan:
+    """`todos` gives the list as it is now."""
+
+    def __init__(self, todos: Callable[[], Sequence[Todo]]) -> None:
+        self._todos = todos
+        self._paused = False
+
+    def pause(self, paused: bool) -> None:
+        self._paused = paused
+
+    def state(self) -> PlanState:
+        steps = tuple(PlanStep(text=todo.text, done=todo.status == "done") for todo in self._todos())
+        current = next((index for index, step in enumerate(steps) if not step.done), len(steps))
+        return PlanState(steps=steps, current_step_index=current, paused=self._paused)

@@ -1,0 +1,199 @@
+"""The loop: from the user's message to the final answer (design: one turn).
+
+Recording, room in the window, policy, tools and loop detection are collaborators: here stands what follows what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from ollm.domain.context import Usage
+from ollm.domain.errors import ModelTimeoutError, NoServerError, OllmError
+from ollm.domain.events import Event, LoopDetected, LoopWarning, Notice, TurnFinished, TurnReason, TurnStarted
+from ollm.domain.messages import AnyPart, Call, JsonObject, Message, Role, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord, ToolSchema
+from ollm.providers.base import AnyPiece
+from ollm.runtime.answer import Answer
+from ollm.runtime.call_results import UNPARSED
+from ollm.runtime.loop_watch import LoopWatch, Pattern
+from ollm.runtime.model import Model
+from ollm.runtime.prompt import ContextFull, Prompt
+from ollm.runtime.recorder import Recorder
+
+
+class Dispatcher(Protocol):
+    """Runs calls; leaves exactly one result for each in the record, also when cancelled."""
+
+    async def run(self, calls: Sequence[Call], message_id: int) -> list[ToolCallRecord]: ...
+
+    async def refuse(self, calls: Sequence[Call], message_id: int, kind: str, message: str) -> list[ToolCallRecord]: ...
+
+
+class TurnParts(Data, frozen=True):
+    """What a turn is handed."""
+
+    recorder: Recorder
+    prompt: Prompt
+    model: Model
+    dispatch: Dispatcher
+    loops: LoopWatch
+    tools: tuple[ToolSchema, ...]
+    emit: Callable[[Event], None]
+    monotonic: Callable[[], float]
+
+
+class LoopFound(Exception):  # noqa: N818 - the end of a turn, not a fault
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__(pattern.details)
+        self.pattern = pattern
+
+
+class Turn:
+    """Runs once. Ends with exactly one `TurnFinished`, also when cancelled."""
+
+    def __init__(self, parts: TurnParts) -> None:
+        self._parts = parts
+        self._emit = parts.emit
+        self._usage = Usage()
+
+    async def run(self, parts: tuple[AnyPart, ...]) -> TurnReason:
+        try:
+            await self._begin(parts)
+            while await self._step():
+                pass
+        except asyncio.CancelledError:
+            self._finish("cancelled", "")
+            raise
+        except LoopFound as loop:
+            self._emit(LoopDetected(pattern=loop.pattern.type, details=loop.pattern.details, count=loop.pattern.count))
+            return self._finish("loop", loop.pattern.details)
+        except OllmError as error:
+            return self._finish(reason_for(error), str(error))
+        return self._finish("answered", "")
+
+    async def _begin(self, parts: tuple[AnyPart, ...]) -> None:
+        self._parts.loops.reset()
+        message = await self._record("user", parts)
+        self._emit(TurnStarted(message_id=message.id, text=message.text))
+
+    async def _step(self) -> bool:
+        """One request and the calls it asks for; True when the model is to be asked again."""
+        self._parts.loops.record_turn()
+        self._check_for_loop()
+        await self._parts.prompt.make_room(self._emit, self._parts.model.summarise)
+        answer = await self._ask()
+        calls = self._name(answer)
+        message = await self._record_answer(answer, calls)
+        self._account(answer, calls)
+        if calls:
+            await self._act(calls, message.id)
+        return bool(calls)
+
+    async def _ask(self) -> Answer:
+        """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
+        answer = Answer(self._emit, self._parts.recorder.partial, self._parts.monotonic)
+        whole = False
+        try:
+            async with aclosing(self._stream()) as pieces:
+                await answer.read(pieces, self._hear)
+            whole = True
+        finally:
+            if not whole and answer.parts:
+                await self._record("assistant", answer.parts, interrupted=True)
+        return answer
+
+    def _hear(self, text: str) -> None:
+        if found := self._parts.loops.record_text(text):
+            raise LoopFound(found)
+
+    def _stream(self) -> AsyncGenerator[AnyPiece, None]:
+        prompt = self._parts.prompt
+        return self._parts.model.stream(prompt.messages(), self._parts.tools, prompt.answer_room)
+
+    def _name(self, answer: Answer) -> list[Call]:
+        """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
+        new_id = self._parts.recorder.new_call_id
+        return [Call(id=new_id(), name=piece.name, arguments=as_object(piece.arguments)) for piece in answer.calls]
+
+    def _account(self, answer: Answer, calls: Sequence[Call]) -> None:
+        used = answer.usage
+        self._usage = Usage(
+            prompt_tokens=self._usage.prompt_tokens + used.prompt_tokens,
+            completion_tokens=self._usage.completion_tokens + used.completion_tokens,
+            reused_tokens=self._usage.reused_tokens + used.reused_tokens,
+        )
+        if cut := self._parts.prompt.observe(used):
+            self._emit(cut)
+        self._emit(self._parts.prompt.usage())
+        if not answer.parts and not calls:
+            self._emit(Notice(level="warning", text="The model gave an empty answer. Say it another way, or /model."))
+        elif answer.finish == "length":
+            self._emit(Notice(level="warning", text="The answer was cut where the window ends; /compact makes room."))
+
+    async def _act(self, calls: Sequence[Call], message_id: int) -> None:
+        """Run the calls, unless they are one more round of a loop; each gets its result either way."""
+        found = self._watch(calls)
+        try:
+            if found:
+                await self._parts.dispatch.refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
+            else:
+                await self._parts.dispatch.run(calls, message_id)
+        finally:
+            await self._record_results(calls)
+        if found:
+            raise LoopFound(found)
+
+    async def _record_results(self, calls: Sequence[Call]) -> None:
+        parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
+        if warning := self._parts.loops.warning():
+            self._emit(LoopWarning(pattern=warning.type, details=warning.details, count=warning.count))
+            parts.append(TextPart(f"You are repeating yourself: {warning.details} Try another way."))
+        await self._record("tool", tuple(parts))
+
+    def _watch(self, calls: Sequence[Call]) -> Pattern | None:
+        for call in calls:
+            self._parts.loops.record_tool_call(call.name, call.arguments)
+        return self._parts.loops.check_for_loop()
+
+    def _check_for_loop(self) -> None:
+        if found := self._parts.loops.check_for_loop():
+            raise LoopFound(found)
+
+    async def _record_answer(self, answer: Answer, calls: Sequence[Call]) -> Message:
+        """The answer with its calls, which are not run yet."""
+        parts = (*answer.parts, *(ToolCallPart(call.id) for call in calls))
+        message = await self._parts.recorder.message("assistant", parts)
+        asked = {
+            call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
+        }
+        self._parts.prompt.add(message, asked)
+        return message
+
+    async def _record(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
+        message = await self._parts.recorder.message(role, parts, interrupted=interrupted)
+        self._parts.prompt.add(message, self._parts.recorder.calls)
+        return message
+
+    def _finish(self, reason: TurnReason, message: str) -> TurnReason:
+        self._emit(TurnFinished(reason=reason, usage=self._usage, message=message))
+        return reason
+
+
+def as_object(arguments: JsonObject | str) -> JsonObject:
+    return arguments if isinstance(arguments, dict) else {UNPARSED: arguments}
+
+
+def reason_for(error: OllmError) -> TurnReason:
+    match error:
+        case ContextFull():
+            return "context-full"
+        case NoServerError():
+            return "no-server"
+        case ModelTimeoutError():
+            return "timeout"
+        case _:
+            return "model-error"

@@ -1,0 +1,145 @@
+"""A workspace and its sessions (W: WorkspaceContext): who it is and what it has, rebuilt from the archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.clock import epoch_ms, new_id, parse_stamp
+from ollm.domain.errors import OllmError
+from ollm.domain.session import Session, SessionSummary
+from ollm.domain.workspace import ChatSession, Episode, PlanState
+from ollm.runtime.rendering import rendered
+from ollm.services.episodes import episode_of
+from ollm.services.message_records import to_record
+from ollm.services.recent_window import RecentWindow
+from ollm.services.rolling_summary import rolling_summary
+from ollm.store.workspace_db import WorkspaceDatabase
+
+
+class Archive:
+    """What the workspace needs of the archive, handed in as two functions."""
+
+    def __init__(
+        self, summaries: Callable[[], Iterable[SessionSummary]], load: Callable[[str], Session | None]
+    ) -> None:
+        self.summaries = summaries
+        self.load = load
+
+
+class WorkspaceContext:
+    """Records of the sessions that belong to one folder, wherever it was moved."""
+
+    def __init__(self, path: Path, database: WorkspaceDatabase, archive: Archive, settings: ResumeSettings) -> None:
+        self.path = path
+        self._database = database
+        self._archive = archive
+        self._settings = settings
+
+    def list_sessions(self) -> list[ChatSession]:
+        """Every session of the workspace, newest first; those the database does not know are taken from the archive."""
+        known = {record.session_id: record for record in self._database.all()}
+        places = self.aliases()
+        for summary in self._archive.summaries():
+            if summary.workspace in places and summary.session_id not in known and not summary.damaged:
+                known[summary.session_id] = brief_record(summary)
+        return sorted(known.values(), key=lambda record: record.updated_at, reverse=True)
+
+    def record(self, session_id: str) -> ChatSession | None:
+        """The record to resume from, built from the archive when the database has none."""
+        return self._database.get(session_id) or self.rebuild(session_id)
+
+    def rebuild(self, session_id: str) -> ChatSession | None:
+        session = self._archive.load(session_id)
+        if session is None:
+            return None
+        for episode in episodes_of(session):
+            self._database.add_episode(episode)
+        record = full_record(session, self._database.episodes(session_id), self._settings)
+        self._database.put(record)
+        return record
+
+    def origin_of(self, session_id: str) -> str | None:
+        """Where a session comes from when this folder is a copy of another: that folder's path."""
+        copied: dict[str, list[str]] = json.loads(self._database.fact("copied") or "{}")
+        return next((path for path, ids in copied.items() if session_id in ids), None)
+
+    def aliases(self) -> set[str]:
+        """This folder's path and those it had before it was moved."""
+        return {str(self.path), *json.loads(self._database.fact("aliases") or "[]")}
+
+    def settle(self) -> None:
+        """Notice that the folder was moved (it keeps its identity) or copied (it gets its own)."""
+        here, before = str(self.path), self._database.fact("path")
+        if before == here:
+            return
+        identity = self._database.identify()
+        if before is not None and self._is_original(Path(before), identity):
+            self._begin_as_copy(before)
+        elif before is not None:
+            self._database.set_fact("aliases", json.dumps(sorted({*self.aliases(), before} - {here})))
+        self._database.set_fact("path", here)
+
+    def _is_original(self, other: Path, identity: str) -> bool:
+        """Whether the folder this one was at is still there, with the same identity."""
+        place = other / ".ollm"
+        if not (place / "memory.db").is_file() or place.samefile(self._database.directory):
+            return False
+        theirs = WorkspaceDatabase(place)
+        try:
+            return theirs.fact("id") == identity
+        except OllmError:
+            return False
+        finally:
+            theirs.close()
+
+    def _begin_as_copy(self, before: str) -> None:
+        copied: dict[str, list[str]] = json.loads(self._database.fact("copied") or "{}")
+        copied[before] = [record.session_id for record in self._database.all()]
+        self._database.set_fact("copied", json.dumps(copied))
+        self._database.set_fact("id", new_id())
+        self._database.set_fact("aliases", "[]")
+
+
+def brief_record(summary: SessionSummary) -> ChatSession:
+    return ChatSession(
+        session_id=summary.session_id,
+        title=summary.title,
+        model=summary.model,
+        status="archived" if summary.status == "archived" else "closed",
+        created_at=epoch_ms(parse_stamp(summary.start_time)),
+        updated_at=epoch_ms(parse_stamp(summary.last_activity)),
+    )
+
+
+def full_record(session: Session, episodes: list[Episode], settings: ResumeSettings) -> ChatSession:
+    calls = {call.id: call for call in session.tool_calls}
+    newest = session.messages[-settings.messages * 2 :]
+    window = RecentWindow(settings, (found for message in newest for found in rendered(message, calls)))
+    return ChatSession(
+        session_id=session.session_id,
+        title=session.metadata.title,
+        model=session.model,
+        status="closed",
+        created_at=epoch_ms(parse_stamp(session.start_time)),
+        updated_at=epoch_ms(parse_stamp(session.last_activity)),
+        summary=rolling_summary(episodes, PlanState(), settings.summary_chars),
+        recent_messages=tuple(to_record(message) for message in window.flush()),
+    )
+
+
+def episodes_of(session: Session) -> list[Episode]:
+    """One per user message, from what the archive holds."""
+    starts = [index for index, message in enumerate(session.messages) if message.role == "user"]
+    calls = {call.id: call for call in session.tool_calls}
+    found = []
+    for start, end in zip(starts, [*starts[1:], len(session.messages)], strict=True):
+        request, *rest = session.messages[start:end]
+        answer = next((m.text for m in reversed(rest) if m.role == "assistant" and m.text), "")
+        made = [calls[name] for m in rest if m.role == "assistant" for name in m.call_ids if name in calls]
+        at = epoch_ms(parse_stamp(request.timestamp))
+        reason = "answered" if answer and not rest[-1].interrupted else "cancelled"
+        found.append(episode_of(session.session_id, request.id, at, request.text, answer, reason, made))
+    return found

@@ -1,0 +1,109 @@
+"""Keeps the workspace's record of a session: what was done, where the plan stands, what was said last (W).
+
+The archive is the truth and this can be built anew from it, so a long record is not written after every short turn: it
+is when it is small, when as much again was said, and at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.clock import Clock, epoch_ms
+from ollm.domain.session import SessionStatus
+from ollm.domain.workspace import ChatSession, PlanState
+from ollm.runtime.observers import TurnReport
+from ollm.runtime.rendering import rendered
+from ollm.services.episodes import episode_of
+from ollm.services.message_records import from_records, to_record
+from ollm.services.recent_window import RecentWindow
+from ollm.services.rolling_summary import rolling_summary
+from ollm.store.workspace_db import WorkspaceDatabase
+
+SMALL_RECORD = 16_384
+
+
+class WorkspaceMemory:
+    """A `TurnObserver`. `plan` says where the plan stands now."""
+
+    def __init__(
+        self,
+        database: WorkspaceDatabase,
+        settings: ResumeSettings,
+        plan: Callable[[], PlanState],
+        describe: Callable[[], tuple[str, str]],
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._plan = plan
+        self._describe = describe
+        self._clock = clock
+        self._window = RecentWindow(settings)
+        self._record: ChatSession | None = None
+        self._said = 0
+        self._written = 0
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        known = self._database.get(session_id)
+        title, model = self._describe()
+        now = epoch_ms(self._clock())
+        if known is None:
+            known = ChatSession(
+                session_id=session_id, title=title, model=model, status="active", created_at=now, updated_at=now
+            )
+        self._window = RecentWindow(self._settings, from_records(known.recent_messages))
+        self._keep(msgspec.structs.replace(known, status="active", model=model, updated_at=now))
+
+    async def before_turn(self, text: str) -> None:
+        """Nothing to keep yet: the message is in the archive."""
+
+    async def after_turn(self, report: TurnReport) -> None:
+        if self._record is None or report.request is None:
+            return
+        now = epoch_ms(self._clock())
+        answer, calls = report.answer, report.calls
+        self._database.add_episode(
+            episode_of(report.session_id, report.request.id, now, report.request.text, answer, report.reason, calls)
+        )
+        by_id = {call.id: call for call in calls}
+        for message in report.messages:
+            for prompt_message in rendered(message, by_id):
+                self._window.add(prompt_message)
+                self._said += len(prompt_message.content)
+        title, model = self._describe()
+        plan = self._plan()
+        waiting = report.reason != "answered" or plan.done < len(plan.steps)
+        self._record = msgspec.structs.replace(
+            self._record,
+            title=title,
+            model=model,
+            updated_at=now,
+            plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
+        )
+        if self._written < SMALL_RECORD or self._said * 2 >= self._written:
+            self._flush()
+
+    async def session_closed(self, session_id: str) -> None:
+        self.set_status("closed")
+
+    def set_status(self, status: SessionStatus) -> None:
+        if self._record is not None:
+            now = epoch_ms(self._clock())
+            self._record = msgspec.structs.replace(self._record, status=status, updated_at=now)
+            self._flush()
+
+    def _flush(self) -> None:
+        assert self._record is not None
+        episodes = self._database.episodes(self._record.session_id)
+        summary = rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
+        recent = tuple(to_record(message) for message in self._window.flush())
+        self._keep(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
+
+    def _keep(self, record: ChatSession) -> None:
+        self._database.put(record)
+        self._record = record
+        self._written = sum(len(str(message)) for message in record.recent_messages)
+        self._said = 0

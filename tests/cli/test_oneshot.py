@@ -1,0 +1,253 @@
+"""`ollm -p`: one turn as a person runs it, against a real server process on loopback."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import SCRIPT
+from tests.covers import covers
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+
+class Ended:
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code, self.out, self.err = code, out.decode(), err.decode()
+
+
+class Runner:
+    """The command in a workspace and home of its own, pointed at a scripted server."""
+
+    def __init__(self, directory: Path, server: ScriptedServer) -> None:
+        self.home = directory / "home"
+        self.workspace = directory / "project"
+        self.workspace.mkdir()
+        self.server = server
+
+    async def start(self, *arguments: str, **more: Any) -> asyncio.subprocess.Process:
+        environment = {
+            **os.environ,
+            "OLLM_HOME": str(self.home),
+            "OLLM_BASE_URL": self.server.base_url,
+            "OLLM_PROVIDER": "openai",
+            "OLLM_MODEL": "scripted",
+        }
+        return await asyncio.create_subprocess_exec(
+            SCRIPT,
+            *arguments,
+            cwd=self.workspace,
+            env=environment,
+            stdin=more.get("stdin", asyncio.subprocess.DEVNULL),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def run(self, *arguments: str, stdin: str | None = None) -> Ended:
+        process = await self.start(
+            *arguments, stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE
+        )
+        out, err = await process.communicate(None if stdin is None else stdin.encode())
+        return Ended(process.returncode or 0, out, err)
+
+    def sessions(self) -> list[dict[str, Any]]:
+        files = sorted((self.home / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        return [json.loads(path.read_text()) for path in files]
+
+
+@asynccontextmanager
+async def running(directory: Path, script: Sequence[Answer | str], **options: Any) -> AsyncIterator[Runner]:
+    async with ScriptedServer(script, **options) as server:
+        yield Runner(directory, server)
+
+
+def texts(session: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (message["role"], "".join(part["text"] for part in message["parts"] if part["type"] == "text"))
+        for message in session["messages"]
+    ]
+
+
+@covers("S1.1", "S1.2", "S9.1", "S9.2")
+async def test_an_answer_is_printed_and_the_session_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello, you."]) as runner:
+        done = await runner.run("-p", "Say hello")
+
+    assert (done.code, done.out) == (0, "Hello, you.\n")
+    (session,) = runner.sessions()
+    assert texts(session) == [("user", "Say hello"), ("assistant", "Hello, you.")]
+    assert session["metadata"]["origin"] == "one-shot"
+    assert session["metadata"]["title"] == "Say hello"
+
+
+@covers("S1.3", "T10.7")
+async def test_a_tool_the_model_asks_for_is_run_and_its_result_sent_back(tmp_path: Path) -> None:
+    script = [Answer(calls=[("read_file", {"path": "note.txt"})]), "It says hi."]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "note.txt").write_text("hi there\n")
+        done = await runner.run("-p", "read note.txt", "-o", "json")
+
+    answer = json.loads(done.out)
+    assert (answer["reason"], answer["text"]) == ("answered", "It says hi.")
+    assert [(call["name"], call["status"]) for call in answer["toolCalls"]] == [("read_file", "ok")]
+    sent = runner.server.chats[1]["messages"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
+    assert "hi there" in sent[-1]["content"]
+
+
+async def test_the_stream_is_one_event_a_line_numbered_without_gaps(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One two three."]) as runner:
+        done = await runner.run("-p", "count", "-o", "stream-json")
+
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "turn-finished"
+    assert "".join(event["text"] for event in events if event["type"] == "text-delta") == "One two three."
+    assert {event["sessionId"] for event in events} == {events[-1]["sessionId"]}
+
+
+async def test_piped_input_is_attached_to_the_text(tmp_path: Path) -> None:
+    async with running(tmp_path, ["ok", "ok"]) as runner:
+        await runner.run("-p", "explain", stdin="a log line\n")
+        await runner.run("-p", "-", stdin="all of it from stdin")
+
+    assert "a log line" in runner.server.chats[0]["messages"][-1]["content"]
+    assert runner.server.chats[0]["messages"][-1]["content"].startswith("explain")
+    assert runner.server.chats[1]["messages"][-1]["content"] == "all of it from stdin"
+
+
+@covers("S9.3")
+async def test_what_was_said_before_the_server_broke_off_is_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(text="Half of an answer that", reset_after=5)]) as runner:
+        done = await runner.run("-p", "go")
+
+    assert done.code == 4
+    assert "ollm: " in done.err
+    assert "Traceback" not in done.err
+    (session,) = runner.sessions()
+    assert session["messages"][-1]["interrupted"] is True
+    assert texts(session)[-1][1].startswith("Half")
+
+
+async def test_no_server_is_exit_3_with_what_to_do(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        pass
+    done = await runner.run("-p", "hi")
+
+    assert done.code == 3
+    assert runner.server.base_url.removeprefix("http://") in done.err
+    assert "Traceback" not in done.err
+
+
+async def test_a_wrong_model_name_is_one_clear_sentence(tmp_path: Path) -> None:
+    async with running(tmp_path, ["x"], strict=True, models=("llama3.2:3b",)) as runner:
+        done = await runner.run("-p", "hi", "--model", "llama3.2:3")
+
+    assert done.code == 4
+    assert "llama3.2:3" in done.err
+
+
+@pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_in_mid_answer_keeps_what_was_said(tmp_path: Path, name: signal.Signals) -> None:
+    async with running(tmp_path, [Answer(text="Once upon a time there was", stall_after=4)]) as runner:
+        process = await runner.start("-p", "tell me a story")
+        assert process.stdout
+        await process.stdout.readexactly(4)
+        process.send_signal(name)
+        _, err = await process.communicate()
+        await asyncio.wait_for(runner.server.left.wait(), 5)
+
+    assert process.returncode == 130, err
+    (session,) = runner.sessions()
+    assert session["messages"][-1]["interrupted"] is True
+    assert session["metadata"]["title"] == "tell me a story"
+
+
+@covers("S4.7", "S4.8", "P17", "D757", "D758", "D759")
+async def test_a_model_that_repeats_itself_is_stopped_with_the_pattern_named(tmp_path: Path) -> None:
+    script = [Answer(calls=[("read_file", {"path": "note.txt"})]) for _ in range(9)]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "note.txt").write_text("hi\n")
+        done = await runner.run("-p", "read it")
+
+    assert done.code == 6
+    assert "read_file" in done.err
+    (session,) = runner.sessions()
+    assert session["toolCalls"][-1]["error"]["type"] == "LoopStopped"
+    assert len(session["toolCalls"]) < 6
+    assert [call["result"] is not None for call in session["toolCalls"]] == [True] * len(session["toolCalls"])
+
+
+@covers("T7.2", "T7.3")
+async def test_without_a_terminal_asking_is_a_refusal_that_says_what_would_allow_it(tmp_path: Path) -> None:
+    call = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
+    async with running(tmp_path, [call, "I could not.", call, "Done."]) as runner:
+        refused = await runner.run("-p", "write it")
+        first = (runner.workspace / "new.txt").exists()
+        allowed = await runner.run("-p", "write it", "--allow", "write_file:new.txt")
+
+    assert not first
+    assert refused.code == 0
+    assert "--allow" in refused.err
+    assert allowed.code == 0
+    assert (runner.workspace / "new.txt").read_text() == "x"
+
+
+async def test_a_broken_configuration_is_exit_2_and_says_where(tmp_path: Path) -> None:
+    async with running(tmp_path, ["x"]) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("provider:\n  typ: ollama\n")
+        done = await runner.run("-p", "hi")
+
+    assert done.code == 2
+    assert "config.yaml:2" in done.err
+
+
+def test_nothing_said_is_wrong_usage(tmp_path: Path) -> None:
+    from tests.cli.command import ollm
+
+    done = ollm("-p", "-", home=tmp_path, cwd=tmp_path, stdin="  \n")
+
+    assert done.returncode == 2
+    assert "Nothing was said" in done.stderr
+
+
+async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hi."]) as runner:
+        code = (
+            "import sys, atexit\n"
+            "atexit.register(lambda: sys.stderr.write('\\n'.join(sys.modules)))\n"
+            f"sys.argv = {[SCRIPT, '-p', 'hi']!r}\n"
+            "from ollm.cli.main import run; run()"
+        )
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            code,
+            cwd=runner.workspace,
+            env={**os.environ, "OLLM_HOME": str(runner.home), "OLLM_BASE_URL": runner.server.base_url},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, err = await process.communicate()
+
+    imported = set(err.decode().splitlines())
+    assert "h11" in imported
+    assert not imported & {
+        "pydantic",
+        "httpx2",
+        "stamina",
+        "rich",
+        "prompt_toolkit",
+        "sqlite3",
+        "ruamel.yaml",
+        "rapidfuzz",
+    }
