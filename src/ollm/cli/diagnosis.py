@@ -1,0 +1,154 @@
+"""What `ollm doctor` finds out: the server and why it was chosen, the model, this machine, the disk, the next step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ollm.cli.machine import Check, Part, disk_use, machine_checks
+from ollm.domain.errors import OllmError
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    from ollm.app import Process
+
+ENOUGH = 8192
+
+
+class ServerReport(Data, frozen=True):
+    """The server in use. `served` is the window it says it gives; `window` the one that is asked for."""
+
+    type: str
+    base_url: str
+    why: str
+    model: str
+    window: int
+    window_why: str
+    served: int | None
+    trained: int | None
+
+
+class Answering(Data, frozen=True):
+    """A server that answers at its usual place, chosen or not."""
+
+    label: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+class Diagnosis(Data, frozen=True):
+    server: ServerReport | None
+    error: str | None
+    facts: ModelFacts | None
+    answering: tuple[Answering, ...]
+    machine: tuple[Check, ...]
+    problems: tuple[str, ...]
+    log: Path
+    log_bytes: int
+    home: Path
+    disk: tuple[Part, ...]
+    next: str
+
+
+async def diagnose(process: Process, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
+    """Never raises for what it is there to report: the error is returned beside what was found."""
+    server, facts, error = None, None, None
+    try:
+        server, facts = await _server(process, measured=measured)
+    except OllmError as found:
+        error = found
+    machine = machine_checks()
+    answering = await _answering(process)
+    problems = tuple(str(problem) for problem in process.loaded.problems)
+    log = process.home.log
+    diagnosis = Diagnosis(
+        server=server,
+        error=error.message if error else None,
+        facts=facts,
+        answering=answering,
+        machine=machine,
+        problems=problems,
+        log=log,
+        log_bytes=log.stat().st_size if log.exists() else 0,
+        home=process.home.root,
+        disk=disk_use(process.home.root),
+        next=next_step(server, error, answering, problems, machine),
+    )
+    return diagnosis, error
+
+
+async def _answering(process: Process) -> tuple[Answering, ...]:
+    try:
+        found = await process.providers.discover()
+    except OllmError:  # settings that cannot be used are reported already
+        return ()
+    for server in found:
+        await server.provider.close()
+    return tuple(
+        Answering(
+            label=server.place.label,
+            base_url=server.provider.base_url,
+            models=tuple(info.name for info in server.models),
+        )
+        for server in found
+    )
+
+
+async def _server(process: Process, *, measured: bool) -> tuple[ServerReport, ModelFacts]:
+    from ollm.providers.window import window
+    from ollm.store.model_facts import facts_key
+
+    choice = await process.providers.choose()
+    try:
+        info = await choice.provider.describe(choice.model)
+        tokens, why = await window(choice.provider, choice.model, process.settings.provider)
+        key = facts_key(choice.provider.name, choice.provider.base_url, choice.model)
+        facts = process.model_facts.get(key)
+        if measured:
+            from msgspec.structs import asdict
+
+            from ollm.providers.measure import measure
+
+            facts = process.model_facts.update(key, **asdict(await measure(choice.provider, choice.model, tokens)))
+    finally:
+        await choice.provider.close()
+    report = ServerReport(
+        type=choice.provider.name,
+        base_url=choice.provider.base_url,
+        why=choice.why,
+        model=choice.model,
+        window=tokens,
+        window_why=why,
+        served=info.window,
+        trained=info.trained_window,
+    )
+    return report, facts
+
+
+def next_step(
+    server: ServerReport | None,
+    error: OllmError | None,
+    answering: tuple[Answering, ...],
+    problems: tuple[str, ...],
+    machine: tuple[Check, ...],
+) -> str:
+    """The one thing that helps most."""
+    missing = next((check for check in machine if not check.ok and not check.name.startswith("[")), None)
+    if error is not None:
+        other = answering[0] if answering else None
+        elsewhere = f" Or use {other.label}, which answers at {other.base_url}." if other else ""
+        return error.action.replace("; `ollm doctor` shows what can be found", "") + elsewhere
+    if problems:
+        return "`ollm config check` lists what is wrong with the settings."
+    if missing is not None:
+        return f"Install {missing.name}: it {missing.detail}."
+    return _better(server) if server is not None else "Start a model server."
+
+
+def _better(server: ServerReport) -> str:
+    if server.type == "embedded" and server.model == "smollm2":
+        return "This model only chats a little: start Ollama, LM Studio or llama.cpp with a coding model."
+    if server.window < ENOUGH and (server.trained or ENOUGH) > server.window:
+        return f"The window is small ({server.window}): serve the model with {ENOUGH} tokens or more."
+    return "Nothing: type `ollm`."

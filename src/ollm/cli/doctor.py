@@ -1,0 +1,88 @@
+"""`ollm doctor`: what was found, why, and the one next thing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from ollm.cli.options import json_option, print_json, workspace_option
+
+if TYPE_CHECKING:
+    from ollm.cli.diagnosis import Diagnosis
+    from ollm.domain.model_facts import ModelFacts
+
+
+@click.command()
+@click.option("--measure", is_flag=True, help="Also measure how fast the model reads and writes, with a short request.")
+@workspace_option
+@json_option
+def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
+    """Say which model is used and why, what is missing here, and what to do next."""
+    import asyncio
+
+    from ollm.app import Process
+    from ollm.cli.diagnosis import diagnose
+    from ollm.cli.options import printable, resolve_workspace
+
+    process = Process(workspace=resolve_workspace(workspace))
+    diagnosis, error = asyncio.run(diagnose(process, measured=measure))
+    if as_json:
+        import msgspec
+
+        document = msgspec.to_builtins(diagnosis, enc_hook=str)
+        print_json({"ok": error is None, **document})
+    else:
+        for name, text in _lines(diagnosis):
+            print(f"{name:<8}{printable(text)}")
+    return error.exit_code if error else 0
+
+
+def _lines(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    from ollm.cli.fetching import megabytes
+
+    if found.server is not None:
+        server = found.server
+        yield "server", f"{server.type} at {server.base_url}: {server.why}"
+        yield "model", server.model
+        yield "window", f"{server.window} tokens: {server.window_why}"
+        yield "", f"served {server.served or 'not said'}, trained for {server.trained or 'not said'}"
+    if found.error:
+        yield "server", found.error
+    for answering in found.answering:
+        if found.server is None or answering.base_url != found.server.base_url:
+            yield "also", f"{answering.label} answers at {answering.base_url}, {len(answering.models)} models"
+    if found.facts is not None:
+        yield "calls", _calls(found.facts)
+        yield "speed", _speed(found.facts)
+    yield "here", ", ".join(check.name for check in found.machine if check.ok)
+    for check in found.machine:
+        if not check.ok:
+            yield "missing", f"{check.name}: {check.detail}"
+    for problem in found.problems:
+        yield "config", problem
+    yield "log", f"{found.log} ({found.log_bytes} bytes)"
+    parts = ", ".join(f"{part.name} {megabytes(part.bytes)}" for part in found.disk if part.bytes >= 500_000)
+    total = sum(part.bytes for part in found.disk)
+    yield "disk", f"{found.home}: {megabytes(total)}{f' ({parts})' if parts else ''}"
+    yield "next", found.next
+
+
+def _calls(facts: ModelFacts) -> str:
+    known = {
+        "unknown": "not known yet: the first conversation with tools tells",
+        "native": "the model calls tools natively",
+        "text": "the model writes its calls as text, which is understood",
+        "constrained": "calls are bound to the tools' schema",
+        "none": "the model calls no tools",
+    }
+    results = "; results go back as user messages" if facts.result_form == "user" else ""
+    return known[facts.call_form] + results
+
+
+def _speed(facts: ModelFacts) -> str:
+    if facts.prefill_per_second is None and facts.decode_per_second is None:
+        return "not measured yet: `ollm doctor --measure`"
+    read, write = facts.prefill_per_second, facts.decode_per_second
+    return f"reads {read if read is not None else '?'}, writes {write if write is not None else '?'} tokens a second"

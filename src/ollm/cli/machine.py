@@ -1,0 +1,76 @@
+"""This machine, as far as ollm needs it: programs, extras, and what our own files take on the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm.domain.struct import Data
+
+EXTRAS = {"daemon": "litestar", "embedded": "xllamacpp", "mcp": "mcp", "search": "ddgs"}
+
+
+class Check(Data, frozen=True):
+    """One thing this machine should have, and what it is for."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+class Part(Data, frozen=True):
+    name: str
+    bytes: int
+
+
+def machine_checks() -> tuple[Check, ...]:
+    from importlib.util import find_spec
+
+    programs = [_program("rg", "finds files and text"), _program("shfmt", "reads shell commands for the policy")]
+    extras = [
+        Check(name=f"[{extra}]", ok=find_spec(module) is not None, detail=f"pip install 'ollm-cli[{extra}]'")
+        for extra, module in EXTRAS.items()
+    ]
+    return (
+        *programs,
+        Check(name="FTS5", ok=_full_text(), detail="searches sessions; the SQLite of this Python has to bring it"),
+        *extras,
+    )
+
+
+def _program(name: str, purpose: str) -> Check:
+    import shutil
+    import sys
+
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    return Check(name=name, ok=found is not None, detail=found or purpose)
+
+
+def _full_text() -> bool:
+    import sqlite3
+
+    with sqlite3.connect(":memory:") as database:
+        try:
+            database.execute("CREATE VIRTUAL TABLE probe USING fts5(text)")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+def disk_use(root: Path) -> tuple[Part, ...]:
+    """By part, the largest first; links count as nothing."""
+    if not root.is_dir():
+        return ()
+    parts = [Part(name=entry.name, bytes=_bytes(entry)) for entry in root.iterdir()]
+    return tuple(sorted(parts, key=lambda part: (-part.bytes, part.name)))
+
+
+def _bytes(path: Path) -> int:
+    try:
+        if path.is_symlink():
+            return 0
+        if path.is_dir():
+            return sum(_bytes(entry) for entry in path.iterdir())
+        return path.stat().st_size
+    except OSError:
+        return 0
