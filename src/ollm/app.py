@@ -62,6 +62,7 @@ class Process:
         workspace: Path | None = None,
         flags: Mapping[str, Any] | None = None,
         clock: Clock = now,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         from ollm.config.environment import home, process_environment
 
@@ -70,18 +71,24 @@ class Process:
         self.clock = clock
         self._workspace = workspace
         self._flags = flags or {}
+        self._warn = warn or to_stderr
 
     @cached_property
     def loaded(self) -> Loaded:
+        """The settings and what is wrong with them; what does not end the command is said here, once."""
         from ollm.config.load import load
 
-        return load(
+        found = load(
             self.home,
             self.environment,
             workspace=self._workspace,
             trusted=self.trusted,
             flags=self._flags,
         )
+        for problem in found.problems:
+            if not problem.fatal:
+                self._warn(redact_error(str(problem)))
+        return found
 
     @cached_property
     def trusted(self) -> bool:
@@ -90,7 +97,24 @@ class Process:
 
     @cached_property
     def settings(self) -> Settings:
-        return self.loaded.usable()
+        settings = self.loaded.usable()
+        self.start_logging()
+        return settings
+
+    def start_logging(self) -> None:
+        """From here on records go to the log; the mistakes of the settings are its first lines."""
+        import logging
+
+        from ollm.config.environment import log_level
+        from ollm.system.logs import start_logging
+
+        start_logging(self.home.log, log_level(self.environment), self._redact)
+        for problem in self.loaded.problems:
+            logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
+
+    def _redact(self, text: str) -> str:
+        """By all rules once the settings are known, by the built-in ones before."""
+        return self.redactor.redact(text) if "settings" in self.__dict__ else redact_error(text)
 
     @cached_property
     def user_home(self) -> Path:
@@ -225,11 +249,8 @@ class Process:
         replace_file(target, content)
 
     def place(self, named: str, default: Path) -> Path:
-        """A directory from the settings; the documented default follows OLLM_HOME."""
-        if named in ("~/.ollm/sessions", ""):
-            return default
-        path = Path(named.replace("~", str(self.user_home), 1)) if named.startswith("~") else Path(named)
-        return path if path.is_absolute() else self.home.root / path
+        """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
+        return self.home.place(named) if named else default
 
 
 class WorkspaceScope:
@@ -484,6 +505,12 @@ def rule_set(loaded: Loaded) -> RuleSet:
         )
     ]
     return RuleSet(rules=tuple(rules), default_action=loaded.settings.policy.default_action)
+
+
+def to_stderr(text: str) -> None:
+    import sys
+
+    sys.stderr.write(f"ollm: {text}\n")
 
 
 def redact_error(text: str) -> str:

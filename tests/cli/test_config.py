@@ -118,3 +118,36 @@ def test_the_schema_knows_every_key_and_refuses_others(tmp_path: Path) -> None:
     assert validator.is_valid({"services": {"session": {"maxSessions": 3}}, "loopDetection": {"maxTurns": 3}})
     assert not validator.is_valid({"loopDetection": {"maxTurn": 3}})
     assert not validator.is_valid({"compression": {"threshold": 2}})
+
+
+@covers("S10.6", "D615")
+def test_another_command_goes_on_and_says_each_mistake_once_on_stderr_and_in_the_log(tmp_path: Path) -> None:
+    home = write(tmp_path / "home", "loopDetection: {maxTurn: 5}\n")
+
+    done = ollm("env", "check", "--json", home=home, cwd=tmp_path)
+
+    said = "config.yaml:1:17 loopDetection.maxTurn: unknown key, did you mean maxTurns?"
+    assert done.returncode == 0
+    assert done.stderr == f"ollm: {said}\n"
+    lines = [json.loads(line) for line in (home / "logs" / "ollm.log").read_text(encoding="utf-8").splitlines()]
+    assert [(line["level"], line["service"], line["message"]) for line in lines] == [("WARN", "config", said)]
+
+
+@pytest.mark.parametrize("broken", ["provider: {type: olama}", "a: ["])
+def test_another_command_ends_with_2_when_going_on_would_surprise(tmp_path: Path, broken: str) -> None:
+    done = ollm("env", "check", home=write(tmp_path / "home", broken), cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("ollm: config.yaml:1:")
+    assert "ollm config check" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_prints_the_log_to_stderr_and_leaves_stdout_alone(tmp_path: Path) -> None:
+    home = write(tmp_path / "home", "loopDetection: {maxTurn: 5}\n")
+
+    plain = ollm("env", "check", "--json", home=home, cwd=tmp_path)
+    debug = ollm("env", "check", "--json", "--debug", home=home, cwd=tmp_path)
+
+    assert debug.stdout == plain.stdout
+    assert "warning config.load: config.yaml:1:17" in debug.stderr

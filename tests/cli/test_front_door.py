@@ -115,9 +115,17 @@ def test_an_error_is_one_line_and_the_next_step(
     assert capfd.readouterr().err == "ollm: the file a.json is broken.\n  Run `ollm sessions check`.\n"
 
 
-def test_debug_shows_the_whole_of_an_unforeseen_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ZeroDivisionError):
-        ended_by(monkeypatch, ZeroDivisionError("inside"), "sessions", "--debug")
+def test_debug_shows_the_whole_of_an_unforeseen_error_redacted(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = "ghp_" + "a1B2" * 9
+
+    ended_by(monkeypatch, ZeroDivisionError(f"inside {token}"), "sessions", "--debug")
+
+    shown = capfd.readouterr().err
+    assert "Traceback" in shown
+    assert "inside" in shown
+    assert token not in shown
 
 
 def test_debug_belongs_to_no_command_and_stops_at_the_double_dash() -> None:

@@ -15,17 +15,20 @@ def main(arguments: list[str]) -> int:
     """Run the command line; the exit code."""
     debug, arguments = _without_debug(arguments)
     _tolerate_odd_text()
+    stop = _log_to_stderr() if debug else None
     try:
         code = _ended(lambda: command.main(args=arguments, prog_name="ollm", standalone_mode=False, obj=debug))
         sys.stdout.flush()
     except BrokenPipeError:
         _silence()
         return Exit.FAILED
-    except Exception as error:  # the outermost edge: whatever was not foreseen still ends in one line
-        if debug:
-            raise
-        _say(f"something went wrong inside: {type(error).__name__}: {error}", "Run it again with --debug to see where.")
+    except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
+        _log(error)
+        _say(f"something went wrong inside: {type(error).__name__}: {error}", _unforeseen(error, debug))
         return Exit.FAILED
+    finally:
+        if stop is not None:
+            stop()
     return code
 
 
@@ -39,6 +42,7 @@ def _ended(run: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except OllmError as error:
+        _log(error)
         _say(error.message, error.action)
         return error.exit_code
     return result if isinstance(result, int) else Exit.DONE
@@ -57,7 +61,35 @@ def _say(message: str, action: str) -> None:
 
     print(f"ollm: {redact_error(message)}", file=sys.stderr)
     if action:
-        print(f"  {action}", file=sys.stderr)
+        print(f"  {redact_error(action)}", file=sys.stderr)
+
+
+def _unforeseen(error: Exception, debug: bool) -> str:
+    if not debug:
+        return "Run it again with --debug to see where."
+    import traceback
+
+    return "".join(traceback.format_exception(error))
+
+
+def _log(error: Exception) -> None:
+    """Keep the error in the log, where a command has set one up."""
+    if "ollm.system.logs" not in sys.modules:
+        return
+    import logging
+
+    foreseen = isinstance(error, OllmError)
+    facts = {"operation": "run", "errorType": type(error).__name__, "action": getattr(error, "action", None)}
+    logging.getLogger("ollm.cli").error("%s", error, exc_info=None if foreseen else error, extra=facts)
+
+
+def _log_to_stderr() -> Callable[[], None] | None:
+    """What --debug adds: everything the log gets is printed too."""
+    from ollm.app import redact_error
+    from ollm.config.environment import home, process_environment
+    from ollm.system.logs import start_logging
+
+    return start_logging(home(process_environment()).log, "DEBUG", redact_error, debug=True)
 
 
 def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:

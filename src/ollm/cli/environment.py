@@ -20,8 +20,6 @@ def check(workspace: str | None, as_json: bool) -> None:
     from ollm.app import Process
 
     process = Process(workspace=resolve_workspace(workspace))
-    for problem in process.loaded.problems:
-        warn(str(problem))
     for warning in process.sanitization.warnings:
         warn(warning)
     found = process.sanitization.sort(process.environment)

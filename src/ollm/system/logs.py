@@ -19,12 +19,18 @@ LARGEST = 5 * 1024 * 1024
 FILES = 5
 
 
-def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False) -> Callable[[], None]:
+def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False) -> Callable[[], None] | None:
     """Send every record of ours, and the warnings of libraries, to the file; with `debug` to stderr too.
 
-    Returns what undoes it.
+    A process has one log: another file takes the first one's place. Returns what undoes it, or None when that very
+    file is being written already.
     """
     root, ours = logging.getLogger(), logging.getLogger("ollm")
+    standing = [handler for handler in root.handlers if isinstance(handler, LogHandler)]
+    if any(earlier.file.path == file for earlier in standing):
+        return None
+    for earlier in standing:
+        root.removeHandler(earlier)
     handlers: list[logging.Handler] = [LogHandler(LogFile(file), redact)]
     if debug:
         handlers.append(DebugHandler(redact))
@@ -91,7 +97,7 @@ class LogHandler(logging.Handler):
 
     def __init__(self, file: LogFile, redact: Redact) -> None:
         super().__init__()
-        self._file = file
+        self.file = file
         self._redact = redact
         self._complained = False
 
@@ -103,9 +109,9 @@ class LogHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self._file.append(self._lines.format(record).encode("utf-8", "replace") + b"\n")
+            self.file.append(self._lines.format(record).encode("utf-8", "replace") + b"\n")
         except OSError as error:
-            self._complain(f"the log {self._file.path} cannot be written: {error.strerror}")
+            self._complain(f"the log {self.file.path} cannot be written: {error.strerror}")
         except Exception as error:  # noqa: BLE001 - what is logged must not break what logs
             self._complain(f"a record could not be logged: {type(error).__name__}")
 
