@@ -1,0 +1,242 @@
+"""What a simple command would do beyond its name: read outside, write, run something else, change the shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from ollm.policy.shell_commands import programs, scripts
+from ollm.policy.shell_commands.git import read_git
+from ollm.policy.shell_commands.model import Part
+from ollm.policy.shell_commands.options import Grammar, scan
+from ollm.policy.shell_commands.paths import NONE, Objections, PathJudge
+from ollm.policy.shell_commands.programs import Program
+from ollm.policy.shell_commands.words import Word, literal
+from ollm.policy.shell_commands.wrappers import SHELLS
+from ollm.policy.shell_commands.writers import targets
+from ollm.system.paths import Boundary
+
+_AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+_TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
+_SUBSCRIPT = re.compile(r"\[.*(\$\(|`)")
+
+
+def with_effects(part: Part, boundary: Boundary) -> Part:
+    """The part with everything that its words give away."""
+    name = program_name(part)
+    if name is None:
+        return part
+    judge = PathJudge(boundary, part.directories)
+    if name == "git":
+        return _git(part, judge)
+    if name in ("find", "gfind"):
+        return _find(part, judge)
+    if name == "sed":
+        return _scripted(part, judge, scripts.sed_dangers(part.words), scripts.SED, ("e", "f", "expression", "file"))
+    if name in _AWKS:
+        return _scripted(part, judge, scripts.awk_dangers(part.words), scripts.AWK, ("f", "file"))
+    known = programs.READING.get(name)
+    if known is not None:
+        return _reading(part, judge, name, known)
+    return _other(part, judge, name)
+
+
+def program_name(part: Part) -> str | None:
+    """The program as it will be found, without a path before it; None when it is not known."""
+    if not part.words or not part.words[0].static:
+        return None
+    return part.words[0].text.rsplit("/", 1)[-1]
+
+
+def _add(
+    part: Part, found: Objections, runs: Sequence[tuple[int, str]] = (), *, reads: bool = False, git: bool = False
+) -> Part:
+    locks = tuple(dict.fromkeys((*part.locks, *found.locks)))
+    bare = bool(part.words) and "/" not in part.words[0].text
+    return msgspec.structs.replace(
+        part,
+        remarks=tuple(dict.fromkeys((*part.remarks, *found.remarks))),
+        locks=locks,
+        runs=(*part.runs, *runs),
+        reads=reads and bare and not part.may_differ,
+        git=git,
+    )
+
+
+def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
+    found = scan(part.words, program.grammar)
+    runs = [(one.index, _option_text(name, one.name)) for one in found.options if one.is_any(program.danger)]
+    if program.danger:
+        runs += [(index, "an option may hide in it") for index in found.uncertain]
+    objections = judge.here() if program.paths else NONE
+    for option in found.options:
+        if option.is_any(program.read_options) and option.value is not None:
+            objections += judge.read(option.value)
+    skip = 0 if any(option.is_any(program.pattern_options) for option in found.options) else program.skip
+    operands = [word for _, word in found.operands][skip:] if program.paths else []
+    for word in operands:
+        objections += judge.read(word)
+    if program.output is not None and len(found.operands) > program.output:
+        place, word = found.operands[program.output]
+        runs.append((place, f"{name} writes {word.text}"))
+        objections += judge.write(word)
+    if any(option.is_any(program.deep) for option in found.options):
+        for word in operands or [literal(".")]:
+            objections += judge.tree(word)
+    if name in programs.EVALUATES and any(_SUBSCRIPT.search(word.text) for word in part.words[1:]):
+        objections += Objections(remarks=("a subscript in it would be evaluated",))
+    if part.may_differ and program.paths:
+        objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
+    if name == "hostname" and found.operands:
+        runs.append((found.operands[0][0], "it sets the computer's name"))
+    return _add(part, objections, runs, reads=_only_asks(name, part))
+
+
+def _only_asks(name: str, part: Part) -> bool:
+    """`command` is a reader only as `command -v NAME`."""
+    return name != "command" or (len(part.words) > 2 and part.words[1].text in ("-v", "-V"))
+
+
+def _option_text(name: str, option: str) -> str:
+    return f"{name} {'-' if len(option) == 1 else '--'}{option} can run or write something"
+
+
+def _find(part: Part, judge: PathJudge) -> Part:
+    objections = judge.here()
+    runs: list[tuple[int, str]] = []
+    words = part.words
+    starting, index = True, 1
+    while index < len(words):
+        word = words[index]
+        if word.text in programs.FIND_RUNS:
+            runs.append((index, f"find {word.text} runs, writes or deletes"))
+        elif word.text in ("-L", "-follow"):
+            runs.append((index, "find follows links out of the workspace"))
+        elif not word.static and word.might_be_option:
+            runs.append((index, "an option may hide in it"))
+        if word.text.startswith(("-", "(", ")", "!", ",")) and word.text not in ("-H", "-L", "-P"):
+            starting = False
+        elif starting and not word.text.startswith("-"):
+            objections += judge.read(word)
+        if word.text in programs.FIND_FILES and index + 1 < len(words):
+            objections += judge.read(words[index + 1])
+        index += 2 if word.text in programs.FIND_VALUES or word.text in programs.FIND_FILES else 1
+    if part.may_differ:
+        objections += Objections(remarks=("what find reads is only known when it runs",))
+    return _add(part, objections, runs, reads=True)
+
+
+def _scripted(
+    part: Part, judge: PathJudge, runs: Sequence[tuple[int, str]], grammar: Grammar, giving: tuple[str, ...]
+) -> Part:
+    objections = judge.here()
+    found = scan(part.words, grammar)
+    files = [word for word in scripts.data_files(part.words, grammar, giving) if not _is_setting(word)]
+    for word in files:
+        objections += judge.read(word)
+    for option in found.options:
+        if option.is_any(("f", "file", "i", "include")) and option.value is not None and program_name(part) != "sed":
+            objections += judge.read(option.value)
+    name = program_name(part) or ""
+    written = targets(name, part.words)
+    for word in written.written:
+        objections += judge.write(word)
+    if part.may_differ:
+        objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
+    uncertain = [(index, "an option may hide in it") for index in found.uncertain]
+    return _add(part, objections, [*runs, *uncertain], reads=True)
+
+
+def _is_setting(word: Word) -> bool:
+    return word.static and re.match(r"[A-Za-z_]\w*=", word.text) is not None
+
+
+def _git(part: Part, judge: PathJudge) -> Part:
+    found = read_git(part.words)
+    objections = judge.here()
+    if found.reads:
+        for word in found.paths:
+            objections += judge.read(word)
+    else:
+        objections += _git_writes(part, judge, found.subcommand)
+    if part.may_differ:
+        objections += Objections(remarks=("what git is told is only known when it runs",))
+    return _add(part, objections, found.dangers, reads=found.reads, git=True)
+
+
+_GIT_WRITING = frozenset({"checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree"})
+
+
+def _git_writes(part: Part, judge: PathJudge, subcommand: int | None) -> Objections:
+    """Protected files named to a git command that changes the work tree."""
+    if subcommand is None or part.words[subcommand].text not in _GIT_WRITING:
+        return NONE
+    found = NONE
+    for word in part.words[subcommand + 1 :]:
+        if not word.text.startswith("-"):
+            found += judge.protected(word)
+    return found
+
+
+def _other(part: Part, judge: PathJudge, name: str) -> Part:
+    if name in programs.VERSIONS and len(part.words) == 2 and part.words[1].text in programs.VERSION_OPTIONS:
+        return _add(part, NONE, reads=True)
+    objections = (
+        Objections(remarks=(f"{name} {programs.CHANGES_SHELL[name]}",)) if name in programs.CHANGES_SHELL else NONE
+    )
+    if name in SHELLS and _reads_script(part):
+        objections += Objections(remarks=(f"{name} runs what it reads",))
+    named = targets(name, part.words)
+    for word in named.written:
+        objections += judge.write(word, deep=named.deep)
+    for word in named.read:
+        objections += judge.read(word)
+    if not named.written and not named.read:
+        objections += _mentions(part, judge)
+    return _add(part, objections, _running(name, part.words))
+
+
+def _reads_script(part: Part) -> bool:
+    """A shell without a script: it runs its standard input."""
+    words = [word.text for word in part.words[1:] if not word.text.startswith(("-", "+"))]
+    return not words or any(word.text == "-s" for word in part.words)
+
+
+_RUNNING_OPTIONS = {
+    "tar": re.compile(r"--(to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)\b.*|-I.*|-F.*"),
+    "rsync": re.compile(r"-[a-zA-Z]*e.*|--rsh\b.*|--rsync-path\b.*"),
+    "make": re.compile(r"--eval\b.*|-f.*|SHELL=.*|-C.*"),
+    "ssh": re.compile(r"-o.*"),
+    "scp": re.compile(r"-[oS].*"),
+    "man": re.compile(r"-P.*|--pager.*|-H.*"),
+    "perl": re.compile(r"-[a-zA-Z]*[ei].*"),
+    "ruby": re.compile(r"-[a-zA-Z]*[ei].*"),
+    "zip": re.compile(r"-T+|-TT.*|--unzip-command.*"),
+    "gcc": re.compile(r"-wrapper|-B.*|-specs.*|-fplugin.*"),
+}  # fmt: skip
+
+
+def _running(name: str, words: Sequence[Word]) -> list[tuple[int, str]]:
+    expression = _RUNNING_OPTIONS.get(name)
+    if expression is None:
+        return []
+    return [
+        (index, f"{name} {word.text} can run something else")
+        for index, word in enumerate(words[1:], 1)
+        if expression.fullmatch(word.text)
+    ]
+
+
+def _mentions(part: Part, judge: PathJudge) -> Objections:
+    """Protected files named to a program of which nothing is known."""
+    found = NONE
+    texts = [word.text for word in part.words]
+    for index, word in enumerate(part.words[1:], 1):
+        if texts[index - 1] in _TEXT_OPTIONS or (word.quoted and " " in word.text):
+            continue
+        value = word.text.partition("=")[2] if word.text.startswith("-") or "=" in word.text else word.text
+        if value:
+            found += judge.protected(msgspec.structs.replace(word, text=value))
+    return found

@@ -1,0 +1,178 @@
+"""git commands: which only read, and which options make even those run or write (safety 1.8)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ollm.domain.struct import Data
+from ollm.policy.shell_commands.words import Word
+
+_GLOBAL_VALUES = frozenset(
+    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
+)
+_HARMLESS_GLOBALS = frozenset(
+    (
+        "--no-pager",
+        "-P",
+        "--no-optional-locks",
+        "--literal-pathspecs",
+        "--no-replace-objects",
+        "--icase-pathspecs",
+        "--glob-pathspecs",
+    )
+)
+_GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
+_RUNNING = (
+    "output",
+    "ext-diff",
+    "textconv",
+    "no-index",
+    "open-files-in-pager",
+    "filters",
+    "exec",
+    "upload-pack",
+    "receive-pack",
+)
+_EXACT = frozenset({"text", "no", "ext", "e", "o", "u", "r", "f", "n", "t", "open", "exec-path"})
+_READ = frozenset(
+    (
+        "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file rev-list name-rev "
+        "merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree diff-index diff-files whatchanged "
+        "range-diff cherry version show-branch merge-tree verify-pack"
+    ).split()
+)
+_LISTING = {
+    "branch": re.compile(
+        r"-[arvl]+|-vv|--(all|remotes|list|verbose|show-current|merged|no-merged|contains|no-contains|points-at|sort|format|color|no-color|column|no-column|ignore-case|abbrev)(=.*)?"
+    ),
+    "tag": re.compile(
+        r"-[ln]\d*|--(list|merged|no-merged|contains|no-contains|points-at|sort|format|color|column|no-column|ignore-case)(=.*)?"
+    ),
+    "remote": re.compile(r"-v|--verbose"),
+}
+_SECOND = {
+    "stash": {"list", "show"},
+    "remote": {"get-url"},
+    "reflog": {"show", "exists", "list"},
+    "worktree": {"list"},
+    "submodule": {"status", "summary"},
+    "notes": {"list", "show"},
+    "bisect": {"log", "view"},
+    "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
+}
+_PATH_LIKE = re.compile(r"/|~|\.\.(/|$)|.*/\.\.(/|$)")
+
+
+class GitCommand(Data, frozen=True):
+    """A git command line sorted out: where the subcommand stands, and what its words do."""
+
+    subcommand: int | None
+    dangers: tuple[tuple[int, str], ...]
+    reads: bool
+    paths: tuple[Word, ...]
+
+
+def read_git(words: Sequence[Word]) -> GitCommand:
+    """What a `git …` command is."""
+    index, dangers = _globals(words)
+    if index is None:
+        answers = len(words) == 1 or all(word.text in _GLOBAL_ANSWERS for word in words[1:])
+        return GitCommand(subcommand=None, dangers=tuple(dangers), reads=answers and not dangers, paths=())
+    dangers += _dangers(words, index)
+    uncertain = [place for place, word in enumerate(words) if not word.static and word.might_be_option]
+    ends = next((place for place, word in enumerate(words) if word.text == "--"), len(words))
+    dangers += [(place, "an option may hide in it") for place in uncertain if place < ends]
+    name = words[index].text if words[index].static else ""
+    reads = name in _READ or _lists(name, words, index)
+    return GitCommand(subcommand=index, dangers=tuple(dangers), reads=reads, paths=tuple(_paths(name, words, index)))
+
+
+def _globals(words: Sequence[Word]) -> tuple[int | None, list[tuple[int, str]]]:
+    dangers: list[tuple[int, str]] = []
+    index = 1
+    while index < len(words):
+        text = words[index].text
+        if not text.startswith("-"):
+            return index, dangers
+        if text not in _HARMLESS_GLOBALS and text not in _GLOBAL_ANSWERS:
+            dangers.append((index, f"git {text.partition('=')[0]} can make git run or write something else"))
+        index += 2 if text in _GLOBAL_VALUES else 1
+    return None, dangers
+
+
+def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
+    name = words[start].text
+    found: list[tuple[int, str]] = []
+    for index in range(start + 1, len(words)):
+        text = words[index].text
+        if text == "--":
+            break
+        if text.startswith("--"):
+            given = text[2:].partition("=")[0]
+            if given in _EXACT and given != "exec":
+                continue
+            if any(option.startswith(given) for option in _RUNNING if given):
+                found.append((index, f"git {text.partition('=')[0]} can run or write something"))
+        elif name == "grep" and text.startswith("-O"):
+            found.append((index, "git grep -O runs a program"))
+        elif name in ("archive", "format-patch", "bundle", "fast-export") and text.startswith("-o"):
+            found.append((index, f"git {name} -o writes a file"))
+    return found
+
+
+def _lists(name: str, words: Sequence[Word], start: int) -> bool:
+    """Subcommands that list or change, by their words."""
+    rest = [word.text for word in words[start + 1 :]]
+    if name in _LISTING and _only_lists(name, rest):
+        return True
+    if name == "reflog" and not rest:
+        return True
+    if name == "symbolic-ref":
+        return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
+    return name in _SECOND and bool(rest) and rest[0] in _SECOND[name]
+
+
+def _only_lists(name: str, rest: list[str]) -> bool:
+    options = [text for text in rest if text.startswith("-")]
+    if not all(_LISTING[name].fullmatch(option) for option in options):
+        return False
+    operands = [text for text in rest if not text.startswith("-")]
+    asks = (
+        "--list",
+        "-l",
+        "--merged",
+        "--no-merged",
+        "--contains",
+        "--no-contains",
+        "--points-at",
+        "--sort",
+        "--format",
+    )
+    return not operands or (name != "remote" and any(option.startswith(asks) for option in options))
+
+
+def _paths(name: str, words: Sequence[Word], start: int) -> list[Word]:
+    """Words that are or may be paths: everything after `--`, and what looks like a path before it. In `REV:PATH` the
+    path counts."""
+    found: list[Word] = []
+    after = False
+    for word in words[start + 1 :]:
+        if word.text == "--":
+            after = True
+        elif after or (not word.text.startswith("-") and _may_be_path(name, word)):
+            found.append(word)
+        elif not word.text.startswith("-") and ":" in word.text:
+            path = word.text.partition(":")[2]
+            found.append(Word(text=path, known=path if word.static else "", static=word.static))
+    return found
+
+
+def _may_be_path(name: str, word: Word) -> bool:
+    if ".." in word.text and not _PATH_LIKE.match(word.text):
+        return False
+    return (
+        bool(_PATH_LIKE.match(word.text))
+        or (name not in ("config", "grep") and word.text.startswith("."))
+        or (name in ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep") and ":" not in word.text)
+    )

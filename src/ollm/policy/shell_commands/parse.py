@@ -1,0 +1,81 @@
+"""A command line parsed by shfmt into its syntax tree. One process per text, and no text twice."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ollm.domain.struct import Data
+
+Node = dict[str, Any]
+_SECONDS = 10
+_SEPARATORS = re.compile(r"&&|\|\||\$\(|[;&|\n(){}`<>]")
+_MOST_PIECES = 200
+
+
+class Parsed(Data, frozen=True):
+    """The statements of a text, or why there are none."""
+
+    source: bytes
+    statements: tuple[Node, ...] = ()
+    error: str = ""
+
+    def text_of(self, node: Node) -> str:
+        """A node as it was written."""
+        return self.source[node["Pos"]["Offset"] : node["End"]["Offset"]].decode("utf-8", "replace").strip()
+
+
+@lru_cache(maxsize=512)
+def parse(text: str) -> Parsed:
+    """The syntax tree of a bash script. Never raises: what cannot be parsed says why."""
+    source = text.replace("\0", "").encode("utf-8", "replace")
+    program = _shfmt()
+    if program is None:
+        return Parsed(source=source, error="the shell parser shfmt is not installed")
+    try:
+        done = subprocess.run(
+            [program, "-ln", "bash", "--to-json"],
+            input=source,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            env={},
+            cwd="/",
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Parsed(source=source, error=f"the shell parser could not be run: {error}")
+    if done.returncode != 0:
+        reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        return Parsed(source=source, error=reason[0] if reason else "the shell parser gave up")
+    try:
+        return Parsed(source=source, statements=tuple(msgspec.json.decode(done.stdout).get("Stmts") or ()))
+    except (msgspec.DecodeError, RecursionError):
+        return Parsed(source=source, error="it is nested too deeply")
+
+
+def pieces(text: str) -> list[str]:
+    """What can be recognised in a text that does not parse: the stretches between operators that parse alone, then
+    the same with stray quotes taken out. Good enough to find what is forbidden, never to allow anything."""
+    found = []
+    for stretch in _SEPARATORS.split(text)[:_MOST_PIECES]:
+        plain = stretch.strip()
+        if not plain:
+            continue
+        bare = plain if not parse(plain).error else re.sub(r"[\"'\\]", "", plain)
+        if not parse(bare).error:
+            found.append(bare)
+    return found
+
+
+@cache
+def _shfmt() -> str | None:
+    beside = [Path(sysconfig.get_path("scripts")) / "shfmt", Path(sys.executable).parent / "shfmt"]
+    return next((str(path) for path in beside if path.is_file()), None) or shutil.which("shfmt")
