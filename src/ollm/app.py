@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.policy.rules import RuleSet
+    from ollm.policy.trust import TrustBook
     from ollm.providers.model_store import ModelStore
     from ollm.providers.registry import Registry
     from ollm.runtime.confirmation import Asker
@@ -69,7 +70,7 @@ class Process:
         self.environment = process_environment() if environment is None else environment
         self.home: Home = home(self.environment)
         self.clock = clock
-        self._workspace = workspace
+        self.workspace = workspace
         self._flags = flags or {}
         self._warn = warn or to_stderr
 
@@ -81,7 +82,7 @@ class Process:
         found = load(
             self.home,
             self.environment,
-            workspace=self._workspace,
+            workspace=self.workspace,
             trusted=self.trusted,
             flags=self._flags,
         )
@@ -93,7 +94,13 @@ class Process:
     @cached_property
     def trusted(self) -> bool:
         """Whether the workspace's own files may be used."""
-        return False
+        return self.workspace is not None and self.trust.state(self.workspace).trusted
+
+    @cached_property
+    def trust(self) -> TrustBook:
+        from ollm.policy.trust import TrustBook
+
+        return TrustBook(self.home.trust, self.clock)
 
     @cached_property
     def settings(self) -> Settings:
@@ -294,8 +301,17 @@ class WorkspaceScope:
         return WorkspaceContext(self.path, self.database, archive, self.process.settings.resume)
 
     def trust(self, yes: bool) -> str:
-        """What /trust says, and does when it is confirmed."""
-        return "trusted" if yes else "untrusted"
+        """What /trust says, and does when it is confirmed. The files count from the next conversation on."""
+        book = self.process.trust
+        state = book.state(self.path)
+        if state.trusted:
+            return f"{state.workspace} is trusted since {state.since}."
+        changed = [*state.added, *state.changed, *state.removed] if state.known else state.files
+        listed = "".join(f"\n  {name}" for name in changed) or " no files of its own"
+        if not yes:
+            return f"{state.workspace} is not trusted. It brings:{listed}"
+        book.trust(self.path)
+        return f"{state.workspace} is trusted from the next conversation on, with:{listed}"
 
     def policy(self, grants: tuple[str, ...] = ()) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
@@ -307,6 +323,17 @@ class WorkspaceScope:
             grants=GrantBook(self.process.home.grants, grants),
             approval=self.process.settings.policy.approval,
             trusted=self.process.trusted,
+        )
+
+    def policy_of(self, file: Path) -> PolicyEngine:
+        """The policy a file of rules makes when it stands in place of all others, built-in ones and grants too."""
+        from ollm.config.load import load_policy
+        from ollm.policy.engine import PolicyEngine
+
+        loaded = load_policy(file)
+        approval = loaded.usable().policy.approval
+        return PolicyEngine(
+            rule_set(loaded, builtin=False), self.boundary, approval=approval, trusted=self.process.trusted
         )
 
 
@@ -492,7 +519,7 @@ async def open_conversation(opening: Opening) -> AsyncIterator[LocalConversation
             await conversation.close()
 
 
-def rule_set(loaded: Loaded) -> RuleSet:
+def rule_set(loaded: Loaded, *, builtin: bool = True) -> RuleSet:
     """The configured rules with where each stands."""
     from ollm.policy.rules import RuleSet, Source, read_rules
 
@@ -504,7 +531,7 @@ def rule_set(loaded: Loaded) -> RuleSet:
             Source(file=where.place.file, lines=(where.place.line,), workspace=where.layer == "workspace"),
         )
     ]
-    return RuleSet(rules=tuple(rules), default_action=loaded.settings.policy.default_action)
+    return RuleSet(rules=tuple(rules), default_action=loaded.settings.policy.default_action, builtin=builtin)
 
 
 def to_stderr(text: str) -> None:

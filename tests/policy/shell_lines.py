@@ -851,6 +851,19 @@ RM x
 rm.exe x
 """.strip("\n")
 
+WRITING_GIT = {
+    *(
+        "git push",
+        "git commit -m x",
+        "git checkout main",
+        "git branch new",
+        "git branch -D old",
+        "git tag v1",
+        "git stash",
+    ),
+    *("git remote add x y", "git config user.name x", "git difftool", "git fetch", "git reset --hard"),
+}  # what allowing all of git does allow
+
 FORBIDDEN_LINES = [
     "ls\nrm x",
     "ls # comment\nrm x",

@@ -42,6 +42,7 @@ class PolicyEngine:
         self.boundary = boundary
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
+        self.trusted = trusted
         self._shell = ShellJudge(rules, boundary, trusted=trusted)
 
     def evaluate(self, request: PolicyRequest) -> Verdict:

@@ -92,15 +92,14 @@ class GrantBook:
 
         from ruamel.yaml import YAML
 
+        from ollm.system.atomic import make_private_directory, replace_file
+
         assert self._file is not None
         out = StringIO()
         out.write(_HEADER)
         YAML().dump({"grants": texts}, out)
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = self._file.with_suffix(f".{os.getpid()}.tmp")
-        temporary.touch(mode=0o600)
-        temporary.write_text(out.getvalue(), encoding="utf-8")
-        temporary.replace(self._file)
+        make_private_directory(self._file.parent)
+        replace_file(self._file, out.getvalue().encode())
 
 
 def _read(file: Path) -> list[str]:

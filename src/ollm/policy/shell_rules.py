@@ -127,16 +127,21 @@ def _restricts(condition: Condition, value: str, view: CommandView, boundary: Bo
         case "program":
             return _restricts_program(words, condition.flags, view)
         case "startsWith" | "equals":
-            exact = condition.operator == "equals"
-            return _restricts_words(words, view, exact=exact)
+            return _restricts_words(words, view, exact=condition.operator == "equals")
         case "contains":
-            return "yes" if _mentions(value, words, view) else "no"
+            held = _mentions(value, words, view)
         case "matches":
-            line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
-            plain = " ".join([sorted(view.names, key=len)[0], *line.split(" ")[1:]])
-            return "yes" if pattern(value).search(line) or pattern(value).search(plain) else "no"
+            held = _matches_somewhere(value, view)
         case _:
-            return "yes" if _any_under(value, view, boundary) else "no"
+            held = _any_under(value, view, boundary)
+    return "yes" if held else "no"
+
+
+def _matches_somewhere(value: str, view: CommandView) -> bool:
+    """Blanks inside a word are no blanks to the expression: quoted text does not look like a command."""
+    line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
+    plain = " ".join([min(view.names, key=len), *line.split(" ")[1:]])
+    return any(pattern(value).search(one) is not None for one in (line, plain))
 
 
 def _restricts_program(words: list[str], flags: Sequence[str], view: CommandView) -> Answer:
@@ -173,7 +178,7 @@ def _is_option(word: str) -> bool:
 def _follows(words: list[str], view: CommandView) -> Answer:
     """The program, then the rule's other words in their order, past options and their values."""
     if words[0].rsplit("/", 1)[-1].casefold() not in view.names:
-        return "no" if view.words[0].static and not view.words[0].glob else "no"
+        return "no"
     wanted = words[1:]
     if not wanted:
         return "yes"

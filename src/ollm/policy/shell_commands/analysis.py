@@ -14,9 +14,10 @@ from ollm.policy.shell_commands.effects import program_name, with_effects
 from ollm.policy.shell_commands.model import Analysis, Command, Directories, Part, Redirection
 from ollm.policy.shell_commands.parse import parse, pieces
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
+from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
 from ollm.policy.shell_commands.words import Word, literal
-from ollm.policy.shell_commands.wrappers import SHELLS, Inner, inner_commands, splits_off
+from ollm.policy.shell_commands.wrappers import SHELLS, inner_commands, splits_off
 from ollm.policy.visible import hidden_characters, is_hidden
 from ollm.system.paths import Boundary
 
@@ -42,6 +43,9 @@ def analyse(command: str, start: Path, boundary: Boundary) -> Analysis:
     if hidden:
         analyst.script("".join(one for one in command if not is_hidden(one)), _Place(directories=(start,), guess=True))
     return Analysis(parts=tuple(analyst.parts), remarks=tuple(dict.fromkeys((*remarks, *analyst.remarks))))
+
+
+_Waiting = tuple[tuple[Word, ...], Inner, tuple[str, ...]]
 
 
 class _Place(Data, frozen=True):
@@ -128,9 +132,7 @@ class _Analyst:
             first = False
             waiting += self._unwrapped(part, command, inner, place)
 
-    def _unwrapped(
-        self, part: Part, command: Command, inner: Inner, place: _Place
-    ) -> list[tuple[tuple[Word, ...], Inner, tuple[str, ...]]]:
+    def _unwrapped(self, part: Part, command: Command, inner: Inner, place: _Place) -> list[_Waiting]:
         """Add the part, and hand back the commands inside it."""
         name = program_name(part) or part.words[0].text.rsplit("/", 1)[-1]
         bare = part.words[0].static and "/" not in part.words[0].text
@@ -147,8 +149,8 @@ class _Analyst:
         if settings:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *settings))
         self.parts.append(judged)
-        found += _from_stdin(name, part, command, found)
-        waiting = []
+        found += _from_stdin(name, command, found)
+        waiting: list[_Waiting] = []
         for one in found:
             if one.script is not None:
                 self._nested(one, command, place)
@@ -207,7 +209,7 @@ def _settings(name: str, words: tuple[Word, ...]) -> list[str]:
     return [f"it sets {match.group(1)}" for match in named if match and not is_harmless_variable(match.group(1))]
 
 
-def _from_stdin(name: str, part: Part, command: Command, found: list[Inner]) -> list[Inner]:
+def _from_stdin(name: str, command: Command, found: list[Inner]) -> list[Inner]:
     """What a shell or xargs is fed, where that stands in the line."""
     if not command.stdin:
         return []

@@ -28,7 +28,10 @@ def with_effects(part: Part, boundary: Boundary) -> Part:
     name = program_name(part)
     if name is None:
         return part
-    judge = PathJudge(boundary, part.directories)
+    return _looked_at(part, PathJudge(boundary, part.directories), name)
+
+
+def _looked_at(part: Part, judge: PathJudge, name: str) -> Part:
     if name == "git":
         return _git(part, judge)
     if name in ("find", "gfind"):
@@ -38,9 +41,7 @@ def with_effects(part: Part, boundary: Boundary) -> Part:
     if name in _AWKS:
         return _scripted(part, judge, scripts.awk_dangers(part.words), scripts.AWK, ("f", "file"))
     known = programs.READING.get(name)
-    if known is not None:
-        return _reading(part, judge, name, known)
-    return _other(part, judge, name)
+    return _other(part, judge, name) if known is None else _reading(part, judge, name, known)
 
 
 def program_name(part: Part) -> str | None:
@@ -205,7 +206,9 @@ def _reads_script(part: Part) -> bool:
 
 
 _RUNNING_OPTIONS = {
-    "tar": re.compile(r"--(to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)\b.*|-I.*|-F.*"),
+    "tar": re.compile(
+        r"--(to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)\b.*|-[IF].*"
+    ),
     "rsync": re.compile(r"-[a-zA-Z]*e.*|--rsh\b.*|--rsync-path\b.*"),
     "make": re.compile(r"--eval\b.*|-f.*|SHELL=.*|-C.*"),
     "ssh": re.compile(r"-o.*"),
@@ -215,7 +218,7 @@ _RUNNING_OPTIONS = {
     "ruby": re.compile(r"-[a-zA-Z]*[ei].*"),
     "zip": re.compile(r"-T+|-TT.*|--unzip-command.*"),
     "gcc": re.compile(r"-wrapper|-B.*|-specs.*|-fplugin.*"),
-}  # fmt: skip
+}
 
 
 def _running(name: str, words: Sequence[Word]) -> list[tuple[int, str]]:

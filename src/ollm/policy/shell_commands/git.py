@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ollm.domain.struct import Data
+from ollm.policy.shell_commands.tables import names
 from ollm.policy.shell_commands.words import Word
 
 _GLOBAL_VALUES = frozenset(
@@ -36,11 +37,11 @@ _RUNNING = (
 )
 _EXACT = frozenset({"text", "no", "ext", "e", "o", "u", "r", "f", "n", "t", "open", "exec-path"})
 _READ = frozenset(
-    (
-        "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file rev-list name-rev "
-        "merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree diff-index diff-files whatchanged "
-        "range-diff cherry version show-branch merge-tree verify-pack"
-    ).split()
+    names(
+        "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file "
+        "rev-list name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree "
+        "diff-index diff-files whatchanged range-diff cherry version show-branch merge-tree verify-pack "
+    )
 )
 _LISTING = {
     "branch": re.compile(

@@ -48,7 +48,7 @@ class PathJudge:
 
     def read(self, word: Word) -> Objections:
         """What stands against reading the place a word names."""
-        if word.descriptor or word.text in ("-", "") and word.static:
+        if word.descriptor or (word.text in ("-", "") and word.static):
             return NONE
         if not word.static:
             return self._unknown(word)
@@ -134,7 +134,8 @@ class PathJudge:
         if given is None or found.locks or not self._directories:
             return found
         for start in self._directories:
-            matches = list(itertools.islice(glob.iglob(given, root_dir=start), _MOST_MATCHES + 1))
+            found_names = glob.iglob(given, root_dir=start)  # noqa: PTH207 - as bash: hidden names only when asked for
+            matches = list(itertools.islice(found_names, _MOST_MATCHES + 1))
             if len(matches) > _MOST_MATCHES:
                 return found + Objections(remarks=(f"{text} stands for very many files",))
             if any(match.startswith("-") for match in matches):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ollm.domain.struct import Data
 from ollm.policy.shell_commands.options import Grammar
+from ollm.policy.shell_commands.tables import names
 
 
 class Program(Data, frozen=True):
@@ -49,13 +50,15 @@ _GREP = _program(
 _SUM = _program(known=("check",))
 
 READING: dict[str, Program] = {
-    **dict.fromkeys(("cat", "tac", "nl", "rev", "paste", "strings", "zcat", "readlink", "realpath", "cmp", "cksum"), _FILES),
-    **dict.fromkeys(("true", "false", "pwd", "whoami", "id", "groups", "nproc", "arch", "uptime", "tty", "logname"), _TEXT),
-    **dict.fromkeys(("echo", "basename", "dirname", "seq", "sleep", "expr", "which", "type", "test", "[", ":", "uname"), _TEXT),
-    **dict.fromkeys(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "sum"), _SUM),
-    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), _GREP),
+    **dict.fromkeys(names("cat tac nl rev paste strings zcat readlink realpath cmp cksum"), _FILES),
+    **dict.fromkeys(names("true false pwd whoami id groups nproc arch uptime tty logname"), _TEXT),
+    **dict.fromkeys(names("echo basename dirname seq sleep expr which type test [ : uname"), _TEXT),
+    **dict.fromkeys(names("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum"), _SUM),
+    **dict.fromkeys(names("grep egrep fgrep zgrep"), _GREP),
     "printf": _program("v", danger=("v",), paths=False),
-    "ls": _program("ITw", "block-size color format hide ignore indicator-style quoting-style sort tabsize time time-style width"),
+    "ls": _program(
+        "ITw", "block-size color format hide ignore indicator-style quoting-style sort tabsize time time-style width"
+    ),
     "head": _program("nc", "lines bytes"),
     "tail": _program("ncs", "lines bytes sleep-interval pid max-unchanged-stats"),
     "wc": _program("", "files0-from total", read_options=("files0-from",)),
@@ -76,70 +79,116 @@ READING: dict[str, Program] = {
     "join": _program("12jtoaeiv"),
     "comm": _program("", "output-delimiter"),
     "diff": _program(
-        "UCxXIFWL", "unified context exclude exclude-from label ignore-matching-lines width color from-file to-file",
-        read_options=("X", "exclude-from", "from-file", "to-file"), known=("recursive",),
+        "UCxXIFWL",
+        "unified context exclude exclude-from label ignore-matching-lines width color from-file to-file",
+        read_options=("X", "exclude-from", "from-file", "to-file"),
+        known=("recursive",),
     ),
     "stat": _program("cft", "format printf"),
-    "file": _program("fFmPe", "files-from separator magic-file", danger=("C", "compile"), read_options=("f", "m", "files-from", "magic-file")),
-    "du": _program("dBtX", "max-depth block-size threshold exclude exclude-from time", read_options=("X", "exclude-from", "files0-from")),
+    "file": _program(
+        "fFmPe",
+        "files-from separator magic-file",
+        danger=("C", "compile"),
+        read_options=("f", "m", "files-from", "magic-file"),
+    ),
+    "du": _program(
+        "dBtX",
+        "max-depth block-size threshold exclude exclude-from time",
+        read_options=("X", "exclude-from", "files0-from"),
+    ),
     "df": _program("Btx", "block-size type exclude-type output"),
-    "tree": _program("LPIoHT", "charset filelimit timefmt sort gitfile", danger=("o", "R"), read_options=("gitfile",), known=("output",)),
+    "tree": _program(
+        "LPIoHT",
+        "charset filelimit timefmt sort gitfile",
+        danger=("o", "R"),
+        read_options=("gitfile",),
+        known=("output",),
+    ),
     "od": _program("AjNtwS", "address-radix skip-bytes read-bytes format width strings"),
     "hexdump": _program("enfs", read_options=("f",)),
     "xxd": _program("cgloRs", danger=("r", "revert"), output=1),
     "base64": _program("wio", "wrap", danger=("o",)),
-    "date": _program("dfrs", "date file reference set", danger=("s", "set"), paths=False, read_options=("f", "file", "r", "reference")),
+    "date": _program(
+        "dfrs",
+        "date file reference set",
+        danger=("s", "set"),
+        paths=False,
+        read_options=("f", "file", "r", "reference"),
+    ),
     "hostname": _program(paths=False, danger=("F", "b", "file", "boot")),
     "ps": _program("CGgoOptuUskq", "format pid ppid sort user", paths=False),
     "free": _program("cs", paths=False),
     "jq": _program(
-        "Lf", "from-file indent", skip=1, pattern_options=("f", "from-file"), read_options=("f", "from-file", "L"),
+        "Lf",
+        "from-file indent",
+        skip=1,
+        pattern_options=("f", "from-file"),
+        read_options=("f", "from-file", "L"),
         danger=("L", "slurpfile", "rawfile", "argfile"),
     ),
     "rg": _program(
         "efgtTABCmMjrEdI",
-        "regexp file glob iglob type type-not after-context before-context context max-count max-columns threads replace"
+        "regexp file glob iglob type type-not after-context "
+        "before-context context max-count max-columns threads replace"
         " encoding max-depth ignore-file sort sortr color colors engine max-filesize type-add type-clear path-separator"
         " context-separator field-match-separator field-context-separator dfa-size-limit regex-size-limit",
         skip=1,
         pattern_options=("e", "f", "regexp", "file", "files", "type-list"),
         read_options=("f", "file", "ignore-file"),
         danger=("pre", "hostname-bin", "z", "search-zip", "L", "follow"),
-        known=("pretty", "pre-glob", "files", "type-list", "hidden", "unrestricted", "files-with-matches", "fixed-strings", "smart-case", "stats"),
+        known=(
+            "pretty",
+            "pre-glob",
+            "files",
+            "type-list",
+            "hidden",
+            "unrestricted",
+            "files-with-matches",
+            "fixed-strings",
+            "smart-case",
+            "stats",
+        ),
         deep=("hidden", "u", ".", "unrestricted"),
     ),
     "fd": _program(
-        "dtegEcoSjx", "max-depth min-depth type extension exclude color owner size changed-within changed-before threads base-directory search-path",
-        skip=1, danger=("x", "X", "exec", "exec-batch", "L", "follow"), read_options=("base-directory", "search-path"),
+        "dtegEcoSjx",
+        "max-depth min-depth type extension exclude color owner size "
+        "changed-within changed-before threads base-directory search-path",
+        skip=1,
+        danger=("x", "X", "exec", "exec-batch", "L", "follow"),
+        read_options=("base-directory", "search-path"),
     ),
     "cd": _FILES,
     "command": _program(paths=False),
     "ag": _program("ABCGmp", skip=1, danger=("pager",), read_options=("p",)),
-}  # fmt: skip
+}
 
 VERSIONS = frozenset(
-    (
-        "python python3 pip pip3 node npm npx pnpm yarn bun deno go cargo rustc rustup gcc g++ clang make cmake git java "
-        "javac ruby gem perl php docker rg fd jq curl wget uv ruff mypy pytest tsc eslint prettier bash zsh sed awk tar"
-    ).split()
+    names(
+        "python python3 pip pip3 node npm npx pnpm yarn bun deno go cargo rustc rustup gcc g++ clang make "
+        "cmake git java javac ruby gem perl php docker rg fd jq curl wget uv ruff mypy pytest tsc eslint "
+        "prettier bash zsh sed awk tar "
+    )
 )
 VERSION_OPTIONS = frozenset({"--version", "-V", "-v"})
 FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf"})
 FIND_VALUES = frozenset(
-    (
-        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -atime "
-        "-ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum -fstype -used -printf "
-        "-regextype -context -D"
-    ).split()
+    names(
+        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size "
+        "-mtime -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum "
+        "-fstype -used -printf -regextype -context -D "
+    )
 )
 FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
 CHANGES_SHELL = {
-    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly", "unset", "read", "mapfile", "readarray", "getopts"),
-                    "changes the shell's variables"),
-    **dict.fromkeys(("alias", "unalias", "hash", "enable", "complete", "compopt", "bind"), "changes what a name means"),
-    **dict.fromkeys(("set", "shopt", "ulimit", "umask"), "changes how the shell works"),
-    **dict.fromkeys(("source", ".", "eval", "exec", "fc"), "runs what cannot be seen here"),
-}  # fmt: skip
+    **dict.fromkeys(
+        names("export declare typeset local readonly unset read mapfile readarray getopts"),
+        "changes the shell's variables",
+    ),
+    **dict.fromkeys(names("alias unalias hash enable complete compopt bind"), "changes what a name means"),
+    **dict.fromkeys(names("set shopt ulimit umask"), "changes how the shell works"),
+    **dict.fromkeys(names("source . eval exec fc"), "runs what cannot be seen here"),
+}
 EVALUATES = frozenset(
     {"test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "readonly", "let"}
 )

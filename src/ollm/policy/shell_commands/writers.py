@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ollm.domain.struct import Data
-from ollm.policy.shell_commands.options import Grammar, Scan, scan
+from ollm.policy.shell_commands.options import Grammar, scan
 from ollm.policy.shell_commands.words import Word
 
 Shape = Literal["all", "last", "option", "first"]
@@ -67,21 +67,38 @@ WRITERS: dict[str, Writer] = {
     "sed": _writer("all", "efl", "expression file line-length", skip=1, needs=_IN_PLACE),
     "perl": _writer("all", "eEIMm", skip=0, needs=("i",)),
     "ruby": _writer("all", "eIr", skip=0, needs=("i",)),
-    "patch": _writer("all", "dioprBDFYz", "directory input output reject-file strip", options=("o", "output", "r", "d")),
-    "curl": _writer("option", "oHdXuAebFTKcDwxE", "output dump-header cookie-jar output-dir trace trace-ascii stderr etag-save",
-                    options=("o", "output", "D", "dump-header", "c", "cookie-jar", "output-dir", "trace", "trace-ascii", "stderr")),
-    "wget": _writer("option", "OPoaeUtTQlARDIX", "output-document directory-prefix output-file append-output",
-                    options=("O", "output-document", "P", "directory-prefix", "o", "output-file", "a", "append-output")),
-    "tar": _writer("option", "fCITXbgHVKN", "file directory exclude exclude-from", options=("f", "file", "C", "directory")),
+    "patch": _writer(
+        "all", "dioprBDFYz", "directory input output reject-file strip", options=("o", "output", "r", "d")
+    ),
+    "curl": _writer(
+        "option",
+        "oHdXuAebFTKcDwxE",
+        "output dump-header cookie-jar output-dir trace trace-ascii stderr etag-save",
+        options=("o", "output", "D", "dump-header", "c", "cookie-jar", "output-dir", "trace", "trace-ascii", "stderr"),
+    ),
+    "wget": _writer(
+        "option",
+        "OPoaeUtTQlARDIX",
+        "output-document directory-prefix output-file append-output",
+        options=("O", "output-document", "P", "directory-prefix", "o", "output-file", "a", "append-output"),
+    ),
+    "tar": _writer(
+        "option", "fCITXbgHVKN", "file directory exclude exclude-from", options=("f", "file", "C", "directory")
+    ),
     "unzip": _writer("option", "dxP", options=("d",)),
     "zip": _writer("first", "xib"),
     "gcc": _writer("option", "oIDLl", options=("o",)),
     "openssl": _writer("option", "", "out", options=("out",)),
     "split": _writer("option", "abClnt"),
     "sort": _writer("option", "kotST", "output", options=("o", "output")),
-    "vim": _writer("all", "cSu"), "vi": _writer("all", "cSu"), "nvim": _writer("all", "cSu"), "nano": _writer("all"),
-    "emacs": _writer("all"), "ed": _writer("all"), "ex": _writer("all", "c"),
-}  # fmt: skip
+    "vim": _writer("all", "cSu"),
+    "vi": _writer("all", "cSu"),
+    "nvim": _writer("all", "cSu"),
+    "nano": _writer("all"),
+    "emacs": _writer("all"),
+    "ed": _writer("all"),
+    "ex": _writer("all", "c"),
+}
 
 
 def targets(program: str, words: Sequence[Word]) -> Targets:
@@ -97,20 +114,23 @@ def targets(program: str, words: Sequence[Word]) -> Targets:
     operands = [word for _, word in found.operands][writer.skip :]
     written = [option.value for option in found.options if option.is_any(writer.options) and option.value]
     deep = any(option.is_any(writer.deep) for option in found.options)
-    if writer.shape == "all":
-        return Targets(written=(*written, *operands), deep=deep)
-    if writer.shape == "first":
-        return Targets(written=(*written, *operands[:1]), read=tuple(operands[1:]))
-    if writer.shape == "option":
-        return Targets(written=tuple(written))
-    return _copied(writer, operands, written, found)
+    match writer.shape:
+        case "all":
+            found_targets = Targets(written=(*written, *operands), deep=deep)
+        case "first":
+            found_targets = Targets(written=(*written, *operands[:1]), read=tuple(operands[1:]))
+        case "option":
+            found_targets = Targets(written=tuple(written))
+        case _:
+            found_targets = _copied(writer, operands, written)
+    return found_targets
 
 
 def _is_needed(name: str, writer: Writer) -> bool:
     return name in writer.needs or name.startswith("in-place")
 
 
-def _copied(writer: Writer, operands: list[Word], directories: list[Word], found: Scan) -> Targets:
+def _copied(writer: Writer, operands: list[Word], directories: list[Word]) -> Targets:
     """Copying writes the last operand, and each source's name inside it when it is a directory."""
     sources, places = (operands, directories) if directories else (operands[:-1], operands[-1:])
     if not places and operands:

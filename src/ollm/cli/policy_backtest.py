@@ -1,0 +1,75 @@
+"""`ollm policy backtest`: what other rules would have said to everything that was ever asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ollm.cli.options import print_table, warn
+from ollm.domain.errors import OllmError
+from ollm.domain.tools import PolicyRequest, ToolCallRecord
+from ollm.policy.visible import visible_command
+
+if TYPE_CHECKING:
+    from ollm.app import Process
+    from ollm.policy.engine import PolicyEngine
+
+_MOST_EXAMPLES = 20
+
+
+def run(process: Process, today: PolicyEngine, proposed: PolicyEngine) -> dict[str, Any]:
+    """Counts under the proposed rules and today's, and examples of calls that would be judged differently."""
+    now_counted: Counter[str] = Counter()
+    then_counted: Counter[str] = Counter()
+    changes: list[dict[str, Any]] = []
+    for session_id, call in _calls(process):
+        request = PolicyRequest(tool=call.name, params=call.args)
+        before, after = today.evaluate(request).decision, proposed.evaluate(request).decision
+        now_counted[before] += 1
+        then_counted[after] += 1
+        if before != after and len(changes) < _MOST_EXAMPLES:
+            changes.append(
+                {
+                    "sessionId": session_id,
+                    "callId": call.id,
+                    "tool": call.name,
+                    "what": _what(call),
+                    "now": before,
+                    "then": after,
+                }
+            )
+    return {
+        "calls": sum(then_counted.values()),
+        **{name: then_counted[name] for name in ("allow", "ask", "deny")},
+        "today": {name: now_counted[name] for name in ("allow", "ask", "deny")},
+        "changes": changes,
+    }
+
+
+def _calls(process: Process) -> Iterator[tuple[str, ToolCallRecord]]:
+    for session_id in process.session_files.places.ids():
+        try:
+            loaded = process.session_files.read(session_id)
+        except OllmError as error:
+            warn(str(error))
+            continue
+        for call in loaded.session.tool_calls:
+            yield session_id, call
+
+
+def _what(call: ToolCallRecord) -> str:
+    for name in ("command", "path", "url", "pattern", "query"):
+        if isinstance(call.args.get(name), str):
+            return visible_command(str(call.args[name]))
+    return ""
+
+
+def print_result(result: dict[str, Any]) -> None:
+    rows = [(name, result["today"][name], result[name]) for name in ("allow", "ask", "deny")]
+    print(f"{result['calls']} recorded calls.\n")
+    print_table(("", "today", "with these rules"), rows)
+    if result["changes"]:
+        print()
+        changed = [(one["now"], one["then"], one["tool"], one["what"]) for one in result["changes"]]
+        print_table(("today", "then", "tool", "what"), changed)

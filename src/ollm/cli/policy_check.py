@@ -1,0 +1,97 @@
+"""`ollm policy check`: parameters in, verdicts out, one at a time or line by line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ollm.cli.options import printable, styled
+from ollm.domain.errors import UsageError
+from ollm.domain.tools import PolicyRequest, Verdict
+from ollm.policy.engine import PolicyEngine
+
+_COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+def parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
+    """`--args` first, then `--param`s over it."""
+    found: dict[str, Any] = {}
+    if arguments is not None:
+        try:
+            found = json.loads(arguments)
+        except ValueError as error:
+            raise UsageError(f"--args is not JSON: {error}.") from error
+        if not isinstance(found, dict):
+            raise UsageError("--args must be a JSON object.", action="""For example --args '{"path": "a.txt"}'.""")
+    for one in named:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--param {one} is not NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def checked(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The verdict as it is printed: the keys are a promise."""
+    if tool == "shell" and not isinstance(params.get("command"), str):
+        raise UsageError("shell needs a command.", action="Add --param command='…'.")
+    verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
+    return _document(verdict)
+
+
+def _document(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "decision": verdict.decision,
+        "reason": verdict.reason,
+        "rule": msgspec.to_builtins(verdict.rule),
+        "parts": msgspec.to_builtins(verdict.parts),
+        "risk": verdict.risk.value,
+        "locked": verdict.locked,
+        "grant": verdict.grant,
+    }
+
+
+def batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:
+    """One JSON object a line, in and out; a line that cannot be used gets an error and the others go on."""
+    for line in sys.stdin.buffer:
+        if line.strip():
+            answer = _answer(engine, tool, common, line)
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+
+def _answer(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return {"id": None, "error": f"not JSON: {error}"}
+    if not isinstance(request, dict):
+        return {"id": None, "error": "not a JSON object"}
+    params = request.get("params")
+    if not isinstance(params, dict):
+        return {"id": request.get("id"), "error": "params must be an object"}
+    try:
+        return {"id": request.get("id"), **checked(engine, str(request.get("tool") or tool), {**common, **params})}
+    except UsageError as error:
+        return {"id": request.get("id"), "error": str(error)}
+
+
+def print_verdict(tool: str, document: dict[str, Any]) -> None:
+    """The same for people."""
+    decision = document["decision"]
+    print(f"{styled(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {printable(document['reason'])}")
+    rule = document["rule"]
+    if rule is not None:
+        place = f" ({rule['file']}:{rule['line']})" if rule["file"] and rule["line"] else ""
+        print(f"rule   {rule['layer']}: {printable(rule['text'])}{place}")
+    for part in document["parts"]:
+        shown = styled(part["decision"], fg=_COLOURS[part["decision"]])
+        print(f"  {shown}  {printable(part['command'])}  ({printable(part['reason'])})")
+    if document["locked"]:
+        print("It is asked about every time: no grant, approval level or --yes answers it.")
+    elif decision == "ask" and document["grant"]:
+        print(f"To allow it: ollm … --allow {json.dumps(document['grant'])}")

@@ -1,0 +1,71 @@
+"""`ollm trust`: say which workspaces' own settings, hooks, commands and instructions may be used (design 3.17)."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.cli.options import json_option, print_json, print_table, printable, resolve_workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ollm.policy.trust import TrustBook, TrustState
+
+
+@click.command()
+@click.argument("directory", required=False)
+@click.option("--list", "listing", is_flag=True, help="List the workspaces that are trusted.")
+@click.option("--revoke", is_flag=True, help="Take the trust back.")
+@json_option
+def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> None:
+    """Trust DIRECTORY (the current one unless told) with the files it has now; a change asks again."""
+    if listing and (revoke or directory):
+        raise click.UsageError("--list goes with nothing else.")
+    book = _book()
+    if listing:
+        _list(book.all(), as_json)
+        return
+    workspace = resolve_workspace(directory)
+    if revoke:
+        book.revoke(workspace)
+        print_json({"workspace": str(workspace), "trusted": False}) if as_json else print(
+            f"{workspace}: no longer trusted."
+        )
+        return
+    before, after = book.state(workspace), book.trust(workspace)
+    if as_json:
+        print_json(after)
+    else:
+        _said(before, after)
+
+
+def _book() -> TrustBook:
+    from ollm.config.environment import home, process_environment
+    from ollm.policy.trust import TrustBook
+
+    return TrustBook(home(process_environment()).trust)
+
+
+def _list(states: list[TrustState], as_json: bool) -> None:
+    if as_json:
+        print_json(states)
+    elif not states:
+        print("No workspace is trusted.")
+    else:
+        rows = [(state.workspace, state.since or "", "yes" if state.trusted else "changed since") for state in states]
+        print_table(("workspace", "since", "trusted"), rows)
+
+
+def _said(before: TrustState, after: TrustState) -> None:
+    if before.trusted:
+        print(f"{after.workspace} was trusted already.")
+        return
+    print(
+        f"{after.workspace} is trusted with:"
+        if after.files
+        else f"{after.workspace} is trusted; it brings no files of its own."
+    )
+    marks = {**dict.fromkeys(before.added, " (new)"), **dict.fromkeys(before.changed, " (changed)")}
+    for name in after.files:
+        print(f"  {printable(name)}{marks.get(name, '')}")
+    for name in before.removed:
+        print(f"  {printable(name)} (gone)")

@@ -1,0 +1,8 @@
+"""How the tables of this package are written: names as words in a text."""
+
+from __future__ import annotations
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The words of a text, in their order."""
+    return tuple(text.split())

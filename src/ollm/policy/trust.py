@@ -1,0 +1,150 @@
+"""Which workspaces a person trusts, and with which files (design 3.17).
+
+A workspace's configuration, commands, hooks and instruction files are used once a person said so, and only as long as
+they are what they were then: a change is an unknown workspace again, and says what changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ollm.domain.clock import Clock, now, stamp
+from ollm.domain.errors import NotFoundError, StorageError
+from ollm.domain.struct import Data
+
+INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md")
+_CONFIGURATION = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore")
+_DIRECTORIES = (".ollm/commands", ".ollm/hooks", ".ollm/extensions")
+_MOST_FILES = 2_000
+
+
+class TrustState(Data, frozen=True):
+    """`known`: it was trusted once. `trusted`: and nothing it was trusted for has changed."""
+
+    workspace: str
+    trusted: bool
+    known: bool = False
+    since: str | None = None
+    files: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+class TrustBook:
+    """`~/.ollm/trust.json`. Reading creates nothing."""
+
+    def __init__(self, file: Path, clock: Clock = now) -> None:
+        self._file = file
+        self._clock = clock
+
+    def state(self, workspace: Path) -> TrustState:
+        """What is known of a workspace, by its real path and the files it has now."""
+        real = os.path.realpath(workspace)
+        entry = self._entries().get(real)
+        files = fingerprints(Path(real))
+        if entry is None:
+            return TrustState(workspace=real, trusted=False, files=tuple(files))
+        before: dict[str, str] = entry.get("files", {})
+        added = tuple(name for name in files if name not in before)
+        removed = tuple(name for name in before if name not in files)
+        changed = tuple(name for name, digest in files.items() if before.get(name, digest) != digest)
+        same = not (added or removed or changed) and entry.get("hash") == overall(files)
+        return TrustState(
+            workspace=real,
+            trusted=same,
+            known=True,
+            since=entry.get("since"),
+            files=tuple(files),
+            added=added,
+            removed=removed,
+            changed=changed,
+        )
+
+    def trust(self, workspace: Path) -> TrustState:
+        """Trust a workspace with the files it has now."""
+        real = os.path.realpath(workspace)
+        files = fingerprints(Path(real))
+        entry = {"hash": overall(files), "since": stamp(self._clock()), "files": files}
+        self._write({**self._entries(), real: entry})
+        return self.state(Path(real))
+
+    def revoke(self, workspace: Path) -> None:
+        real = os.path.realpath(workspace)
+        entries = self._entries()
+        if real not in entries:
+            raise NotFoundError(f"{real} was not trusted.", action="`ollm trust --list` lists what is.")
+        self._write({path: entry for path, entry in entries.items() if path != real})
+
+    def all(self) -> list[TrustState]:
+        return [self.state(Path(path)) for path in sorted(self._entries())]
+
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        try:
+            document = json.loads(self._file.read_text(encoding="utf-8"))
+            entries = document["workspaces"]
+            if not all(isinstance(entry, dict) for entry in entries.values()):
+                raise TypeError("an entry is no mapping")
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StorageError(
+                f"{self._file} cannot be read: {error}", action="Remove it to be asked about every workspace again."
+            ) from error
+        found: dict[str, dict[str, Any]] = entries
+        return found
+
+    def _write(self, entries: dict[str, dict[str, Any]]) -> None:
+        from ollm.system.atomic import make_private_directory, replace_file
+
+        make_private_directory(self._file.parent)
+        replace_file(self._file, json.dumps({"version": 1, "workspaces": entries}, indent=2).encode())
+
+
+def fingerprints(workspace: Path) -> dict[str, str]:
+    """The files that trust is about, each with the digest of what it holds; links count with where they lead."""
+    found: dict[str, str] = {}
+    for path in _files(workspace):
+        found[str(path.relative_to(workspace))] = _digest(path)
+    return dict(sorted(found.items()))
+
+
+def overall(files: dict[str, str]) -> str:
+    """One digest for all of them."""
+    return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
+
+
+def _files(workspace: Path) -> Iterator[Path]:
+    for name in (*_CONFIGURATION, *INSTRUCTION_FILES):
+        path = workspace / name
+        if path.is_symlink() or path.is_file():
+            yield path
+    count = 0
+    for name in _DIRECTORIES:
+        for directory, folders, files in os.walk(workspace / name):
+            folders.sort()
+            links = [folder for folder in folders if (Path(directory) / folder).is_symlink()]
+            for file in sorted((*files, *links)):
+                count += 1
+                if count > _MOST_FILES:
+                    return
+                yield Path(directory) / file
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    if path.is_symlink():
+        digest.update(b"link:" + os.fsencode(path.readlink()) + b"\0")
+    try:
+        if path.is_file():
+            with path.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    digest.update(block)
+    except OSError as error:
+        digest.update(f"unreadable: {error.errno}".encode())
+    return digest.hexdigest()
