@@ -15,7 +15,37 @@ from tests.policy.shell_lines import (
     lines,
 )
 
-PROGRAMS = ["ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "sort", "uniq", "echo", "printf", "git", "sed", "awk", "cd", "pwd", "test", "[", "true", "tr", "cut", "jq", "diff", "xxd", "fd", "tree", "date", "tar"]
+PROGRAMS = [
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "grep",
+    "rg",
+    "find",
+    "wc",
+    "sort",
+    "uniq",
+    "echo",
+    "printf",
+    "git",
+    "sed",
+    "awk",
+    "cd",
+    "pwd",
+    "test",
+    "[",
+    "true",
+    "tr",
+    "cut",
+    "jq",
+    "diff",
+    "xxd",
+    "fd",
+    "tree",
+    "date",
+    "tar",
+]
 DENY = [rule("deny", "program", "rm"), rule("deny", "program", "git push", flags=["force"])]
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import click
 import msgspec
 
 from ollm.cli.options import printable, styled
@@ -83,15 +84,15 @@ def _answer(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes
 def print_verdict(tool: str, document: dict[str, Any]) -> None:
     """The same for people."""
     decision = document["decision"]
-    print(f"{styled(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {printable(document['reason'])}")
+    click.echo(f"{styled(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {printable(document['reason'])}")
     rule = document["rule"]
     if rule is not None:
         place = f" ({rule['file']}:{rule['line']})" if rule["file"] and rule["line"] else ""
-        print(f"rule   {rule['layer']}: {printable(rule['text'])}{place}")
+        click.echo(f"rule   {rule['layer']}: {printable(rule['text'])}{place}")
     for part in document["parts"]:
         shown = styled(part["decision"], fg=_COLOURS[part["decision"]])
-        print(f"  {shown}  {printable(part['command'])}  ({printable(part['reason'])})")
+        click.echo(f"  {shown}  {printable(part['command'])}  ({printable(part['reason'])})")
     if document["locked"]:
-        print("It is asked about every time: no grant, approval level or --yes answers it.")
+        click.echo("It is asked about every time: no grant, approval level or --yes answers it.")
     elif decision == "ask" and document["grant"]:
-        print(f"To allow it: ollm … --allow {json.dumps(document['grant'])}")
+        click.echo(f"To allow it: ollm … --allow {json.dumps(document['grant'])}")

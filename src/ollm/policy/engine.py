@@ -53,7 +53,10 @@ class PolicyEngine:
         verdict = self._by_rule(request, rule)
         if verdict.decision == "ask":
             verdict = self._answered(request, verdict)
-        return self._protected(request, verdict)
+        verdict = self._protected(request, verdict)
+        if verdict.decision == "ask" and not verdict.locked:
+            return msgspec.structs.replace(verdict, grant=suggest(request.tool, request.params, self.boundary))
+        return verdict
 
     def confirmation(
         self, request: PolicyRequest, verdict: Verdict, call_id: str, description: str
@@ -85,13 +88,12 @@ class PolicyEngine:
         return _BUILTIN.get(request.tool) if self.rules.builtin else None
 
     def _by_rule(self, request: PolicyRequest, rule: Rule | None) -> Verdict:
-        grant = suggest(request.tool, request.params, self.boundary)
         risk = RISKS.get(request.tool, request.risk)
         if rule is None:
             action = self.rules.default_action
             text = f"no rule speaks of {request.tool}, and the default is {action}"
             reference = RuleReference(layer="default", text=f"defaultAction: {action}")
-            return Verdict(decision=action, reason=text, risk=risk, rule=reference, grant=grant)
+            return Verdict(decision=action, reason=text, risk=risk, rule=reference)
         reason = rule.message or f"the rule “{rule.reference.text}” says so"
         return Verdict(decision=rule.action, reason=reason, risk=rule.risk or risk, rule=rule.reference, grant=grant)
 

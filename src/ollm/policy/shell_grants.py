@@ -27,6 +27,7 @@ _DEEPER = {
     ("gh", "issue"),
     ("npm", "exec"),
 }
+_GIT = frozenset({"add", "commit", "fetch", "pull", "switch", "stash", "merge", "log", "diff", "status", "show"})
 _INTERPRETERS = frozenset({"python", "python3"})
 _METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
 
@@ -76,6 +77,8 @@ def _depth(texts: Sequence[str]) -> int:
     if texts[0] in _INTERPRETERS and texts[1:2] == ["-m"]:
         return 3
     depth = _DEPTH.get(texts[0], 0)
+    if texts[0] == "git" and texts[1:2] and texts[1] not in _GIT:
+        return 0
     if tuple(texts[:2]) in _DEEPER:
         depth = 3
     return depth if depth <= len(texts) and not any(text.startswith("-") for text in texts[1:depth]) else 0

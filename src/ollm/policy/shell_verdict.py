@@ -62,7 +62,7 @@ class ShellJudge:
         line = [_remarked(command, analysis)] if analysis.remarks else []
         answered = [_answered(one, command, grants, approval) for one in (*judged, *line)]
         reads = not analysis.remarks and all(self._reads(one.part) for one in judged)
-        return JudgedLine(verdict=_verdict(command, answered, judged, reads=reads), reads=reads)
+        return JudgedLine(verdict=_verdict(command, answered, reads=reads), reads=reads)
 
     def _start(self, params: Mapping[str, Any]) -> Path:
         cwd = params.get("cwd")
@@ -192,7 +192,7 @@ def _answered(judged: Judged, command: str, grants: Sequence[Grant], approval: A
     return judged
 
 
-def _verdict(command: str, answered: Sequence[Judged], judged: Sequence[Judged], *, reads: bool) -> Verdict:
+def _verdict(command: str, answered: Sequence[Judged], *, reads: bool) -> Verdict:
     worst = max(answered, key=lambda one: (STRICTNESS[one.decision], one.locked), default=None)
     if worst is None:
         return Verdict(decision="allow", reason="it runs no program", risk=Risk.LOW, rule=READING_COMMAND.reference)
@@ -205,11 +205,13 @@ def _verdict(command: str, answered: Sequence[Judged], judged: Sequence[Judged],
         rule=worst.rule,
         parts=tuple(VerdictPart(command=one.part.text, decision=one.decision, reason=one.reason) for one in shown),
         locked=worst.locked and worst.decision == "ask",
-        grant=None
-        if worst.locked
-        else suggest_shell(
-            command,
-            [one.part for one in judged if one.decision == "ask"],
-            plain=all(one.plain for one in answered if one.decision == "ask"),
-        ),
+        grant=_grant(command, answered),
     )
+
+
+def _grant(command: str, answered: Sequence[Judged]) -> str | None:
+    """The grant that would answer the line, unless nothing can or nothing needs to."""
+    asking = [one for one in answered if one.decision == "ask"]
+    if not asking or any(one.locked or one.decision == "deny" for one in answered):
+        return None
+    return suggest_shell(command, [one.part for one in asking], plain=all(one.plain for one in asking))
