@@ -95,7 +95,7 @@ class PolicyEngine:
             reference = RuleReference(layer="default", text=f"defaultAction: {action}")
             return Verdict(decision=action, reason=text, risk=risk, rule=reference)
         reason = rule.message or f"the rule “{rule.reference.text}” says so"
-        return Verdict(decision=rule.action, reason=reason, risk=rule.risk or risk, rule=rule.reference, grant=grant)
+        return Verdict(decision=rule.action, reason=reason, risk=rule.risk or risk, rule=rule.reference)
 
     def _answered(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         for grant in self.grants.all():
