@@ -14,11 +14,14 @@ import msgspec
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import ChangeKind, DiscoveryOptions, FileEntry
+from ollm.domain.struct import Data
 from ollm.services.file_discovery.cache import Answer, AnswerCache, now
 from ollm.services.file_discovery.entries import EntryMaker
 from ollm.services.file_discovery.explain import Explanation, explain
+from ollm.services.file_discovery.expressions import matching
 from ollm.services.file_discovery.flat import IgnorePatterns, flattened, is_ignored
 from ollm.services.file_discovery.git import git_places
+from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import RuleReader
 from ollm.services.file_discovery.rules import BadRule
 from ollm.services.file_discovery.walk import Walk
@@ -32,6 +35,28 @@ class Disposable(Protocol):
     """Something to be given back."""
 
     def dispose(self) -> None: ...
+
+
+class Found(Data, frozen=True):
+    """Paths from the root. `anywhere`: the glob had to be looked for at every depth. `too_deep` and `unreadable` count
+    directories that were not looked into."""
+
+    paths: list[str]
+    anywhere: bool = False
+    too_deep: int = 0
+    unreadable: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a limit cut and what could not be read, in words."""
+        notes = []
+        if self.too_deep:
+            notes.append(
+                f"{self.too_deep:,} directories lie deeper than fileDiscovery.maxDepth and were not looked into"
+            )
+        if self.unreadable:
+            notes.append(f"{self.unreadable:,} directories may not be read")
+        return tuple(notes)
 
 
 class FileDiscoveryService:
@@ -61,6 +86,21 @@ class FileDiscoveryService:
     async def answer(self, options: DiscoveryOptions) -> Answer:
         """All entries, with what could not be read and what a limit cut."""
         return await asyncio.to_thread(self._answer, self._settled(options))
+
+    async def paths(self, options: DiscoveryOptions, *groups: Sequence[str]) -> Found:
+        """The files that match at least one glob of every group."""
+        return await asyncio.to_thread(self._paths, self._settled(options), groups)
+
+    async def find(self, root: str | Path, pattern: str, *, within: str | None = None) -> Found:
+        """Files below the root that match a glob from there, hidden ones too. `*.py` means those right in the root, as
+        in a shell; where there are none it is taken as `**/*.py`."""
+        options = DiscoveryOptions(root=str(root), within=within)
+        anchored = pattern if "/" in pattern else f"/{pattern}"
+        found = await self.paths(options, (anchored,))
+        if found.paths or anchored == pattern:
+            return found
+        found = await self.paths(options, (pattern,))
+        return msgspec.structs.replace(found, anywhere=bool(found.paths))
 
     def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
         """Call back for every file that comes, changes or goes, until disposed. Changes made after this returns are
@@ -96,6 +136,16 @@ class FileDiscoveryService:
         entries = [entry for listing in walk for entry in maker.entries(listing)]
         self._warn(walk)
         return self._cache.put(options, walk, entries, taken, generation)
+
+    def _paths(self, options: DiscoveryOptions, groups: Sequence[Sequence[str]]) -> Found:
+        """One walk serves every glob: all paths are kept, and searched at once."""
+        expressions = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
+        answer = self._answer(options)
+        paths = [entry.relative_path for entry in answer.entries]
+        for expression in expressions:
+            found = matching(expression, b"", paths)
+            paths = [path for path in paths if path in found]
+        return Found(paths=paths, too_deep=len(answer.too_deep), unreadable=len(answer.unreadable))
 
     def _batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
         generation = self._watches.generation(options.root)

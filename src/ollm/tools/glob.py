@@ -1,0 +1,83 @@
+"""glob (T4.1-4.4, T4.12)."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.search_scope import Most, Scope, Where, scope_of, with_notes
+
+
+class Glob(Tool[FileDiscoveryService], frozen=True):
+    """Find files by name, such as src/**/*.py. Ignored files are left out."""
+
+    name: ClassVar[str] = "glob"
+    risk: ClassVar[Risk] = Risk.LOW
+    reads_only: ClassVar[bool] = True
+    aliases: ClassVar[dict[str, str]] = {
+        "glob": "pattern",
+        "query": "pattern",
+        "directory": "path",
+        "limit": "maxResults",
+    }
+
+    pattern: Annotated[str, Meta(min_length=1, description="Glob, relative to path: ** any directories, {a,b} either.")]
+    path: Where = "."
+    max_results: Annotated[Most | None, Meta(description="Most paths to return.")] = None
+    include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
+    sort: Annotated[Literal["path", "newest"], Meta(description="Order of the results.")] = "path"
+
+    def summary(self) -> str:
+        return f"Find files matching {self.pattern}" + ("" if self.path == "." else f" in {self.path}")
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.path)]
+
+    async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
+        scope = await scope_of(context, needs, self.path)
+        if scope.file is not None:
+            raise ToolFailure("ValidationError", f"path: {self.path} is a file; name a directory.")
+        pattern = self._relative_pattern(scope)
+        found = await needs.find(str(scope.root), pattern, within=scope.within)
+        shown = [path for path in found.paths if self.include_hidden or not _is_hidden(path)]
+        notes = [*scope.notes, *found.notes]
+        if found.anywhere and shown:
+            notes.append(f"none of them right in {self.path}: **/{pattern} was searched")
+        if hidden := len(found.paths) - len(shown):
+            notes.append(f"{hidden:,} hidden {'path matches' if hidden == 1 else 'paths match'} too; set includeHidden")
+        return self._result(scope, shown, notes, self.max_results or context.settings.max_results)
+
+    def _relative_pattern(self, scope: Scope) -> str:
+        """An absolute pattern below the place is understood; one that leads out is not followed."""
+        pattern = self.pattern.removeprefix(f"{scope.root}/")
+        if ".." in pattern.split("/"):
+            raise ToolFailure("InvalidPattern", f"The glob {self.pattern!r} leads upwards; name the directory in path.")
+        if pattern.startswith("/"):
+            raise ToolFailure("OutsideWorkspace", f"The glob {self.pattern!r} is not below {scope.root}.")
+        return pattern
+
+    def _result(self, scope: Scope, paths: list[str], notes: list[str], most: int) -> ToolResult:
+        ordered = sorted(paths) if self.sort == "path" else sorted(paths, key=lambda path: _age(scope, path))
+        if rest := len(ordered[most:]):
+            notes.append(f"{rest:,} more; narrow the pattern or raise maxResults")
+        count = f"{len(paths):,} {'file' if len(paths) == 1 else 'files'}"
+        lines = [scope.shown(path) for path in ordered[:most]] or [f"No files match {self.pattern}."]
+        return ToolResult(llm_content=with_notes(lines, notes), return_display=f"{count} matching {self.pattern}")
+
+
+def _is_hidden(path: str) -> bool:
+    return path.startswith(".") or "/." in path
+
+
+def _age(scope: Scope, path: str) -> tuple[float, str]:
+    """Newest first, and by path where times are the same; one that is gone comes last."""
+    try:
+        return -os.lstat(scope.root / path).st_mtime, path
+    except OSError:
+        return float("inf"), path

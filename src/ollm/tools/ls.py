@@ -1,0 +1,127 @@
+"""ls (T4.9-4.12)."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from ollm.domain.files import DiscoveryOptions, FileEntry
+from ollm.domain.struct import Data
+from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.search_scope import Most, Scope, Where, scope_of, shown_name, with_notes
+
+MOST_OF_ONE = 200
+_UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
+
+
+class Ls(Tool[FileDiscoveryService], frozen=True):
+    """List a directory with sizes; recursive shows it as a tree. Ignored files are left out."""
+
+    name: ClassVar[str] = "ls"
+    risk: ClassVar[Risk] = Risk.LOW
+    reads_only: ClassVar[bool] = True
+    aliases: ClassVar[dict[str, str]] = {"directory": "path", "dir": "path", "depth": "maxDepth"}
+
+    path: Where = "."
+    recursive: Annotated[bool, Meta(description="Also what is in its directories.")] = False
+    max_depth: Annotated[Most | None, Meta(description="How deep; what is right in the directory is 0.")] = None
+    include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
+
+    def summary(self) -> str:
+        return f"List {self.path}" + (" and what is below" if self.recursive else "")
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.path)]
+
+    async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
+        scope = await scope_of(context, needs, self.path)
+        if scope.file is not None:
+            return _one_file(scope, scope.file)
+        depth = (self.max_depth or context.settings.max_depth) if self.recursive else 0
+        answer = await needs.answer(
+            DiscoveryOptions(
+                root=str(scope.root),
+                within=scope.within,
+                max_depth=depth + 1,
+                hidden=self.include_hidden,
+                directories=True,
+            )
+        )
+        tree = _Tree(scope=scope, depth=depth, children=_by_parent(answer.entries), unreadable=set(answer.unreadable))
+        lines = tree.lines("", 0) or ["(empty)"]
+        notes = [*scope.notes, *tree.notes()]
+        count = f"{len(tree.children[''])} entries" if len(tree.children[""]) != 1 else "1 entry"
+        return ToolResult(llm_content=with_notes(lines, notes), return_display=f"{self.path}: {count}")
+
+
+class _Tree(Data, frozen=True):
+    """The entries of a directory by parent, and how they are written down."""
+
+    scope: Scope
+    depth: int
+    children: dict[str, list[FileEntry]]
+    unreadable: set[str]
+
+    def lines(self, parent: str, depth: int) -> list[str]:
+        written: list[str] = []
+        entries = self.children.get(parent, [])
+        for entry in entries[:MOST_OF_ONE]:
+            name = shown_name(entry.relative_path.rpartition("/")[2])
+            written.append(
+                "  " * depth + (self._folder(name, entry, depth) if _is_folder(entry) else self._file(name, entry))
+            )
+            if _is_folder(entry) and depth < self.depth:
+                written += self.lines(entry.relative_path, depth + 1)
+        if rest := len(entries[MOST_OF_ONE:]):
+            written.append("  " * depth + f"… {rest:,} more")
+        return written
+
+    def _folder(self, name: str, entry: FileEntry, depth: int) -> str:
+        if entry.relative_path in self.unreadable:
+            return f"{name}/  (cannot be read)"
+        if depth < self.depth:
+            return f"{name}/"
+        inside = len(self.children.get(entry.relative_path, []))
+        return f"{name}/  ({'empty' if not inside else f'{inside:,} inside'})"
+
+    def _file(self, name: str, entry: FileEntry) -> str:
+        try:
+            return f"{name}  {size_in_words(os.lstat(entry.path).st_size)}"
+        except OSError:
+            return f"{name}  (gone)"
+
+    def notes(self) -> list[str]:
+        return ["the directory cannot be read"] if "." in self.unreadable else []
+
+
+def _by_parent(entries: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:
+    """Directories before files, each by name."""
+    children: dict[str, list[FileEntry]] = defaultdict(list)
+    for entry in sorted(entries, key=lambda entry: (not _is_folder(entry), entry.relative_path)):
+        children[entry.relative_path.rpartition("/")[0]].append(entry)
+    return children
+
+
+def _is_folder(entry: FileEntry) -> bool:
+    return entry.type == "directory"
+
+
+def _one_file(scope: Scope, name: str) -> ToolResult:
+    size = size_in_words((scope.root / name).stat().st_size)
+    line = f"{scope.shown(name)}  {size}"
+    return ToolResult(llm_content=with_notes([line], scope.notes), return_display=line)
+
+
+def size_in_words(size: int) -> str:
+    """`512 B`, `1.5 KB`, `20 MB`: two digits or three, in steps of 1,024."""
+    if size < 1024:
+        return f"{size} B"
+    power = min(int(math.log(size + 0.5, 1024)), 5)
+    amount = size / 1024**power
+    return f"{amount:.1f} {_UNITS[power]}" if amount < 9.95 else f"{amount:.0f} {_UNITS[power]}"

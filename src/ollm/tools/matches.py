@@ -1,0 +1,101 @@
+"""What ripgrep says in JSON, read into lines with their place, long ones cut around the match."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, NamedTuple
+
+import msgspec
+
+_LONGEST = 400  # characters of a line that are shown
+_BEFORE = 120
+_LARGEST = 64 << 20  # bytes of one line of output
+MOST_COUNTED = 10_000
+
+
+class FoundLine(NamedTuple):
+    """A line of a file: one that matches, or one near it. A match over several lines `starts` with the first."""
+
+    number: int
+    text: str
+    matches: bool
+    starts: bool
+
+
+class Matches:
+    """Fed with ripgrep's output as it comes. Stops wanting more when far more was found than anyone reads."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, list[FoundLine]] = {}
+        self.binary: set[str] = set()
+        self.count = 0
+        self.too_long = 0
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._decode = msgspec.json.Decoder().decode
+
+    @property
+    def enough(self) -> bool:
+        return self.count >= MOST_COUNTED
+
+    def feed(self, chunk: bytes) -> None:
+        first, *others = chunk.split(b"\n")
+        self._wait(first)
+        for part in others:
+            self._end_of_line()
+            self._wait(part)
+
+    def _wait(self, part: bytes) -> None:
+        """A part of a line. One that is far too long is forgotten, not gathered."""
+        self._size += len(part)
+        if self._size <= _LARGEST:
+            self._waiting.append(part)
+
+    def _end_of_line(self) -> None:
+        if self._size > _LARGEST:
+            self.too_long += 1
+        elif self._size:
+            self._take(self._decode(b"".join(self._waiting)))
+        self._waiting, self._size = [], 0
+
+    def _take(self, said: Any) -> None:
+        kind, data = said["type"], said["data"]
+        if kind in ("match", "context"):
+            path = _text(data["path"], "surrogateescape")
+            start = data["submatches"][0]["start"] if data["submatches"] else 0
+            lines = self.files.setdefault(path, [])
+            lines.extend(_lines(data, start, matches=kind == "match"))
+            self.count += kind == "match"
+        elif kind == "end" and data["binary_offset"] is not None:
+            self._is_binary(_text(data["path"], "surrogateescape"))
+
+    def _is_binary(self, path: str) -> None:
+        lines = self.files.pop(path, None)
+        if lines:
+            self.binary.add(path)
+            self.count -= sum(line.starts for line in lines)
+
+
+def _lines(data: Any, start: int, *, matches: bool) -> list[FoundLine]:
+    text = _text(data["lines"], "replace")
+    texts = text.removesuffix("\n").split("\n")
+    first = data["line_number"]
+    return [
+        FoundLine(first + at, _cut(line.removesuffix("\r"), 0 if at else start), matches, matches and not at)
+        for at, line in enumerate(texts)
+    ]
+
+
+def _cut(line: str, start: int) -> str:
+    """A line of readable length, with the match in it. `start` is in bytes, which is near enough."""
+    if len(line) <= _LONGEST:
+        return line
+    begin = max(min(start, len(line)) - _BEFORE, 0)
+    end = begin + _LONGEST
+    left = f"… {begin:,} characters … " if begin else ""
+    right = f" … {len(line) - end:,} characters …" if end < len(line) else ""
+    return left + line[begin:end] + right
+
+
+def _text(said: dict[str, str], errors: str) -> str:
+    return said["text"] if "text" in said else base64.b64decode(said["bytes"]).decode("utf-8", errors)

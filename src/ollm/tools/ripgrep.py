@@ -1,0 +1,92 @@
+"""Runs ripgrep over files that were found, and says in words where a pattern is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import sysconfig
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from functools import cache
+from pathlib import Path
+
+from ollm.domain.errors import ToolFailure
+
+_ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
+_CHUNK = 1 << 18
+_WRAPPER = "(?:"
+
+
+@cache
+def program() -> str:
+    """The ripgrep that came with us, or the one on the PATH."""
+    beside = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
+    return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
+
+
+async def search(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:
+    """What ripgrep prints about the files (paths from the root), in pieces. Close it, and the search ends."""
+    for batch in _batches(files):
+        async with aclosing(_run(root, [*options, "--", *batch])) as printed:
+            async for chunk in printed:
+                yield chunk
+
+
+def _batches(files: Sequence[str]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for name in map(os.fsencode, files):
+        size += len(name) + 16
+        if size > _ARGUMENT_BYTES:
+            yield batch
+            batch, size = [], len(name)
+        batch.append(name)
+    yield batch or [os.fsencode(os.devnull)]
+
+
+async def _run(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[bytes, None]:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            program(),
+            "--no-config",
+            "--no-ignore",
+            "--hidden",
+            "--no-messages",
+            "--color=never",
+            *arguments,
+            cwd=root,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    except FileNotFoundError as error:
+        raise ToolFailure("NotFound", "ripgrep (rg) is not installed; grep needs it.") from error
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        while chunk := await process.stdout.read(_CHUNK):
+            yield chunk
+        complaint = (await process.stderr.read()).decode("utf-8", "replace")
+        if await process.wait() == 2 and "error" in complaint:
+            raise bad_pattern(complaint)
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+def bad_pattern(complaint: str) -> ToolFailure:
+    """ripgrep's words about a pattern, without the brackets it adds: the reason, the pattern, a mark below it."""
+    lines = complaint.removeprefix("rg: ").strip().splitlines()
+    reason = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), lines[0])
+    shown = [line[4:] for line in lines if line.startswith("    ")]
+    if shown and shown[0].startswith(_WRAPPER):
+        shown = [shown[0][len(_WRAPPER) : -1], *(line[len(_WRAPPER) :] for line in shown[1:])]
+    where = "\n".join(f"    {line}" for line in shown if line.strip())
+    return ToolFailure(
+        "InvalidPattern",
+        f"The pattern is not a regular expression that can be used: {reason}.\n{where}".rstrip(),
+        action="Set literal to true to search for the text as it is.",
+    )
