@@ -15,7 +15,7 @@ from ollm.providers.base import ModelInfo
 from ollm.providers.registry import Place, Registry, first_for_chat
 from ollm.providers.window import window
 from tests.providers.conftest import ask, said, text_of
-from tests.servers import Answer, OllamaServer, ScriptedServer
+from tests.servers import Answer, OllamaServer, Request, ScriptedServer
 
 
 def registry(settings: ProviderSettings, home: Path, *places: Place, **environment: str) -> Registry:
@@ -123,6 +123,25 @@ async def test_a_server_without_models_and_a_stranger_at_the_port_are_passed_ove
         choice = await registry(ProviderSettings(), tmp_path, *places).choose()
 
         assert choice.model == "good"
+
+
+async def test_a_server_that_still_loads_its_model_is_waited_for(tmp_path: Path) -> None:
+    loading = {"error": {"message": "Loading model", "code": 503}}
+
+    class Slow(ScriptedServer):
+        left_to_refuse = 3
+
+        def page(self, request: Request) -> tuple[int, object]:
+            self.left_to_refuse -= 1
+            return (503, loading) if self.left_to_refuse >= 0 else super().page(request)
+
+    async with Slow(kind="llama.cpp", window=1234) as server:
+        choice = await registry(ProviderSettings(), tmp_path, at("llama.cpp", "openai", server.base_url)).choose()
+        assert choice.model == "scripted"
+        server.left_to_refuse = 1
+        named = ProviderSettings(type="openai", base_url=server.base_url, model="m")
+        choice = await registry(named, tmp_path).choose()
+        assert (await window(choice.provider, "m", named))[0] == 1234
 
 
 async def test_nothing_of_the_wanted_type_says_where_it_was_looked_for(tmp_path: Path, free_port: int) -> None:

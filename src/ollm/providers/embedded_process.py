@@ -70,7 +70,7 @@ class EmbeddedProcess:
         try:
             started.url = await started._ready(order, timeout)
         except BaseException:
-            await started.stop()
+            await started.stop(at_once=True)
             raise
         return started
 
@@ -78,12 +78,12 @@ class EmbeddedProcess:
     def alive(self) -> bool:
         return self._process.returncode is None
 
-    async def stop(self) -> None:
-        """Close its stdin, which ends it; what does not end is killed."""
+    async def stop(self, *, at_once: bool = False) -> None:
+        """Close its stdin, which ends it; what does not end, as while it loads a model, is killed."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            async with asyncio.timeout(ENDING_SECONDS):
+            async with asyncio.timeout(0 if at_once else ENDING_SECONDS):
                 await self._process.wait()
         except (TimeoutError, asyncio.CancelledError):
             with suppress(ProcessLookupError):

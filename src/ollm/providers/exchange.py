@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import msgspec
 
 from ollm.config.settings import ProviderTimeouts
+from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
-from ollm.providers.sentences import refusal
+from ollm.providers.sentences import ModelLoadingError, refusal
 from ollm.system import http
 
 QUICK = 10.0
+LOADING_SECONDS = 0.5
 BUSY = (429, 502, 503, 504)
 
 
@@ -42,6 +45,13 @@ class Exchange:
     async def close(self) -> None:
         await self._client.close()
 
+    async def while_loading(self) -> AsyncIterator[None]:
+        """One round per attempt, for a server that still loads its model; ends when the first token is overdue."""
+        begin = monotonic()
+        while monotonic() - begin < self._timeouts.first:
+            yield
+            await asyncio.sleep(LOADING_SECONDS)
+
     @asynccontextmanager
     async def stream(self, path: str, body: Any) -> AsyncIterator[http.Response]:
         """A streamed answer with status 200; every other status is raised as what it means."""
@@ -64,7 +74,7 @@ class Exchange:
         try:
             answer = await self.whole(method, path, body, timeout=timeout)
             return msgspec.json.decode(answer.body) if answer.status == 200 else None
-        except (msgspec.DecodeError, ModelError):
+        except (msgspec.DecodeError, RecursionError, ModelError):
             return None
 
     async def whole(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> http.Whole:
@@ -78,7 +88,7 @@ class Exchange:
     def decode(self, data: bytes | str) -> Any:
         try:
             return msgspec.json.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
                 f"The model server at {self.url} sent something that is not JSON.",
                 action="Is provider.baseUrl right, and is the type (ollama or openai)?",
@@ -117,7 +127,9 @@ class Exchange:
             if not _worth_repeating(error):
                 raise
         import stamina
+        from stamina.instrumentation import set_on_retry_hooks
 
+        set_on_retry_hooks([])  # a repeated request is nothing to tell on stderr
         try:
             async for attempt in stamina.retry_context(
                 on=_worth_repeating,
@@ -138,9 +150,10 @@ class Exchange:
             response = await trial.enter_async_context(self._client.stream("POST", path, data))
             if response.status != 200:
                 answer = await _whole(response)
-                if answer.status in BUSY:
+                error = refusal(self.url, answer)
+                if answer.status in BUSY and not isinstance(error, ModelLoadingError):
                     raise BusyAnswer(answer)
-                raise refusal(self.url, answer)
+                raise error
             stack.push_async_exit(trial.pop_all())
         return response
 

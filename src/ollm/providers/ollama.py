@@ -75,12 +75,7 @@ class Ollama:
         ]
 
     async def describe(self, model: str) -> ModelInfo:
-        try:
-            shown, running = await asyncio.gather(
-                self._exchange.json("POST", "/api/show", {"model": model}), self._exchange.maybe("GET", "/api/ps")
-            )
-        except UnknownModelError as error:
-            raise await self._unknown(model) from error
+        shown, running = await asyncio.gather(self._shown(model), self._exchange.maybe("GET", "/api/ps"))
         return info_of(model, mapping(shown), mapping(running))
 
     async def count_tokens(self, model: str, text: str) -> int | None:
@@ -97,6 +92,15 @@ class Ollama:
 
     async def close(self) -> None:
         await self._exchange.close()
+
+    async def _shown(self, model: str) -> Any:
+        """What the server tells about the model; nothing where it has no such page."""
+        try:
+            return await self._exchange.json("POST", "/api/show", {"model": model})
+        except UnknownModelError as error:
+            raise await self._unknown(model) from error
+        except ModelError:
+            return None
 
     def _checked(self, line: bytes) -> dict[str, Any]:
         """An error in mid-stream comes as a line of its own, under a status that said all was well."""

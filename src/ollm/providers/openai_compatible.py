@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from ollm.domain.errors import ModelError, UnknownModelError
+from ollm.domain.errors import ModelError, ModelTimeoutError, UnknownModelError
 from ollm.domain.messages import JsonObject
 from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_messages import chat_body
 from ollm.providers.openai_stream import DONE, Assembly
-from ollm.providers.sentences import from_words, server_words, unknown_model
+from ollm.providers.sentences import ModelLoadingError, from_words, server_words, unknown_model
 from ollm.providers.server_kind import (
     LLAMA_CPP,
     LM_STUDIO,
@@ -45,7 +45,7 @@ class OpenAICompatible:
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
         try:
-            async with aclosing(self._pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
+            async with aclosing(self._when_loaded(body)) as pieces:
                 async for piece in pieces:
                     yield piece
         except UnknownModelError as error:
@@ -103,6 +103,21 @@ class OpenAICompatible:
     async def close(self) -> None:
         await self._exchange.close()
 
+    async def _when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
+        """llama.cpp answers 503 until the model is loaded, which takes minutes for a large one."""
+        reason: ModelLoadingError | None = None
+        async for _ in self._exchange.while_loading():
+            try:
+                async with aclosing(self._pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                    return
+            except ModelLoadingError as error:
+                reason = error
+            yield ProgressPiece(stage="loading")
+        assert reason is not None
+        raise ModelTimeoutError(reason.message, action="Raise provider.timeouts.firstToken.") from reason
+
     async def _pieces(
         self, path: str, body: JsonObject, as_chunk: Callable[[Chunk], Chunk]
     ) -> AsyncGenerator[AnyPiece, None]:
@@ -133,8 +148,18 @@ class OpenAICompatible:
         return value
 
     async def _listed(self, *, anew: bool = False) -> Any:
-        if self.kind is None or anew:
-            self._remember(await self._exchange.maybe("GET", f"{self._api}/models"))
+        """The server's list, waited for while it loads its model; None when it keeps none."""
+        if self.kind is not None and not anew:
+            return self._listing
+        async for _ in self._exchange.while_loading():
+            try:
+                self._remember(await self._exchange.json("GET", f"{self._api}/models"))
+                break
+            except ModelLoadingError:
+                continue
+            except ModelError:
+                self._remember(None)
+                break
         return self._listing
 
     def _remember(self, listing: Any) -> None:

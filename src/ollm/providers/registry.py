@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
+from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.providers.base import ModelInfo, Provider
-from ollm.providers.exchange import Exchange
+from ollm.providers.exchange import LOADING_SECONDS, Exchange
 from ollm.providers.ollama import Ollama, same_model
 from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.providers.sentences import ModelLoadingError
 from ollm.providers.server_kind import split_base
 
 PROBE_SECONDS = 1.0
@@ -83,7 +85,7 @@ class Registry:
             if server is not chosen:
                 await server.provider.close()
         if chosen is not None:
-            model = settings.model or first_for_chat(chosen.models)
+            model = settings.model or first_for_chat(await self._models(chosen.provider))
             return Choice(chosen.provider, model, f"{chosen.place.label} answers at {chosen.provider.base_url}")
         if settings.type:
             raise nothing_answers(self._places, settings.type)
@@ -124,7 +126,7 @@ class Registry:
         if self._settings.model:
             return Choice(provider, self._settings.model, f"{url} is configured")
         try:
-            models = await provider.models()
+            models = await self._models(provider)
         except (OllmError, asyncio.CancelledError) as error:
             await provider.close()
             if kind == "openai" and isinstance(error, ModelError):
@@ -138,6 +140,17 @@ class Registry:
                 f"The model server at {url} has no model.", action="Fetch or load one there, then try again."
             )
         return Choice(provider, first_for_chat(models), f"{url} is configured; its first model")
+
+    async def _models(self, provider: Provider) -> list[ModelInfo]:
+        """The server's models, waited for while it still loads one."""
+        deadline = monotonic() + self._settings.timeouts.first_token
+        while True:
+            try:
+                return await provider.models()
+            except ModelLoadingError:
+                if monotonic() > deadline:
+                    raise
+            await asyncio.sleep(LOADING_SECONDS)
 
     async def _kind_at(self, url: str) -> str:
         """Ollama is known by its version page; everything else is taken to speak the OpenAI API."""
@@ -155,6 +168,8 @@ class Registry:
         try:
             async with asyncio.timeout(PROBE_SECONDS):
                 return Found(place, provider, await provider.models())
+        except ModelLoadingError:
+            return Found(place, provider, [ModelInfo(name=UNNAMED)])
         except (OllmError, TimeoutError):
             await provider.close()
             return None

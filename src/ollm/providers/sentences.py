@@ -15,6 +15,10 @@ TOO_LONG = ("context size", "context length", "context window", "maximum context
 LONGEST = 300
 
 
+class ModelLoadingError(ModelError):
+    """The server is there and will answer when it has loaded the model."""
+
+
 def server_words(value: Any) -> str:
     """What the server said went wrong, from any of the shapes in use; one line, cut to a readable length."""
     if isinstance(value, dict):
@@ -32,7 +36,7 @@ def refusal(url: str, answer: Whole) -> ModelError:
     """The error for an answer that is not 200."""
     try:
         body = msgspec.json.decode(answer.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = re.sub(r"<[^>]*>", " ", answer.body[:2000].decode("utf-8", "replace"))
     return from_words(url, server_words(body), answer.status, body)
 
@@ -47,6 +51,8 @@ def from_words(url: str, words: str, status: int, body: Any = None) -> ModelErro
         return UnknownModelError(
             f"{where} does not have that model{told}.", action="`ollm models list` shows what it has."
         )
+    if status == 503 and "loading" in lowered:
+        return ModelLoadingError(f"{where} is still loading the model.", action="Wait a little and try again.")
     if "does not support tools" in lowered or ("tool" in lowered and "--jinja" in lowered):
         return ToolsUnsupportedError(f"{where} takes no tools for this model{told}.", action="Choose another model.")
     what, action = _meaning(status)

@@ -14,7 +14,7 @@ from ollm.system.http.patience import Patience, Timeouts
 from ollm.system.http.response import Response, Whole, read_whole
 
 MAX_IDLE = 4
-DRAIN_SECONDS = 0.25
+DRAIN_SECONDS = 0.1
 
 
 class Client(Protocol):
