@@ -85,6 +85,7 @@ class Prompt:
         self._told: set[str] = set()
         self._notes: list[Notice] = []
         self._step_left = 0
+        self._known_goals = self.goals.stack
         self._turns = rules.TURNS_OF_ROOM  # since the last compression
         self._cause: str | None = None
         self.revision = 0
@@ -149,6 +150,8 @@ class Prompt:
         if message.role == "assistant":
             self._step_left = rules.step_cap(self.budget())
             self._think(message)
+        if message.role != "user":
+            self._known_goals = self.goals.stack
         new = rendered(message, calls)
         for place, entry in enumerate(new):
             self._append(self._fitted(entry, len(new) - place))
@@ -184,7 +187,12 @@ class Prompt:
                 )
             )
             entry = shortened(entry, max(LEAST_RESULT, state.available // 4), self._counter.text)
-        return msgspec.structs.replace(entry, content=with_aside(entry.content, self.entries.volatile()))
+        return msgspec.structs.replace(entry, content=with_aside(entry.content, self._aside()))
+
+    def _aside(self) -> str:
+        """What is true at this moment only, and goals the user changed since the model last spoke."""
+        changed = described(self.goals.stack) if self.goals.stack is not self._known_goals else ""
+        return "\n\n".join(filter(None, (self.entries.volatile(), changed)))
 
     def _append(self, entry: PromptMessage) -> None:
         self._messages.append(entry)
@@ -341,7 +349,7 @@ class Prompt:
         """Take up a context that was kept, exactly. `words` are the session's user messages in full, by number."""
         if words is not None:
             self._words = dict(words)
-        self.goals.stack = context.goals
+        self.goals.stack = self._known_goals = context.goals
         self._context = context
         self.refresh()
         self._replace(context.messages, context.checkpoints, cause)
