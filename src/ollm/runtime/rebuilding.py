@@ -42,6 +42,13 @@ def rebuilt(session: Session, snapshot: LoadSnapshot | None = None) -> ActiveCon
     )
 
 
+def stepped_back(session: Session) -> bool:
+    """Whether the last thing that happened to the context was a restore or a rewind; a kept context is then stale."""
+    steps = [step for step in session.metadata.context_history if step.get("step") in ("restore", "rewind")]
+    last = max((message.timestamp for message in session.messages), default="")
+    return bool(steps) and str(steps[-1].get("timestamp", "")) > last
+
+
 def words_of(session: Session) -> dict[int, str]:
     """The user's messages in full, by number."""
     return {message.id: message.text for message in session.messages if message.role == "user"}

@@ -49,14 +49,18 @@ class SnapshotManager:
         self._thresholds: list[_Threshold] = []
         self._told_off = False
 
-    async def create_snapshot(self, state: ContextState, trigger: SnapshotTrigger = "manual") -> ContextSnapshot | None:
-        """Save the context; None when the settings say no, or when it failed, which is told."""
+    async def create_snapshot(
+        self, state: ContextState, trigger: SnapshotTrigger = "manual", *, spare: str = ""
+    ) -> ContextSnapshot | None:
+        """Save the context; None when the settings say no, or when it failed, which is told.
+
+        Of the others `spare` is the last to be cleaned up."""
         if not self._wanted(trigger):
             return None
         snapshot = taken(state, trigger, (self._ids(), stamp(self._clock())))
         try:
             self._files.save(snapshot)
-            self._clean_up(snapshot)
+            self._clean_up(snapshot, spare)
         except (OSError, OllmError) as error:
             _log.warning("A snapshot of session %s could not be written: %s", state.session_id, error)
             self._emit(SnapshotError(message=str(error)))
@@ -80,7 +84,7 @@ class SnapshotManager:
             self._emit(SnapshotError(message=str(error)))
             raise
         if current is not None:
-            await self.create_snapshot(current, "restore")
+            await self.create_snapshot(current, "restore", spare=snapshot_id)
         self._emit(SnapshotRestored(snapshot_id=snapshot_id))
         return context
 
@@ -119,12 +123,12 @@ class SnapshotManager:
             )
         return False
 
-    def _clean_up(self, newest: ContextSnapshot) -> None:
+    def _clean_up(self, newest: ContextSnapshot, spare: str) -> None:
         """Automatic ones go first, oldest first; the one just taken stays."""
         standing = [entry for entry in self._files.summaries(newest.session_id) if entry.id != newest.id]
         extra = len(standing) + 1 - self._settings.max_count
         standing.reverse()
-        standing.sort(key=lambda entry: entry.trigger == "manual")
+        standing.sort(key=lambda entry: (entry.id == spare, entry.trigger == "manual"))
         for entry in standing[: max(0, extra)]:
             self._files.delete(entry.id)
             self._emit(SnapshotDeleted(snapshot_id=entry.id))

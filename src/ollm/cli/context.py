@@ -1,0 +1,70 @@
+"""`ollm context show`: what the model would be sent, part by part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.domain.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from ollm.app import Process
+    from ollm.domain.session import Session
+    from ollm.runtime.prompt import Prompt
+
+BAR = 30
+
+
+@click.group()
+def context() -> None:
+    """See what the model sees."""
+
+
+@context.command()
+@click.argument("session", metavar="[ID]", required=False)
+@workspace_option
+@json_option
+def show(session: str | None, workspace: str | None, as_json: bool) -> None:
+    """Every part of the next prompt with its tokens; without ID for the newest session of the workspace."""
+    from ollm.app import Process, StoredScope
+
+    place = resolve_workspace(workspace)
+    process = Process(workspace=place)
+    prompt = StoredScope(process, place).prompt(_chosen(process, session, workspace))
+    if as_json:
+        budget = prompt.budget()
+        numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
+        print_json({**numbers, "parts": prompt.parts()})
+    else:
+        _print(prompt)
+
+
+def _chosen(process: Process, session: str | None, workspace: str | None) -> Session | None:
+    """The session; None, and a word about it, when the workspace has none yet."""
+    from ollm.cli.sessions_view import chosen
+
+    try:
+        loaded = process.session_files.read(chosen(process, session, workspace))
+    except NotFoundError as error:
+        if session:
+            raise
+        warn(f"{error.message} This is what a new one starts with.")
+        return None
+    if loaded.damage:
+        warn(f"not everything could be read: {loaded.damage}.")
+    return loaded.session
+
+
+def _print(prompt: Prompt) -> None:
+    budget, parts = prompt.budget(), prompt.parts()
+    widest = max(part.tokens for part in parts) or 1
+    print_table(
+        ("part", "tokens", ""),
+        [(part.name, part.tokens, "█" * round(BAR * part.tokens / widest)) for part in parts],
+    )
+    used = prompt.used
+    filled = min(BAR, round(BAR * used / max(1, budget.limit)))
+    print(f"\n[{'█' * filled}{'·' * (BAR - filled)}] {used} of {budget.limit} tokens, window {budget.window}")
+    print(f"Compression starts when messages take more than {budget.trigger} of the {budget.available} available.")

@@ -1,0 +1,99 @@
+"""`ollm context` and `ollm snapshots`, as a person runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from ollm.app import Process
+from ollm.domain.messages import Message, TextPart
+from tests.cli.command import ollm
+from tests.covers import covers
+
+
+class Place:
+    """A home with one session of a workspace in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.workspace = root / "project"
+        self.workspace.mkdir()
+        self.session = asyncio.run(self._talk())
+
+    async def _talk(self) -> str:
+        recording = Process({"OLLM_HOME": str(self.home)}).recording(lambda event: None)
+        session = await recording.create_session("llama3", "ollama", workspace=str(self.workspace.resolve()))
+        await recording.update_metadata(session, {"contextWindow": 8192})
+        for text in ("Hello", "Build it", "Test it"):
+            await recording.record_message(session, Message(role="user", parts=(TextPart(text),), timestamp=""))
+            await recording.record_message(
+                session, Message(role="assistant", parts=(TextPart("Yes. " * 9),), timestamp="")
+            )
+        await recording.close_session(session)
+        return session
+
+    def run(self, *arguments: str, code: int = 0) -> str:
+        ended = ollm(*arguments, home=self.home, cwd=self.workspace)
+        assert ended.returncode == code, ended.stderr
+        return ended.stdout if code == 0 else ended.stderr
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_the_context_is_shown_part_by_part(place: Place) -> None:
+    shown = json.loads(place.run("context", "show", "--json"))
+
+    assert set(shown) == {"window", "limit", "available", "trigger", "parts"}
+    assert (shown["window"], shown["limit"]) == (8192, 6963)
+    parts = {part["name"]: part["tokens"] for part in shown["parts"]}
+    assert (
+        shown["available"]
+        == 6963 - sum(parts[name] for name in ("instructions", "context entries", "tool schemas")) - 4
+    )
+    assert parts["user messages"] > 0 < parts["assistant messages"]
+    text = place.run("context", "show", place.session[:8])
+    assert "tool schemas" in text
+    assert "of 6963 tokens, window 8192" in text
+
+
+def test_a_workspace_without_a_session_shows_what_a_new_one_starts_with(tmp_path: Path) -> None:
+    ended = ollm("context", "show", "--json", home=tmp_path / "home", cwd=tmp_path)
+
+    assert ended.returncode == 0
+    assert "a new one starts with" in ended.stderr
+    assert json.loads(ended.stdout)["parts"][0]["tokens"] > 0
+
+
+@covers("H240", "H330", "H336")
+def test_snapshots_are_taken_listed_shown_restored_and_deleted(place: Place) -> None:
+    assert json.loads(place.run("snapshots", "list", "--json")) == []
+    made = json.loads(place.run("snapshots", "create", "--json"))
+    assert set(made) == {"id", "sessionId", "timestamp", "tokenCount", "summary", "trigger"}
+    listed = json.loads(place.run("snapshots", "list", place.session, "--json"))
+    assert listed == [made]
+    assert (place.home / "context-snapshots" / place.session / "snapshots" / f"snapshot-{made['id']}.json").is_file()
+    assert "Build it" in place.run("snapshots", "show", made["id"][:8])
+    assert json.loads(place.run("snapshots", "show", made["id"], "--json"))["metadata"]["totalUserMessages"] == 3
+
+    assert "goes on from" in place.run("snapshots", "restore", made["id"])
+    assert [entry["trigger"] for entry in json.loads(place.run("snapshots", "list", "--json"))] == ["restore", "manual"]
+    document = json.loads(place.run("sessions", "view", place.session, "--json"))
+    assert document["metadata"]["contextHistory"][-1]["snapshotId"] == made["id"]
+    assert len(document["messages"]) == 6
+    assert "user messages" in place.run("context", "show")
+
+    assert "no terminal" in place.run("snapshots", "delete", made["id"], code=2)
+    assert "Deleted" in place.run("snapshots", "delete", made["id"], "--yes")
+    assert "There is no snapshot" in place.run("snapshots", "show", made["id"], code=1)
+
+
+def test_turned_off_snapshots_say_so(place: Place) -> None:
+    (place.home / "config.yaml").write_text("snapshots:\n  enabled: false\n", "utf-8")
+
+    assert "turned off" in place.run("snapshots", "create", code=1)
