@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ollm.app import Process
+from ollm.cli.edge import main
 from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
 from tests.covers import covers
@@ -17,7 +18,8 @@ from tests.covers import covers
 class Place:
     """A home with one session of a workspace in it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, captured: pytest.CaptureFixture[str]) -> None:
+        self.captured = captured
         self.home = root / "home"
         self.workspace = root / "project"
         self.workspace.mkdir()
@@ -36,14 +38,19 @@ class Place:
         return session
 
     def run(self, *arguments: str, code: int = 0) -> str:
-        ended = ollm(*arguments, home=self.home, cwd=self.workspace)
-        assert ended.returncode == code, ended.stderr
-        return ended.stdout if code == 0 else ended.stderr
+        """Standard output, or standard error when the command is to fail."""
+        self.captured.readouterr()
+        assert main(list(arguments)) == code
+        out, err = self.captured.readouterr()
+        return out if code == 0 else err
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Place:
+    place = Place(tmp_path, capsys)
+    monkeypatch.setenv("OLLM_HOME", str(place.home))
+    monkeypatch.chdir(place.workspace)
+    return place
 
 
 def test_the_context_is_shown_part_by_part(place: Place) -> None:
