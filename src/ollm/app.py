@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from ollm.runtime.model import Model
     from ollm.runtime.one_call import Desk
     from ollm.runtime.opening import Opening
+    from ollm.runtime.parts import Parts
     from ollm.runtime.plan import Plan
     from ollm.runtime.prompt import Prompt
-    from ollm.runtime.session import OpenSession
+    from ollm.runtime.session import OpenSession, Resumed
     from ollm.runtime.workspace import WorkspaceContext
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
     from ollm.services.edit_ledger import EditLedger
@@ -296,11 +297,19 @@ class WorkspaceScope:
 
     @cached_property
     def context(self) -> WorkspaceContext:
-        from ollm.runtime.workspace import Archive, WorkspaceContext
+        from ollm.runtime.workspace import WorkspaceContext
 
-        library = self.process.library
-        archive = Archive(library.summaries, lambda session_id: self.process.session_files.read(session_id).session)
-        return WorkspaceContext(self.path, self.database, archive, self.process.settings.resume)
+        context = WorkspaceContext(
+            self.path, self.database, self.process.library.summaries, self.process.settings.resume
+        )
+        context.settle()
+        return context
+
+    def close(self) -> None:
+        """Let go of the databases that were opened."""
+        for name in ("database", "notes"):
+            if name in self.__dict__:
+                getattr(self, name).close()
 
     def trust(self, yes: bool) -> str:
         """What /trust says, and does when it is confirmed. The files count from the next conversation on."""
@@ -347,17 +356,98 @@ class ConversationScope:
         self.process = scope.process
         self.opening = opening
         self.stack = stack
+        self.notices: list[str] = []
 
-    async def build(self) -> LocalConversation:
+    async def open(self) -> LocalConversation:
+        """Take the workspace, the session that was asked for and a model, and put them together."""
         from ollm.runtime.conversation import LocalConversation
+
+        if not self.opening.one_shot:
+            await self.hold_workspace()
+        self.stack.push_async_callback(self.session.close)
+        wanted = self.wanted_session()
+        resumed = await self.session.resume(wanted) if wanted else None
+        parts = self.parts(await self.model_for(resumed))
+        self.bus.subscribe(self.stream.emit)
+        self.observe(parts)
+        if resumed:
+            await self.take_up(parts, resumed)
+        return LocalConversation(parts)
+
+    def wanted_session(self) -> str | None:
+        """The id of the session to resume; None for a new one."""
+        if self.opening.session:
+            return self.process.session_files.places.find(self.opening.session)
+        if not self.opening.newest:
+            return None
+        standing = [found for found in self.scope.context.list_sessions() if found.status != "archived"]
+        if not standing:
+            self.notices.append("There is no session in this workspace yet; a new one begins.")
+        return standing[0].session_id if standing else None
+
+    async def hold_workspace(self) -> None:
+        from ollm.runtime.lease_holding import take
+        from ollm.store.lease import Lease
+        from ollm.store.workspace_place import workspace_directory
+
+        lease = Lease(workspace_directory(self.scope.path, self.process.home), self.process.clock)
+        await take(lease, force=self.opening.force)
+        self.stack.callback(lease.release)
+
+    async def model_for(self, resumed: Resumed | None) -> Model:
+        """The model a resumed session had, when it can be had and no other is configured."""
+        from ollm.domain.errors import ModelError
+
+        model: Model | None = None
+        if resumed and not self.process.settings.provider.model:
+            try:
+                model = await self.process.model(resumed.session.model)
+            except ModelError:
+                self.notices.append(f"{resumed.session.model} is not to be had here any more.")
+        model = model or await self.process.model()
+        self.stack.push_async_callback(model.provider.close)
+        if resumed and model.name != resumed.session.model:
+            self.notices.append(f"This session was with {resumed.session.model}; it goes on with {model.name}.")
+        return model
+
+    async def take_up(self, parts: Parts, resumed: Resumed) -> None:
+        """Fill the prompt with where the session stood."""
+        from ollm.runtime.resume import take_up
+
+        session = resumed.session
+        if not self.scope.context.owns(session):
+            raise UsageError(
+                f"That session belongs to {session.metadata.workspace}.",
+                action=f"ollm chat --workspace {session.metadata.workspace} --session {session.session_id[:8]}",
+            )
+        if resumed.damage:
+            self.notices.append(f"The session's file was damaged: {resumed.damage}")
+        record = self.scope.context.record_of(session)
+        kept = self.scope.database.kept_context(session.session_id)
+        how = take_up(parts.prompt, session, record, kept, full=self.opening.full)
+        parts.mode_history.extend(session.metadata.mode_history)
+        parts.context_history.extend(session.metadata.context_history)
+        self.stream.session_id = session.session_id
+        parts.prompt.belongs_to(session.session_id)
+        self.notices.append(f"Taken up {how}.")
+        for observer in parts.observers:
+            await observer.session_opened(session.session_id, resumed=True)
+
+    def observe(self, parts: Parts) -> None:
+        from ollm.runtime.housekeeping import Housekeeping
+        from ollm.runtime.parts import SessionView
+        from ollm.runtime.workspace_memory import WorkspaceMemory
+
+        settings, clock = self.process.settings, self.process.clock
+        parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
+        parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
+        self.stack.callback(self.scope.close)
+
+    def parts(self, model: Model) -> Parts:
         from ollm.runtime.dispatch import Dispatch
         from ollm.runtime.parts import Parts
 
         settings = self.process.settings
-        model = await self.process.model()
-        self.stack.push_async_callback(model.provider.close)
-        self.stack.push_async_callback(self.session.close)
-        self.bus.subscribe(self.stream.emit)
         parts = Parts(
             workspace=self.opening.workspace,
             settings=settings,
@@ -382,10 +472,11 @@ class ConversationScope:
             export=self.process.export,
             approval=settings.policy.approval,
             auto_switch=settings.modes.auto_switch,
+            notices=self.notices,
             clock=self.process.clock,
         )
         parts.show_tools()
-        return LocalConversation(parts)
+        return parts
 
     @cached_property
     def stream(self) -> EventStream:
@@ -573,7 +664,7 @@ async def open_conversation(opening: Opening) -> AsyncIterator[LocalConversation
     """A conversation, closed on leaving: session folded, processes ended, lease released."""
     process = Process(workspace=opening.workspace, flags=opening.flags)
     async with AsyncExitStack() as stack:
-        conversation = await ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack).build()
+        conversation = await ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack).open()
         try:
             yield conversation
         finally:

@@ -5,74 +5,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.command import SCRIPT
+from tests.cli.command import SCRIPT, ollm
+from tests.cli.running import running, texts
 from tests.covers import covers
 from tests.servers.answers import Answer
-from tests.servers.openai import ScriptedServer
-
-
-class Ended:
-    def __init__(self, code: int, out: bytes, err: bytes) -> None:
-        self.code, self.out, self.err = code, out.decode(), err.decode()
-
-
-class Runner:
-    """The command in a workspace and home of its own, pointed at a scripted server."""
-
-    def __init__(self, directory: Path, server: ScriptedServer) -> None:
-        self.home = directory / "home"
-        self.workspace = directory / "project"
-        self.workspace.mkdir()
-        self.server = server
-
-    async def start(self, *arguments: str, **more: Any) -> asyncio.subprocess.Process:
-        environment = {
-            **os.environ,
-            "OLLM_HOME": str(self.home),
-            "OLLM_BASE_URL": self.server.base_url,
-            "OLLM_PROVIDER": "openai",
-            "OLLM_MODEL": "scripted",
-        }
-        return await asyncio.create_subprocess_exec(
-            SCRIPT,
-            *arguments,
-            cwd=self.workspace,
-            env=environment,
-            stdin=more.get("stdin", asyncio.subprocess.DEVNULL),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-
-    async def run(self, *arguments: str, stdin: str | None = None) -> Ended:
-        process = await self.start(
-            *arguments, stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE
-        )
-        out, err = await process.communicate(None if stdin is None else stdin.encode())
-        return Ended(process.returncode or 0, out, err)
-
-    def sessions(self) -> list[dict[str, Any]]:
-        files = sorted((self.home / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-        return [json.loads(path.read_text()) for path in files]
-
-
-@asynccontextmanager
-async def running(directory: Path, script: Sequence[Answer | str], **options: Any) -> AsyncIterator[Runner]:
-    async with ScriptedServer(script, **options) as server:
-        yield Runner(directory, server)
-
-
-def texts(session: dict[str, Any]) -> list[tuple[str, str]]:
-    return [
-        (message["role"], "".join(part["text"] for part in message["parts"] if part["type"] == "text"))
-        for message in session["messages"]
-    ]
 
 
 @covers("S1.1", "S1.2", "S9.1", "S9.2")
@@ -211,8 +151,6 @@ async def test_a_broken_configuration_is_exit_2_and_says_where(tmp_path: Path) -
 
 
 def test_nothing_said_is_wrong_usage(tmp_path: Path) -> None:
-    from tests.cli.command import ollm
-
     done = ollm("-p", "-", home=tmp_path, cwd=tmp_path, stdin="  \n")
 
     assert done.returncode == 2

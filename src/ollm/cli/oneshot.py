@@ -47,6 +47,8 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
     text, piped = question
     attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
     async with open_conversation(start.opening(one_shot=True)) as conversation:
+        for notice in (await conversation.status()).notices:
+            sys.stderr.write(f"ollm: {visible(notice)}\n")
         printer = PRINTERS[output]()
         stop_on_signals(conversation)
         async with conversation.turn(text, attachments) as events:

@@ -17,6 +17,7 @@ from ollm.runtime.event_stream import Subscription
 from ollm.runtime.history import page
 from ollm.runtime.observers import TurnReport
 from ollm.runtime.parts import Parts
+from ollm.runtime.resume import KEY as RESUMED
 from ollm.runtime.turn import Turn, TurnParts
 
 log = logging.getLogger("ollm.conversation")
@@ -155,6 +156,7 @@ class LocalConversation:
             reason=finished.reason,
             usage=finished.usage,
         )
+        self.parts.prompt.entries.remove_context(RESUMED)
         await self._told(recorder.save())
         for observer in self.parts.observers:
             await self._told(observer.after_turn(report))

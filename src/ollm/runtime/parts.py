@@ -13,6 +13,7 @@ from ollm.config.settings import Settings
 from ollm.domain.clock import Clock, monotonic, now
 from ollm.domain.context import Approval
 from ollm.domain.tools import ToolSchema
+from ollm.domain.workspace import PlanState
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.message_bus import MessageBus
 from ollm.runtime.base import Status
@@ -24,6 +25,7 @@ from ollm.runtime.model import Model
 from ollm.runtime.observers import TurnObserver
 from ollm.runtime.plan import Plan
 from ollm.runtime.prompt import Prompt
+from ollm.runtime.resume import KeptContext
 from ollm.runtime.session import OpenSession
 from ollm.runtime.workspace import WorkspaceContext
 from ollm.services.edit_ledger import EditLedger
@@ -31,6 +33,28 @@ from ollm.services.modes import tools_for
 from ollm.services.snapshots import SnapshotManager
 from ollm.store.notes import NoteStore
 from ollm.tools.registry import ToolRegistry
+
+
+class SessionView:
+    """What the workspace's record tells of a conversation, as it is now."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    @property
+    def title(self) -> str:
+        return self._parts.session.title
+
+    @property
+    def model(self) -> str:
+        return self._parts.model.name
+
+    @property
+    def plan(self) -> PlanState:
+        return self._parts.plan.state()
+
+    def kept_context(self, last_number: int) -> bytes:
+        return msgspec.json.encode(KeptContext.of(self._parts.prompt, last_number))
 
 
 class Parts(msgspec.Struct, kw_only=True):
@@ -61,6 +85,7 @@ class Parts(msgspec.Struct, kw_only=True):
     auto_switch: Literal["off", "propose", "on"] = "propose"
     tools: tuple[ToolSchema, ...] = ()
     last_loop: str = ""
+    notices: list[str] = msgspec.field(default_factory=list)  # what the person is told when it opens
     observers: list[TurnObserver] = msgspec.field(default_factory=list)
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
@@ -88,4 +113,5 @@ class Parts(msgspec.Struct, kw_only=True):
             used=self.prompt.used,
             limit=budget.limit,
             trigger=budget.trigger,
+            notices=tuple(self.notices),
         )

@@ -1,31 +1,132 @@
-"""How a session is taken up again: what the model is told of it (W: summary-based resume)."""
+"""How a session is taken up again (W, design 3.7).
+
+When model, window and mode are what they were, the model is sent exactly the context of before, so that a server's
+cache still fits; otherwise the recent messages. Either way the engine's own summary rides with the next message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 
-from ollm.domain.messages import PromptMessage
+import msgspec
+
+from ollm.domain.context import ActiveContext, Checkpoint, ModeName
+from ollm.domain.messages import Message, PromptMessage
+from ollm.domain.session import Session
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
 from ollm.domain.workspace import ChatSession, PlanState
+from ollm.runtime.prompt import Prompt
+from ollm.runtime.rendering import rendered
 from ollm.services.message_records import from_records
+from ollm.services.recent_window import whole_units
 
+KEY = "resumed"
 OPENING = "This conversation is taken up again. Where it stood, written by the program:"
 CLOSING = "Go on from here; look up older messages with recall when you need them."
 
 
-def seeded(record: ChatSession) -> tuple[PromptMessage, ...]:
-    """The recent messages, then one message of the engine's: summary, plan step, and to go on from here."""
-    return (*from_records(record.recent_messages), engine_message(record.summary, record.plan))
+class KeptContext(Data, frozen=True):
+    """The context at the end of a turn; `last_number` is the newest message it knows of."""
+
+    model: str
+    window: int
+    mode: ModeName
+    last_number: int
+    context: ActiveContext
+
+    @staticmethod
+    def of(prompt: Prompt, last_number: int) -> KeptContext:
+        whom = prompt.model
+        return KeptContext(
+            model=whom.model,
+            window=whom.window,
+            mode=prompt.mode,
+            last_number=last_number,
+            context=prompt.active_context(),
+        )
 
 
-def engine_message(summary: str, plan: PlanState) -> PromptMessage:
+def take_up(prompt: Prompt, session: Session, record: ChatSession, kept: bytes | None, *, full: bool) -> str:
+    """Fill the prompt; says how, and why not with exactly what was sent before."""
+    words = {message.id: message.text for message in session.messages if message.role == "user"}
+    how = "from the archive"
+    if full:
+        prompt.restore(from_archive(prompt, session), words, cause="resume")
+    else:
+        context, why = read_kept(prompt, kept)
+        prompt.restore(context or seeded(record, prompt.mode), words, cause="resume")
+        how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
+        if context:
+            add_newer(prompt, session, read_number(kept))
+    prompt.entries.add_context(KEY, engine_message(record.summary, record.plan), source="system", volatile=True)
+    return how
+
+
+def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None, str]:
+    """The context of before, or why it cannot be used."""
+    try:
+        found = msgspec.json.decode(kept or b"", type=KeptContext)
+    except msgspec.MsgspecError:
+        return None, "no context was kept"
+    if found.model != prompt.model.model:
+        return None, f"the model was {found.model}"
+    if found.window != prompt.model.window:
+        return None, f"the window was {found.window}"
+    if found.mode != prompt.mode:
+        return None, f"the mode was {found.mode}"
+    return found.context, ""
+
+
+def read_number(kept: bytes | None) -> int:
+    return msgspec.json.decode(kept or b"", type=KeptContext).last_number
+
+
+def add_newer(prompt: Prompt, session: Session, last_number: int) -> None:
+    """What was recorded after the context was kept: a crash came in between."""
+    calls = {call.id: call for call in session.tool_calls}
+    for message in session.messages:
+        if message.id > last_number:
+            prompt.add(message, calls)
+
+
+def seeded(record: ChatSession, mode: ModeName) -> ActiveContext:
+    return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode)
+
+
+def from_archive(prompt: Prompt, session: Session) -> ActiveContext:
+    """As much of the archive as fits, newest kept, in whole groups; summaries of before stand for the rest."""
+    calls = {call.id: call for call in session.tool_calls}
+    room = prompt.budget().trigger * 9 // 10
+    kept: list[list[PromptMessage]] = []
+    for unit in reversed(whole_units(all_rendered(session.messages, calls))):
+        room -= prompt.cost(unit)
+        if room < 0:
+            break
+        kept.append(unit)
+    messages = tuple(message for unit in reversed(kept) for message in unit)
+    first = min((number for message in messages for number in message.sources), default=0)
+    return ActiveContext(messages=messages, checkpoints=tuple(checkpoints_before(session, first)), mode=prompt.mode)
+
+
+def all_rendered(messages: Iterable[Message], calls: Mapping[str, ToolCallRecord]) -> Iterable[PromptMessage]:
+    return (found for message in messages for found in rendered(message, calls))
+
+
+def checkpoints_before(session: Session, first: int) -> Iterable[Checkpoint]:
+    """The newest summary that stands for messages before `first` only."""
+    for entry in reversed(session.metadata.compression_history):
+        if entry.get("checkpoint"):
+            checkpoint = msgspec.convert(entry["checkpoint"], Checkpoint)
+            if checkpoint.message_ids and max(checkpoint.message_ids) < first:
+                return [checkpoint]
+    return []
+
+
+def engine_message(summary: str, plan: PlanState) -> str:
     lines = [OPENING, summary or "Nothing was noted."]
     if plan.current and not plan.current.done:
         lines.append(f"Current step: {plan.current.text}")
     if plan.paused:
         lines.append("The plan is paused: do not go on with it unless asked.")
-    return PromptMessage(role="user", content="\n".join([*lines, CLOSING]))
-
-
-def where_it_stood(record: ChatSession, last_lines: Sequence[str] = ()) -> str:
-    """The same for the person who comes back."""
-    return "\n".join(part for part in (record.summary, *last_lines) if part)
+    return "\n".join([*lines, CLOSING])

@@ -19,45 +19,49 @@ from ollm.services.rolling_summary import rolling_summary
 from ollm.store.workspace_db import WorkspaceDatabase
 
 
-class Archive:
-    """What the workspace needs of the archive, handed in as two functions."""
-
-    def __init__(
-        self, summaries: Callable[[], Iterable[SessionSummary]], load: Callable[[str], Session | None]
-    ) -> None:
-        self.summaries = summaries
-        self.load = load
-
-
 class WorkspaceContext:
     """Records of the sessions that belong to one folder, wherever it was moved."""
 
-    def __init__(self, path: Path, database: WorkspaceDatabase, archive: Archive, settings: ResumeSettings) -> None:
+    def __init__(
+        self,
+        path: Path,
+        database: WorkspaceDatabase,
+        archived: Callable[[], Iterable[SessionSummary]],
+        settings: ResumeSettings,
+    ) -> None:
         self.path = path
         self._database = database
-        self._archive = archive
+        self._archived = archived
         self._settings = settings
 
     def list_sessions(self) -> list[ChatSession]:
         """Every session of the workspace, newest first; those the database does not know are taken from the archive."""
         known = {record.session_id: record for record in self._database.all()}
         places = self.aliases()
-        for summary in self._archive.summaries():
+        for summary in self._archived():
             if summary.workspace in places and summary.session_id not in known and not summary.damaged:
                 known[summary.session_id] = brief_record(summary)
         return sorted(known.values(), key=lambda record: record.updated_at, reverse=True)
 
-    def record(self, session_id: str) -> ChatSession | None:
-        """The record to resume from, built from the archive when the database has none."""
-        return self._database.get(session_id) or self.rebuild(session_id)
+    def owns(self, session: Session) -> bool:
+        """Whether a session was held here; one that names no workspace belongs wherever it is taken up."""
+        home = session.metadata.workspace
+        return home is None or home in self.aliases() or self.origin_of(session.session_id) is not None
 
-    def rebuild(self, session_id: str) -> ChatSession | None:
-        session = self._archive.load(session_id)
-        if session is None:
-            return None
+    def record_of(self, session: Session) -> ChatSession:
+        """The record to resume from, built from the archive when the database has none, or an old one."""
+        known = self._database.get(session.session_id)
+        asked = [message.id for message in session.messages if message.role == "user"]
+        newest = self._database.episodes(session.session_id, newest=1)
+        if known is not None and (not asked or (newest and newest[-1].number >= asked[-1])):
+            return known
+        return self.rebuild(session, known)
+
+    def rebuild(self, session: Session, known: ChatSession | None) -> ChatSession:
         for episode in episodes_of(session):
             self._database.add_episode(episode)
-        record = full_record(session, self._database.episodes(session_id), self._settings)
+        plan = known.plan if known else PlanState()
+        record = full_record(session, self._database.episodes(session.session_id), plan, self._settings)
         self._database.put(record)
         return record
 
@@ -114,7 +118,7 @@ def brief_record(summary: SessionSummary) -> ChatSession:
     )
 
 
-def full_record(session: Session, episodes: list[Episode], settings: ResumeSettings) -> ChatSession:
+def full_record(session: Session, episodes: list[Episode], plan: PlanState, settings: ResumeSettings) -> ChatSession:
     calls = {call.id: call for call in session.tool_calls}
     newest = session.messages[-settings.messages * 2 :]
     window = RecentWindow(settings, (found for message in newest for found in rendered(message, calls)))
@@ -125,7 +129,8 @@ def full_record(session: Session, episodes: list[Episode], settings: ResumeSetti
         status="closed",
         created_at=epoch_ms(parse_stamp(session.start_time)),
         updated_at=epoch_ms(parse_stamp(session.last_activity)),
-        summary=rolling_summary(episodes, PlanState(), settings.summary_chars),
+        plan=plan,
+        summary=rolling_summary(episodes, plan, settings.summary_chars),
         recent_messages=tuple(to_record(message) for message in window.flush()),
     )
 

@@ -6,7 +6,7 @@ is when it is small, when as much again was said, and at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -25,35 +25,49 @@ from ollm.store.workspace_db import WorkspaceDatabase
 SMALL_RECORD = 16_384
 
 
+class SessionView(Protocol):
+    """What the record tells of the conversation, as it is now."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def plan(self) -> PlanState: ...
+
+    def kept_context(self, last_number: int) -> bytes: ...
+
+
 class WorkspaceMemory:
-    """A `TurnObserver`. `plan` says where the plan stands now."""
+    """A `TurnObserver`. A new session is written down with its first turn: until then the archive alone has it."""
 
     def __init__(
         self,
         database: WorkspaceDatabase,
         settings: ResumeSettings,
-        plan: Callable[[], PlanState],
-        describe: Callable[[], tuple[str, str]],
+        session: SessionView,
         clock: Clock,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._plan = plan
-        self._describe = describe
+        self._session = session
         self._clock = clock
         self._window = RecentWindow(settings)
         self._record: ChatSession | None = None
         self._said = 0
         self._written = 0
+        self._last_number = 0
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        known = self._database.get(session_id)
-        title, model = self._describe()
-        now = epoch_ms(self._clock())
+        known = self._database.get(session_id) if resumed else None
+        now, model = epoch_ms(self._clock()), self._session.model
         if known is None:
-            known = ChatSession(
-                session_id=session_id, title=title, model=model, status="active", created_at=now, updated_at=now
+            self._record = ChatSession(
+                session_id=session_id, title="", model=model, status="active", created_at=now, updated_at=now
             )
+            return
         self._window = RecentWindow(self._settings, from_records(known.recent_messages))
         self._keep(msgspec.structs.replace(known, status="active", model=model, updated_at=now))
 
@@ -73,13 +87,13 @@ class WorkspaceMemory:
             for prompt_message in rendered(message, by_id):
                 self._window.add(prompt_message)
                 self._said += len(prompt_message.content)
-        title, model = self._describe()
-        plan = self._plan()
+        self._last_number = report.messages[-1].id
+        plan = self._session.plan
         waiting = report.reason != "answered" or plan.done < len(plan.steps)
         self._record = msgspec.structs.replace(
             self._record,
-            title=title,
-            model=model,
+            title=self._session.title,
+            model=self._session.model,
             updated_at=now,
             plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
         )
@@ -100,6 +114,8 @@ class WorkspaceMemory:
         episodes = self._database.episodes(self._record.session_id)
         summary = rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
         recent = tuple(to_record(message) for message in self._window.flush())
+        if self._last_number:
+            self._database.keep_context(self._record.session_id, self._session.kept_context(self._last_number))
         self._keep(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
 
     def _keep(self, record: ChatSession) -> None:

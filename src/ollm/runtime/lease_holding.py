@@ -1,0 +1,34 @@
+"""Taking a workspace: refused with who has it, or, when forced, after asking them to close (design 3.12)."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ollm.domain.errors import BusyError
+from ollm.store.lease import Lease
+
+PATIENCE = 5.0
+PAUSE = 0.05
+
+
+async def take(lease: Lease, *, force: bool) -> None:
+    """Hold the workspace. With `force` the owner is asked to close and given five seconds."""
+    try:
+        lease.take()
+    except BusyError:
+        if not force or not lease.ask_owner_to_close():
+            raise
+        await wait_for(lease)
+
+
+async def wait_for(lease: Lease) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while True:
+        try:
+            return lease.take()
+        except BusyError as error:
+            if asyncio.get_running_loop().time() > deadline:
+                raise BusyError(
+                    f"{error.message} It was asked to close and did not.", action="End that process, then try again."
+                ) from error
+        await asyncio.sleep(PAUSE)

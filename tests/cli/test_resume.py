@@ -1,0 +1,144 @@
+"""Taking a session up again: what the model is sent, and what the workspace remembers."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+from tests.cli.running import Runner, running
+from tests.covers import covers
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+
+def sent(runner: Runner, number: int) -> list[tuple[str, str]]:
+    return [(message["role"], message["content"] or "") for message in runner.server.chats[number]["messages"]]
+
+
+def records(runner: Runner) -> list[sqlite3.Row]:
+    with sqlite3.connect(runner.workspace / ".ollm" / "memory.db") as connection:
+        connection.row_factory = sqlite3.Row
+        return connection.execute("SELECT * FROM chat_sessions ORDER BY updated_at DESC").fetchall()
+
+
+@covers("W14", "W112", "W115", "W116", "W117", "W118", "W119", "W120", "W121", "W157", "W164", "D755")
+async def test_a_resume_sends_exactly_what_was_sent_before_and_the_summary(tmp_path: Path) -> None:
+    async with running(tmp_path, ["The parser is in src/parse.py.", "As I said."]) as runner:
+        await runner.run("-p", "Where is the parser?")
+        done = await runner.run("-p", "And the lexer?", "--continue")
+
+    assert done.code == 0
+    first, second = sent(runner, 0), sent(runner, 1)
+    assert second[: len(first)] == first
+    assert second[len(first)] == ("assistant", "The parser is in src/parse.py.")
+    role, text = second[-1]
+    assert role == "user"
+    assert text.startswith("And the lexer?")
+    assert "taken up again" in text
+    assert "Where is the parser?" in text
+    (session,) = runner.sessions()
+    assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * 2
+
+
+@covers("W40", "W41", "W42", "W43", "W126", "W129", "W168")
+async def test_the_workspace_keeps_a_record_of_each_session(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two"]) as runner:
+        await runner.run("-p", "First thing\nwith more lines")
+        await runner.run("-p", "Second thing")
+
+    second, first = records(runner)
+    assert (first["title"], second["title"]) == ("First thing", "Second thing")
+    assert (first["model"], first["status"]) == ("scripted", "closed")
+    assert json.loads(second["recent_messages"])[-1]["content"] == "two"
+    assert "Second thing" in second["summary"]
+    assert first["created_at"] <= first["updated_at"] <= second["updated_at"]
+
+
+@covers("W158")
+async def test_a_new_session_leaves_older_ones_alone(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two", "three"]) as runner:
+        await runner.run("-p", "first")
+        before = runner.sessions()[0]
+        await runner.run("-p", "second")
+
+    assert before in runner.sessions()
+    assert sent(runner, 1)[-1][1] == "second"
+    assert "first" not in str(sent(runner, 1)[1:])
+
+
+@covers("W28", "W170")
+async def test_without_the_database_a_session_is_taken_up_from_the_archive(tmp_path: Path) -> None:
+    script = [Answer(calls=[("read_file", {"path": "a.txt"})]), "It holds 42.", "Yes, 42."]
+    async with running(tmp_path, script) as runner:
+        (runner.workspace / "a.txt").write_text("42\n")
+        await runner.run("-p", "what is in a.txt?")
+        shutil.rmtree(runner.workspace / ".ollm")
+        done = await runner.run("-p", "sure?", "--continue")
+
+    assert done.code == 0
+    roles = [role for role, _ in sent(runner, 2)]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
+    assert records(runner)[0]["title"] == "what is in a.txt?"
+
+
+async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two"], models=("scripted", "other")) as runner:
+        await runner.run("-p", "remember the blue door")
+        done = await runner.run("-p", "go on", "--continue", "--model", "other")
+
+    assert "goes on with other" in done.err
+    assert "remember the blue door" in str(sent(runner, 1))
+    assert runner.server.chats[1]["model"] == "other"
+
+
+async def test_full_brings_back_what_the_window_had_no_room_for(tmp_path: Path) -> None:
+    script: list[Answer | str] = [f"answer number {n}" for n in range(31)]
+    async with running(tmp_path, script) as runner:
+        await runner.run("-p", "question 0")
+        (runner.home / "config.yaml").write_text("resume:\n  messages: 4\n")
+        for n in range(1, 4):
+            await runner.run("-p", f"question {n}", "--continue")
+        shutil.rmtree(runner.workspace / ".ollm")
+        await runner.run("-p", "short", "--continue")
+        shutil.rmtree(runner.workspace / ".ollm")
+        await runner.run("-p", "long", "--continue", "--full")
+
+    assert "question 0" not in str(sent(runner, 4)[1:-1])
+    assert "question 0" in str(sent(runner, 5)[1:-1])
+
+
+async def test_a_session_of_another_workspace_is_refused_with_the_way_there(tmp_path: Path) -> None:
+    async with ScriptedServer(["one", "two"]) as server:
+        here, there = tmp_path / "here", tmp_path / "there"
+        here.mkdir()
+        there.mkdir()
+        first, second = Runner(here, server), Runner(there, server)
+        second.home = first.home
+        await first.run("-p", "mine")
+        session_id = first.sessions()[0]["sessionId"]
+        done = await second.run("-p", "yours?", "--session", session_id)
+
+    assert done.code == 2
+    assert str(first.workspace) in done.err
+
+
+async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_come_from(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two", "three"]) as runner:
+        await runner.run("-p", "first")
+        moved = tmp_path / "moved"
+        runner.workspace.rename(moved)
+        runner.workspace = moved
+        await runner.run("-p", "second", "--continue")
+        assert "first" in str(sent(runner, 1))
+        shutil.copytree(moved, tmp_path / "copy")
+        runner.workspace = tmp_path / "copy"
+        done = await runner.run("-p", "third", "--continue")
+
+    assert done.code == 0
+    with sqlite3.connect(tmp_path / "copy" / ".ollm" / "memory.db") as connection:
+        facts = dict(connection.execute("SELECT name, value FROM identity").fetchall())
+    with sqlite3.connect(moved / ".ollm" / "memory.db") as connection:
+        original = dict(connection.execute("SELECT name, value FROM identity").fetchall())
+    assert facts["id"] != original["id"]
+    assert list(json.loads(facts["copied"])) == [str(moved)]
+    assert str(tmp_path / "project") in json.loads(original["aliases"])
