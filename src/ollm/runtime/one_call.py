@@ -165,7 +165,7 @@ class OneCall:
             risk=verdict.risk,
             reason=verdict.reason,
         )
-        diff = await self._preview(invocation)
+        diff = await self._preview(invocation, verdict)
         details = msgspec.structs.replace(details, call_id=self.record.id, diff=details.diff or diff)
         answer = await self._desk.asker.ask(details)
         if not answer.approved:
@@ -173,12 +173,15 @@ class OneCall:
         if answer.scope != "once" and verdict.grant and not verdict.locked:
             self._desk.remember(verdict.grant, answer.scope)
 
-    async def _preview(self, invocation: Invocation) -> str:
-        """What the question shows besides; a call that is going to fail is asked about without it."""
+    async def _preview(self, invocation: Invocation, verdict: Verdict) -> str:
+        """What the question shows besides. A call that is going to fail is not asked about, unless the reason why it
+        fails would tell of a file that may not be read unasked."""
         try:
             return await invocation.preview(self._desk.context)
         except ToolFailure:
-            return ""
+            if verdict.locked:
+                return ""
+            raise
 
     def _announce(self, summary: str) -> None:
         if not self._started:

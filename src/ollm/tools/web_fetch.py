@@ -1,0 +1,96 @@
+"""web_fetch (T6.1-6.5, T6.8)."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from msgspec import Meta
+
+from ollm.config.settings import OutputSettings
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.tools.base import Tool, ToolContext
+from ollm.tools.output import clean, cut
+from ollm.tools.web_address import refuse_private, target_of
+
+if TYPE_CHECKING:
+    from ollm.tools.web_client import Answer
+
+
+class PageCache:
+    """Answers fetched in this turn, so that a second look at a page costs nothing. `forget` at the start of each."""
+
+    SECONDS = 900
+    MOST = 16
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._answers: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+
+    def get(self, url: str) -> Answer | None:
+        kept = self._answers.get(url)
+        return kept[1] if kept and self._clock() - kept[0] < self.SECONDS else None
+
+    def put(self, url: str, answer: Answer) -> None:
+        self._answers[url] = (self._clock(), answer)
+        while len(self._answers) > self.MOST:
+            self._answers.popitem(last=False)
+
+    def forget(self) -> None:
+        self._answers.clear()
+
+
+class WebFetch(Tool[PageCache], frozen=True):
+    """Fetch a web page as Markdown, or the parts of it a CSS selector picks. JSON, plain text and PDFs work too."""
+
+    name: ClassVar[str] = "web_fetch"
+    risk: ClassVar[Risk] = Risk.MEDIUM
+    reads_only: ClassVar[bool] = True
+    aliases: ClassVar[dict[str, str]] = {"uri": "url", "link": "url", "max_length": "maxLength"}
+
+    url: Annotated[str, Meta(min_length=1, description="Address, http or https.")]
+    selector: Annotated[Annotated[str, Meta(min_length=1)] | None, Meta(description="CSS selector.")] = None
+    max_length: Annotated[Annotated[int, Meta(ge=1)] | None, Meta(description="Most characters to return.")] = None
+
+    def summary(self) -> str:
+        return f"Fetch {self.url}"
+
+    def locations(self) -> list[Location]:
+        return [Location(target=self.url)]
+
+    async def preview(self, context: ToolContext, needs: PageCache) -> str:
+        """Nothing to show, but an address that is refused anyway is not asked about."""
+        target = target_of(self.url)
+        if literal := target.literal:
+            refuse_private(target, [literal], context.settings.web_fetch.allow_private)
+        return ""
+
+    async def run(self, context: ToolContext, needs: PageCache) -> ToolResult:
+        from ollm.tools.web_page import text_of
+
+        settings = context.settings.web_fetch
+        answer = await self._answer(context, needs)
+        if answer.status >= 400:
+            raise ToolFailure("HttpError", f"{answer.url} answered {answer.reason}.")
+        text = clean(await text_of(answer, self.selector, context.environment))
+        limit = self.max_length or settings.max_length
+        way_back = "ask for a part with selector, or for more with maxLength"
+        short = cut(text, OutputSettings(max_chars=limit, max_lines=len(text) + 1), way_back=way_back)
+        moved = f"[redirected to {answer.url}]\n" if answer.redirected else ""
+        display = f"{answer.url}: {len(text):,} characters"
+        return ToolResult(llm_content=moved + short.text, return_display=display, full_output=short.full)
+
+    async def _answer(self, context: ToolContext, cache: PageCache) -> Answer:
+        from ollm.tools.web_client import fetch
+
+        kept = cache.get(self.url)
+        if kept is not None:
+            return kept
+        accept = {"Accept": "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, */*;q=0.5"}
+        answer = await fetch(self.url, context.settings.web_fetch, headers=accept)
+        if answer.status < 400:
+            cache.put(self.url, answer)
+        return answer

@@ -1,0 +1,404 @@
+"""T6.1-6.5: web_fetch, through dispatch, from a real server."""
+
+import asyncio
+import gzip
+import socket
+import time
+import zlib
+from collections.abc import AsyncIterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.config.settings import ToolSettings, WebFetchSettings
+from ollm.tools.web_fetch import PageCache, WebFetch
+from tests.covers import covers
+from tests.tools.drive import Driver, content, error
+from tests.tools.web_server import Request, Server, Writer, reply, serving
+
+PAGE = """<!doctype html><html><head><title>Guide</title><style>p {color: red}</style><script>alert("no")</script></head>
+<body><h1>Guide</h1><p class="intro">Read <b>this</b> and <a href="/more">more</a>.</p>
+<div id="two"><p>Second</p></div><pre><code>x = 1</code></pre></body></html>"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with serving() as running:
+        yield running
+
+
+class Fetcher(Driver):
+    def __init__(self, workspace: Path, allowed: tuple[str, ...], **limits: Any) -> None:
+        fetch = WebFetchSettings(allow_private=allowed, **limits)
+        super().__init__(workspace, settings=ToolSettings(web_fetch=fetch))
+        self.cache = PageCache()
+        self.registry.register(WebFetch, self.cache)
+
+
+@pytest.fixture
+def drive(workspace: Path, server: Server) -> Fetcher:
+    return Fetcher(workspace, (server.place,))
+
+
+@covers("T6.1")
+async def test_a_page_comes_as_markdown_without_scripts(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply(PAGE, content_type="text/html; charset=utf-8")
+
+    text = content(await drive("web_fetch", url=server.url()))
+
+    assert "# Guide" in text
+    assert "Read **this** and [more](" in text
+    assert "x = 1" in text
+    assert "alert" not in text
+    assert "color" not in text
+
+
+@covers("T6.2")
+async def test_a_selector_picks_the_matching_elements_only(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply(PAGE, content_type="text/html")
+
+    text = content(await drive("web_fetch", url=server.url(), selector="p.intro, #two, #two p"))
+
+    assert "Read **this**" in text
+    assert text.count("Second") == 1
+    assert "Guide" not in text
+
+
+@covers("T6.2")
+@pytest.mark.parametrize(
+    ("selector", "kind"),
+    [("p[", "InvalidPattern"), ("##", "InvalidPattern"), ("aside", "NotFound"), ("", "ValidationError")],
+)
+async def test_selectors_that_pick_nothing(drive: Fetcher, server: Server, selector: str, kind: str) -> None:
+    server.routes["/"] = reply(PAGE, content_type="text/html")
+
+    assert error(await drive("web_fetch", url=server.url(), selector=selector))[0] == kind
+
+
+@covers("T6.3")
+async def test_a_long_page_is_cut_and_says_so(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply("x" * 5_000, content_type="text/plain")
+
+    record = await drive("web_fetch", url=server.url(), maxLength=100)
+
+    assert content(record).startswith("x" * 100 + "\n[…")
+    assert "4,900 characters left out" in content(record)
+    assert record.result is not None
+    assert record.result.full_output == "x" * 5_000
+
+
+@covers("T6.4", "T12.3")
+async def test_a_missing_page_is_a_404_with_its_url(drive: Fetcher, server: Server) -> None:
+    kind, message = error(await drive("web_fetch", url=server.url("/nothing")))
+
+    assert kind == "HttpError"
+    assert message == f"{server.url('/nothing')} answered 404 Not Found."
+
+
+@covers("T6.5", "T12.5")
+async def test_a_server_that_says_nothing_times_out_with_the_elapsed_time(workspace: Path, server: Server) -> None:
+    async def silent(request: Request, writer: Writer) -> None:
+        await asyncio.sleep(30)
+
+    server.routes["/"] = silent
+    drive = Fetcher(workspace, (server.place,), timeout=0.3)
+    started = time.perf_counter()
+
+    kind, message = error(await drive("web_fetch", url=server.url()))
+
+    assert kind == "Timeout"
+    assert "0.3 seconds" in message
+    assert time.perf_counter() - started < 2
+
+
+@covers("T6.5")
+async def test_a_server_that_drips_is_stopped_by_the_whole_time(workspace: Path, server: Server) -> None:
+    async def drip(request: Request, writer: Writer) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    server.routes["/"] = drip
+
+    assert error(await Fetcher(workspace, (server.place,), timeout=0.4)("web_fetch", url=server.url()))[0] == "Timeout"
+
+
+async def test_a_page_that_never_ends_is_stopped_by_its_size(drive: Fetcher, server: Server) -> None:
+    async def flood(request: Request, writer: Writer) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"<p>more</p>" * 5_000)
+            await writer.drain()
+
+    server.routes["/"] = flood
+
+    assert error(await drive("web_fetch", url=server.url()))[0] == "TooLarge"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+async def test_a_zip_bomb_is_stopped_while_it_unfolds(drive: Fetcher, server: Server, coding: str) -> None:
+    bomb = gzip.compress(bytes(60_000_000), 1) if coding == "gzip" else zlib.compress(bytes(60_000_000), 1)
+    server.routes["/"] = reply(bomb, content_type="text/html", content_encoding=coding)
+    started = time.perf_counter()
+
+    kind, message = error(await drive("web_fetch", url=server.url()))
+
+    assert kind == "TooLarge"
+    assert "5,000,000 bytes" in message
+    assert time.perf_counter() - started < 2
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "raw deflate", "identity"])
+async def test_compressed_pages_are_unfolded(drive: Fetcher, server: Server, coding: str) -> None:
+    raw = zlib.compressobj(wbits=-15)
+    bodies = {
+        "gzip": gzip.compress(b"hello"),
+        "deflate": zlib.compress(b"hello"),
+        "raw deflate": raw.compress(b"hello") + raw.flush(),
+        "identity": b"hello",
+    }
+    server.routes["/"] = reply(bodies[coding], content_type="text/plain", content_encoding=coding.removeprefix("raw "))
+
+    assert content(await drive("web_fetch", url=server.url())) == "hello"
+
+
+@pytest.mark.parametrize(("body", "coding"), [(b"not gzip at all", "gzip"), (b"x", "br")])
+async def test_broken_or_unasked_compression_is_an_error(
+    drive: Fetcher, server: Server, body: bytes, coding: str
+) -> None:
+    server.routes["/"] = reply(body, content_type="text/plain", content_encoding=coding)
+
+    assert error(await drive("web_fetch", url=server.url()))[0] == "HttpError"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/",
+        "http://[::1]:1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://10.0.0.1/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://0.0.0.0/",
+    ],
+)
+async def test_private_addresses_are_refused_and_nobody_is_asked(drive: Fetcher, url: str) -> None:
+    assert error(await drive("web_fetch", url=url))[0] == "AddressRefused"
+    assert drive.person.asked == []
+
+
+async def test_a_name_for_loopback_is_refused_after_dns(drive: Fetcher, server: Server) -> None:
+    kind, message = error(await drive("web_fetch", url=f"http://localhost:{server.port}/"))
+
+    assert kind == "AddressRefused"
+    assert "localhost" in message
+    assert server.requests == []
+
+
+@covers("T6.8")
+async def test_the_name_is_resolved_once_and_the_checked_address_is_used(
+    workspace: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    plain = asyncio.get_running_loop().getaddrinfo
+
+    async def rebinding(host: str, *rest: Any, **more: Any) -> Any:
+        asked.append(host)
+        return await plain("127.0.0.1" if host == "rebind.test" else host, *rest, **more)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", rebinding)
+    server.routes["/"] = reply("hello", content_type="text/plain")
+
+    refused = await Fetcher(workspace, ())("web_fetch", url=f"http://rebind.test:{server.port}/")
+    assert error(refused)[0] == "AddressRefused"
+    opened = Fetcher(workspace, (f"rebind.test:{server.port}",))
+    assert content(await opened("web_fetch", url=f"http://rebind.test:{server.port}/")) == "hello"
+
+    assert asked.count("rebind.test") == 2
+    assert server.requests[0].headers["host"] == f"rebind.test:{server.port}"
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["http://127.0.0.1:1/", "http://localhost:1/", "file:///etc/passwd", "//127.0.0.1:1/", "http://169.254.169.254/"],
+)
+async def test_a_redirect_to_a_closed_address_is_refused(drive: Fetcher, server: Server, place: str) -> None:
+    server.routes["/"] = reply("", status="302 Found", location=place)
+
+    assert error(await drive("web_fetch", url=server.url()))[0] in {"AddressRefused", "InvalidUrl"}
+    assert len(server.requests) == 1
+
+
+async def test_redirects_are_followed_and_said(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply("", status="301 Moved", location="/a")
+    server.routes["/a"] = reply("", status="307 Temporary", location=server.url("/b"))
+    server.routes["/b"] = reply("there", content_type="text/plain")
+
+    assert content(await drive("web_fetch", url=server.url())) == f"[redirected to {server.url('/b')}]\nthere"
+
+
+async def test_a_circle_of_redirects_ends(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply("", status="302 Found", location="/")
+
+    kind, message = error(await drive("web_fetch", url=server.url()))
+
+    assert kind == "HttpError"
+    assert "more than 5 times" in message
+    assert len(server.requests) == 6
+
+
+async def test_headers_without_end_are_refused(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply("x", content_type="text/plain", x_big="y" * 70_000)
+    server.routes["/huge"] = reply("x", content_type="text/plain", x_big="y" * 500_000)
+
+    assert error(await drive("web_fetch", url=server.url()))[0] == "TooLarge"
+    assert error(await drive("web_fetch", url=server.url("/huge")))[0] in {"TooLarge", "NetworkError"}
+
+
+@covers("T6.8", "T12.3")
+@pytest.mark.parametrize("raw", [b"", b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nshort"])
+async def test_a_broken_answer_is_a_network_error_with_the_url(drive: Fetcher, server: Server, raw: bytes) -> None:
+    async def broken(request: Request, writer: Writer) -> None:
+        writer.write(raw)
+
+    server.routes["/"] = broken
+
+    kind, message = error(await drive("web_fetch", url=server.url()))
+
+    assert kind == "NetworkError"
+    assert server.url() in message
+
+
+@covers("T6.8")
+async def test_nobody_listening_and_no_such_name_are_network_errors(workspace: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    drive = Fetcher(workspace, (f"127.0.0.1:{port}",))
+
+    assert error(await drive("web_fetch", url=f"http://127.0.0.1:{port}/"))[0] == "NetworkError"
+    assert error(await drive("web_fetch", url="http://no-such-name.invalid/"))[0] == "NetworkError"
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "expected"),
+    [
+        ("Grüße".encode("iso-8859-1"), "text/plain; charset=iso-8859-1", "Grüße"),
+        ("Grüße".encode("utf-16"), "text/plain", "Grüße"),
+        ("漢字".encode("shift_jis"), 'text/plain; charset="Shift_JIS"', "漢字"),
+        ("Grüße".encode(), "text/plain; charset=no-such", "Grüße"),
+        (b"hello", "text/plain; charset=zip", "hello"),
+        ('<html><head><meta charset="iso-8859-1"></head><body>Grüße</body>'.encode("iso-8859-1"), "text/html", "Grüße"),
+        (b'{"b":1,"a":[]}', "application/json", '{\n  "b": 1,\n  "a": []\n}'),
+        (b"{broken", "application/json", "{broken"),
+        (b"<html><body><p>sniffed</p></body></html>", "", "sniffed"),
+        (b"plain \x1b[31mred\x1b[0m", "text/plain", "plain red"),
+        (b"key: value", "application/x-unknown", "key: value"),
+    ],
+)
+async def test_what_comes_is_treated_as_what_it_is(
+    drive: Fetcher, server: Server, body: bytes, media: str, expected: str
+) -> None:
+    server.routes["/"] = reply(body, **({"content_type": media} if media else {}))
+
+    assert content(await drive("web_fetch", url=server.url())).strip() == expected
+
+
+async def test_a_pdf_is_read(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply(pdf("Hello from a page"), content_type="application/pdf")
+
+    assert content(await drive("web_fetch", url=server.url())) == "[page 1]\nHello from a page"
+
+
+@pytest.mark.parametrize("body", [b"%PDF-1.4 broken", b"%PDF-1.7\n" + b"<<" * 50_000])
+async def test_a_broken_pdf_is_said_to_be_one(drive: Fetcher, server: Server, body: bytes) -> None:
+    server.routes["/"] = reply(body, content_type="application/pdf")
+
+    kind, message = error(await drive("web_fetch", url=server.url()))
+
+    assert kind == "BinaryFile"
+    assert "PDF" in message
+
+
+async def test_a_picture_is_answered_in_a_sentence(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply(b"\x89PNG\r\n\x1a\n\0\0\0", content_type="image/png")
+
+    assert error(await drive("web_fetch", url=server.url())) == (
+        "BinaryFile",
+        f"{server.url()} is not text: it is image/png of 11 bytes.",
+    )
+
+
+@pytest.mark.parametrize("page", ["<div>" * 100_000 + "deep", "<blockquote>" * 20_000 + "deep", "<" * 500_000 + "deep"])
+async def test_a_page_made_to_choke_a_parser_still_gets_its_answer(drive: Fetcher, server: Server, page: str) -> None:
+    server.routes["/"] = reply(page, content_type="text/html")
+    started = time.perf_counter()
+
+    record = await drive("web_fetch", url=server.url())
+
+    assert record.status == "ok"
+    assert time.perf_counter() - started < 10
+
+
+async def test_the_second_look_in_a_turn_asks_no_server(drive: Fetcher, server: Server) -> None:
+    server.routes["/"] = reply(PAGE, content_type="text/html")
+
+    await drive("web_fetch", url=server.url())
+    await drive("web_fetch", url=server.url(), selector="#two")
+    assert len(server.requests) == 1
+
+    drive.cache.forget()
+    await drive("web_fetch", url=server.url())
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"url": ""}, {"url": "http://x/", "maxLength": 0}, {"url": "http://x/", "maxLength": -1}]
+)
+async def test_arguments_that_make_no_sense(drive: Fetcher, arguments: dict[str, Any]) -> None:
+    assert error(await drive("web_fetch", **arguments))[0] == "ValidationError"
+
+
+async def test_cancelling_a_fetch_is_quick(drive: Fetcher, server: Server) -> None:
+    waiting = asyncio.Event()
+
+    async def silent(request: Request, writer: Writer) -> None:
+        waiting.set()
+        await asyncio.sleep(30)
+
+    server.routes["/"] = silent
+    task = asyncio.create_task(drive("web_fetch", url=server.url()))
+    await waiting.wait()
+    started = time.perf_counter()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert time.perf_counter() - started < 0.2
+
+
+def pdf(text: str) -> bytes:
+    from pypdf import PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    page = writer.add_blank_page(300, 300)
+    stream = DecodedStreamObject()
+    stream.set_data(f"BT /F1 12 Tf 20 200 Td ({text}) Tj ET".encode())
+    font = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/Type1"),
+            NameObject("/BaseFont"): NameObject("/Helvetica"),
+        }
+    )
+    fonts = DictionaryObject({NameObject("/F1"): font})
+    page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    page[NameObject("/Contents")] = writer._add_object(stream)
+    out = BytesIO()
+    writer.write(out)
+    return out.getvalue()
