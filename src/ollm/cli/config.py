@@ -26,11 +26,13 @@ def config() -> None:
 @json_option
 def show(workspace: str | None, as_json: bool) -> None:
     """Print the settings in force, and where each that is set comes from; secrets are hidden."""
+    from ollm.app import Process
     from ollm.config.show import as_yaml, shown
 
-    loaded = _loaded(resolve_workspace(workspace))
+    loaded = Process(workspace=resolve_workspace(workspace)).loaded
     for problem in loaded.problems:
-        warn(str(problem))
+        if problem.fatal:
+            warn(str(problem))
     document = shown(loaded.settings)
     if as_json:
         print_json(document)
@@ -50,7 +52,7 @@ def path() -> None:
 @click.pass_context
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List everything that is wrong; exit 2 if there is something."""
-    loaded = _loaded(resolve_workspace(workspace), trusted=True)
+    loaded = _as_if_trusted(resolve_workspace(workspace))
     problems = [*loaded.problems, *_rule_problems(loaded)]
     if as_json:
         print_json({"ok": not problems, "problems": [_problem(problem) for problem in problems]})
@@ -79,11 +81,12 @@ def schema() -> None:
     print_json(build())
 
 
-def _loaded(workspace: Path, *, trusted: bool = False) -> Loaded:
+def _as_if_trusted(workspace: Path) -> Loaded:
+    """A workspace's file is checked whether or not it is in use."""
     from ollm.config.load import load
 
     environment = process_environment()
-    return load(home(environment), environment, workspace=workspace, trusted=trusted)
+    return load(home(environment), environment, workspace=workspace, trusted=True)
 
 
 def _rule_problems(loaded: Loaded) -> list[Mistake]:

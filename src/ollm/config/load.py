@@ -58,9 +58,11 @@ def load(
 ) -> Loaded:
     """Read every source. Nothing wrong in a file raises: it is in `problems`, and `usable` decides."""
     reading = Reading(fatal=("provider",))
-    layers = [_layer("user", read_entry(home.config, "config.yaml", reading), reading)]
+    own = Place(file=str(home.config), name="config.yaml")
+    layers = [_layer("user", read_entry(own, reading, home.cache / "config.json"), reading)]
     if workspace is not None and trusted and (workspace / ".ollm").resolve() != home.root.resolve():
-        entry = read_entry(workspace / ".ollm" / "config.yaml", ".ollm/config.yaml", reading)
+        theirs = Place(file=str(workspace / ".ollm" / "config.yaml"), name=".ollm/config.yaml")
+        entry = read_entry(theirs, reading, home.cache / "workspace-config.json")
         layers.append(restricted(_layer("workspace", entry, reading), reading))
     layers.append(_layer("environment", from_variables(environment), reading))
     layers.append(_layer("flags", from_flags(flags or {}), reading))
@@ -73,7 +75,7 @@ def load_policy(file: Path) -> Loaded:
     reading = Reading(fatal=("provider",))
     if not file.exists():
         reading.unusable(Place(file=str(file)), "there is no such file")
-    entry = read_entry(file, str(file), reading)
+    entry = read_entry(Place(file=str(file)), reading)
     if entry is not None and "policy" not in entry.value:
         entry = Entry(place=entry.place, value={"policy": entry})
     return _loaded([_layer("file", entry, reading)], reading)
@@ -90,11 +92,20 @@ def _loaded(layers: list[Layer], reading: Reading) -> Loaded:
         if "rules" in layer.values.get("policy", {}):
             rules = [*(rules if adding else []), *_rule_places(layer)]
     return Loaded(
-        settings=msgspec.convert(values, Settings),
+        settings=_settings(values),
         problems=tuple(reading.mistakes),
         sources=places,
         rule_places=tuple(rules),
     )
+
+
+def _settings(values: Mapping[str, Any]) -> Settings:
+    """The sections that something sets, read in their types; the others are the defaults they were."""
+    changed = {name: value for name, value in values.items() if value != BASE.get(name, {})}
+    if not changed:
+        return Settings()
+    kinds = {field.encode_name: field for field in msgspec.structs.fields(Settings)}
+    return Settings(**{kinds[name].name: msgspec.convert(value, kinds[name].type) for name, value in changed.items()})
 
 
 def _rule_places(layer: Layer) -> list[RulePlace]:
@@ -103,9 +114,11 @@ def _rule_places(layer: Layer) -> list[RulePlace]:
 
 
 def _layer(name: str, entry: Entry | None, reading: Reading) -> Layer:
+    if entry is None or not entry.value:
+        return Layer(name=name, values={}, places={})
     before = len(reading.mistakes)
     reading.places = {}
-    values = {} if entry is None else reading.struct(Settings, entry)
+    values = reading.struct(Settings, entry)
     check_url(values, reading)
     stay_safe(values, reading.places, reading.mistakes[before:])
     return Layer(name=name, values=values, places=reading.places)

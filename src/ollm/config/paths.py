@@ -85,5 +85,10 @@ class Home(Data, frozen=True):
         return self.root / "extensions"
 
     @property
+    def cache(self) -> Path:
+        """What may be deleted at any time."""
+        return self.root / "cache"
+
+    @property
     def workspaces(self) -> Path:
         return self.root / "workspaces"

@@ -5,24 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from ollm.config.fields import Reading
+from ollm.config.remembered import parse_or_remember
 from ollm.config.yaml_tree import LARGEST_FILE, Entry, NotYaml, Place, parse
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")
 SERVICES = {"session": "sessions", **{name: name for name in SECTIONS}}
 
 
-def read_entry(file: Path, shown: str, reading: Reading) -> Entry | None:
+def read_entry(file: Place, reading: Reading, memory: Path | None = None) -> Entry | None:
     """The file's mapping, with `services:` brought to the top; None when there is no file or it cannot be used."""
-    place = Place(file=str(file), name=shown)
     try:
-        entry = parse(read_text(file), place)
+        text = read_text(Path(file.file))
+        entry = parse(text, file) if memory is None else parse_or_remember(text, file, memory)
     except FileNotFoundError:
         return None
     except NotYaml as error:
         reading.unusable(error.place, error.reason)
         return None
     except (OSError, ValueError) as error:
-        reading.unusable(place, f"cannot be read: {error}")
+        reading.unusable(file, f"cannot be read: {error}")
         return None
     if entry is not None and not isinstance(entry.value, dict):
         reading.unusable(entry.place, "a mapping of settings is expected")
