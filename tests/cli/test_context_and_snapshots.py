@@ -77,7 +77,7 @@ def test_a_workspace_without_a_session_shows_what_a_new_one_starts_with(tmp_path
     assert json.loads(ended.stdout)["parts"][0]["tokens"] > 0
 
 
-@covers("H240", "H330", "H336")
+@covers("H256")
 def test_snapshots_are_taken_listed_shown_restored_and_deleted(place: Place) -> None:
     assert json.loads(place.run("snapshots", "list", "--json")) == []
     made = json.loads(place.run("snapshots", "create", "--json"))
@@ -104,3 +104,14 @@ def test_turned_off_snapshots_say_so(place: Place) -> None:
     (place.home / "config.yaml").write_text("snapshots:\n  enabled: false\n", "utf-8")
 
     assert "turned off" in place.run("snapshots", "create", code=1)
+
+
+@covers("H710")
+def test_a_snapshot_can_be_restored_when_the_session_is_broken(place: Place) -> None:
+    made = json.loads(place.run("snapshots", "create", "--json"))
+    file = place.home / "sessions" / f"{place.session}.json"
+    file.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
+
+    assert "goes on from" in place.run("snapshots", "restore", made["id"])
+    parts = {part["name"]: part["tokens"] for part in json.loads(place.run("context", "show", "--json"))["parts"]}
+    assert parts["user messages"] > 10

@@ -92,6 +92,7 @@ def filler(lines: int) -> str:
     return "\n".join(f"line {number} says nothing of note to anybody" for number in range(lines))
 
 
+@covers("H549")
 def test_a_request_is_the_system_prompt_and_what_was_said_in_order() -> None:
     talk = Talk()
     talk.user("Build it")
@@ -106,7 +107,7 @@ def test_a_request_is_the_system_prompt_and_what_was_said_in_order() -> None:
     assert (sent[3].call_id, sent[3].content) == ("c1-0", "all good")
 
 
-@covers("S5.7")
+@covers("S5.7", "D762")
 def test_context_entries_stand_at_the_end_of_the_system_prompt_and_volatile_ones_with_the_newest_words() -> None:
     talk = Talk()
     talk.entries.add_context("style", "Tabs, never spaces")
@@ -218,7 +219,7 @@ async def test_a_message_longer_than_half_the_window_stands_as_head_tail_and_num
     assert talk.prompt.state().user_messages[1].endswith(" LAST")
 
 
-@covers("S3.1", "H371", "H652")
+@covers("S3.1", "H39", "H66", "H693")
 async def test_over_its_trigger_the_context_is_compressed_and_the_record_kept() -> None:
     talk = Talk()
     while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
@@ -235,6 +236,7 @@ async def test_over_its_trigger_the_context_is_compressed_and_the_record_kept() 
     assert talk.prompt.messages()[0].content == talk.prompt.system_prompt()
 
 
+@covers("H695", "H696", "S10.3")
 async def test_a_server_that_fails_to_summarise_does_not_end_the_turn() -> None:
     async def broken(asked: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
         raise ModelError("The server is gone.")
@@ -252,6 +254,7 @@ async def test_a_server_that_fails_to_summarise_does_not_end_the_turn() -> None:
     assert talk.records[0].checkpoint.engine_written
 
 
+@covers("H444")
 async def test_goals_and_locked_decisions_stand_in_the_context_after_a_compression() -> None:
     talk = Talk()
     talk.prompt.goals.set("Ship version 2")
@@ -285,6 +288,7 @@ async def test_a_context_of_user_messages_alone_still_fits() -> None:
         assert talk.prompt.used <= talk.prompt.budget().limit
 
 
+@covers("H694")
 async def test_compacting_by_hand_makes_room_or_says_why_not() -> None:
     talk = Talk()
     talk.user("Hello")
@@ -297,6 +301,7 @@ async def test_compacting_by_hand_makes_room_or_says_why_not() -> None:
     assert talk.records[0].trigger == "manual"
 
 
+@covers("D204")
 def test_exact_counts_of_the_server_are_used_and_learnt_from() -> None:
     talk = Talk()
     talk.user("Hello there, " * 50)

@@ -9,7 +9,7 @@ from ollm.services import budget as rules
 from tests.covers import covers
 
 
-@covers("H371", "D205")
+@covers("H397", "H400", "H403", "H407", "D205")
 def test_an_8k_window_with_500_fixed_tokens_compresses_above_5170() -> None:
     state = rules.budget(8192, 500)
 
@@ -18,7 +18,7 @@ def test_an_8k_window_with_500_fixed_tokens_compresses_above_5170() -> None:
     assert rules.needs_compression(state, 5171)
 
 
-@covers("H401")
+@covers("H426", "H431")
 def test_a_2000_token_checkpoint_moves_the_next_trigger_to_3570() -> None:
     state = rules.budget(8192, 500, 2000)
 

@@ -48,7 +48,7 @@ def test_over_the_threshold_compression_is_needed(messages: list[PromptMessage],
     assert needed == (counter.messages(messages) > share * limit)
 
 
-@covers("P11", "S3.2", "S3.3", "S3.6")
+@covers("P11", "S3.2", "S3.3", "S3.6", "D173")
 @many
 @given(make.contexts(), strategies, st.integers(0, 600), models)
 def test_the_system_prompt_and_the_newest_tokens_stay_as_they_are(
@@ -68,7 +68,7 @@ def test_the_system_prompt_and_the_newest_tokens_stay_as_they_are(
     assert list(result.compressed_messages[len(result.compressed_messages) - len(newest) :]) == newest
 
 
-@covers("P12", "S3.4", "S3.5")
+@covers("P12", "S3.4", "S3.5", "D178", "D179", "D180", "D181")
 @many
 @given(make.contexts(), strategies, st.integers(0, 600), models)
 def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
@@ -85,7 +85,7 @@ def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
         assert counter.messages(result.compressed_messages) == result.compressed_token_count
 
 
-@covers("P13", "S3.8")
+@covers("P13", "S3.8", "D114")
 @many
 @given(st.integers(0, 1000), st.integers(0, 5))
 def test_the_count_in_the_metadata_goes_up_by_exactly_one(before: int, records: int) -> None:
@@ -108,7 +108,7 @@ def test_the_count_in_the_metadata_goes_up_by_exactly_one(before: int, records: 
     assert changes["compressionHistory"][-1]["originalTokenCount"] == 10
 
 
-@covers("H415")
+@covers("H37")
 @many
 @given(make.contexts(), strategies, st.integers(0, 300), models)
 def test_user_messages_and_pairs_of_call_and_result_survive(
@@ -134,6 +134,7 @@ def test_every_message_is_in_the_context_or_cited_in_it(
     assert set(result.message_ids) <= cited
 
 
+@covers("H438", "D174")
 def test_hybrid_folds_old_tool_output_before_it_asks_a_model() -> None:
     messages = make.talk(6)
 
@@ -145,6 +146,7 @@ def test_hybrid_folds_old_tool_output_before_it_asks_a_model() -> None:
     assert "characters left out" in old.content
 
 
+@covers("H36", "H421", "H437")
 def test_hybrid_summarises_only_the_oldest_part_that_is_needed() -> None:
     messages = make.talk(40, lines=8)
     total = counter.messages(messages)
@@ -159,6 +161,7 @@ def test_hybrid_summarises_only_the_oldest_part_that_is_needed() -> None:
     assert result.compressed_messages[1] == result.created.message
 
 
+@covers("D200")
 def test_summarize_makes_one_checkpoint_of_everything_old_and_of_earlier_ones() -> None:
     first = squeezed(make.talk(6), options("summarize"))
     later = [make.SYSTEM, *first.compressed_messages[2:], *make.talk(12)[25:]]
@@ -169,6 +172,7 @@ def test_summarize_makes_one_checkpoint_of_everything_old_and_of_earlier_ones() 
     assert set(first.checkpoints[0].message_ids) < set(second.checkpoints[0].message_ids)
 
 
+@covers("D201")
 def test_truncate_leaves_a_line_with_the_numbers_and_asks_no_model() -> None:
     messages = make.talk(6)
 
@@ -180,7 +184,7 @@ def test_truncate_leaves_a_line_with_the_numbers_and_asks_no_model() -> None:
     assert result.checkpoints == ()
 
 
-@covers("D611", "S10.3", "D610")
+@covers("D610", "D611", "S10.3")
 def test_without_a_model_a_digest_written_by_the_engine_stands_in() -> None:
     result = squeezed(make.talk(20, lines=4), options(), make.broken)
 
@@ -305,6 +309,7 @@ def test_a_breaker_opens_after_two_compressions_without_room_and_closes_again() 
     assert not breaker.open
 
 
+@covers("D192", "D193")
 async def test_the_methods_of_the_strategies_can_be_used_alone() -> None:
     messages = make.talk(8)
     service = ChatCompressionService(counter, make.good)

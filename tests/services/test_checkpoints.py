@@ -29,7 +29,7 @@ def made(number: int, text: str = TEXT) -> Checkpoint:
     )
 
 
-@covers("H658")
+@covers("H730")
 def test_a_checkpoint_becomes_medium_and_then_compact_as_newer_ones_come() -> None:
     manager = CheckpointManager(counter, 200)
     standing: tuple[Checkpoint, ...] = ()
@@ -51,7 +51,6 @@ def test_only_those_that_changed_are_named() -> None:
     assert again.checkpoints == first.checkpoints
 
 
-@covers("H401")
 @settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.text(st.sampled_from("ab cd:\n-"), min_size=1, max_size=900), min_size=1, max_size=9),

@@ -27,7 +27,7 @@ def filled(wanted: dict[str, tuple[str, float, str]]) -> ContextManager:
     return manager
 
 
-@covers("P18", "S5.1", "S5.2")
+@covers("P18", "S5.1", "S5.2", "D274")
 @many
 @given(entries, words, words)
 def test_an_entry_that_was_removed_is_gone(others: dict[str, tuple[str, float, str]], key: str, content: str) -> None:
@@ -42,7 +42,7 @@ def test_an_entry_that_was_removed_is_gone(others: dict[str, tuple[str, float, s
     assert not manager.remove_context(key)
 
 
-@covers("P19", "S5.3", "S5.6")
+@covers("P19", "S5.3", "S5.6", "D260", "D275")
 @many
 @given(entries)
 def test_every_entry_comes_back_as_it_was_given(wanted: dict[str, tuple[str, float, str]]) -> None:
@@ -79,6 +79,7 @@ def test_higher_priorities_come_first_and_ties_keep_insertion(wanted: dict[str, 
     assert manager.get_system_prompt_additions() == render(manager.get_context())
 
 
+@covers("D281")
 def test_the_same_key_replaces_the_content_and_keeps_its_place() -> None:
     manager = filled({"a": ("one", 50, "user"), "b": ("two", 50, "hook")})
 
@@ -87,7 +88,7 @@ def test_the_same_key_replaces_the_content_and_keeps_its_place() -> None:
     assert [(entry.key, entry.content) for entry in manager.get_context()] == [("a", "three"), ("b", "two")]
 
 
-@covers("D283")
+@covers("D284")
 def test_a_ttl_is_looked_at_when_a_turn_starts_and_not_inside_one() -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     manager = ContextManager(clock=lambda: moment)
@@ -100,6 +101,7 @@ def test_a_ttl_is_looked_at_when_a_turn_starts_and_not_inside_one() -> None:
     assert [entry.key for entry in manager.get_context()] == ["house"]
 
 
+@covers("D283", "D285")
 def test_saying_the_same_again_changes_no_byte_of_the_prompt() -> None:
     manager = ContextManager()
     manager.add_context("a", "one", source="hook")
@@ -150,6 +152,7 @@ def test_an_invalid_entry_is_skipped_with_one_warning(wrong: dict[str, object]) 
     assert [entry.key for entry in manager.get_context()] == ["good"]
 
 
+@covers("D267")
 def test_clearing_leaves_nothing() -> None:
     manager = filled({"a": ("one", 1, "user")})
     manager.clear_context()

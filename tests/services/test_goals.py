@@ -16,7 +16,7 @@ def test_completing_the_newest_goal_brings_back_the_one_before() -> None:
     assert goals.stack.active.text == "Big"
 
 
-@covers("H418", "H419", "H420")
+@covers("H445", "H446")
 def test_locked_and_architecture_decisions_outlive_their_goal() -> None:
     goals = GoalKeeper()
     goals.set("First")

@@ -68,7 +68,32 @@ def shelf(tmp_path: Path) -> Shelf:
     return Shelf(tmp_path / "context-snapshots")
 
 
-@covers("H303", "H275", "H688")
+@covers(
+    "H46",
+    "H47",
+    "H49",
+    "H50",
+    "H51",
+    "H55",
+    "H240",
+    "H277",
+    "H278",
+    "H281",
+    "H285",
+    "H288",
+    "H296",
+    "H297",
+    "H298",
+    "H299",
+    "H300",
+    "H301",
+    "H302",
+    "H303",
+    "H304",
+    "H315",
+    "H318",
+    "H752",
+)
 async def test_a_snapshot_stands_where_it_belongs_with_the_fields_it_must_have(shelf: Shelf) -> None:
     snapshot = await shelf.manager.create_snapshot(state(words={1: "Look at part 0"}))
 
@@ -93,7 +118,7 @@ async def test_a_snapshot_stands_where_it_belongs_with_the_fields_it_must_have(s
     assert shelf.file(snapshot.id).parent.stat().st_mode & 0o777 == 0o700
 
 
-@covers("H322")
+@covers("H325", "H332")
 @settings(max_examples=100, deadline=None)
 @given(make.contexts())
 def test_what_was_taken_comes_back_message_for_message(
@@ -112,7 +137,7 @@ def test_what_was_taken_comes_back_message_for_message(
     assert asyncio.run(there_and_back()) == before
 
 
-@covers("H257")
+@covers("H48")
 async def test_user_messages_are_kept_in_full_even_when_the_context_holds_them_shortened(shelf: Shelf) -> None:
     context = ActiveContext(messages=(make.user(5, "Start [... left out] end"), make.assistant(6, "Yes.")))
     words = {1: "The very first", 5: "Start " + "and so on " * 200 + "end"}
@@ -125,7 +150,7 @@ async def test_user_messages_are_kept_in_full_even_when_the_context_holds_them_s
     assert await shelf.manager.restore_snapshot(taken.id) == context
 
 
-@covers("H330")
+@covers("H339", "H340")
 async def test_the_newest_comes_first(shelf: Shelf) -> None:
     taken = [await shelf.manager.create_snapshot(state()) for _ in range(4)]
 
@@ -135,7 +160,7 @@ async def test_the_newest_comes_first(shelf: Shelf) -> None:
     assert await shelf.manager.list_snapshots(OTHER) == []
 
 
-@covers("H368", "H346")
+@covers("H270", "H327", "H353")
 async def test_beyond_the_count_the_oldest_automatic_ones_go_first(shelf: Shelf) -> None:
     first = await shelf.manager.create_snapshot(state(), "manual")
     automatic = [await shelf.manager.create_snapshot(state(), "compression") for _ in range(6)]
@@ -156,7 +181,7 @@ async def test_the_one_just_taken_is_never_the_one_that_goes(tmp_path: Path) -> 
     assert [entry.id for entry in await shelf.manager.list_snapshots(SESSION)] == [newest.id]
 
 
-@covers("H641")
+@covers("H345", "H685", "H686", "H687", "H688", "H689")
 async def test_every_step_is_an_event(shelf: Shelf) -> None:
     by_hand = await shelf.manager.create_snapshot(state())
     await shelf.manager.create_snapshot(state(), "mode")
@@ -169,6 +194,7 @@ async def test_every_step_is_an_event(shelf: Shelf) -> None:
     assert shelf.kinds() == [SnapshotCreated, AutoSnapshotCreated, SnapshotRestored, SnapshotDeleted, SnapshotError]
 
 
+@covers("H271")
 async def test_a_restore_can_be_undone_even_when_the_shelf_is_full(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path, max_count=1)
     taken = await shelf.manager.create_snapshot(state())
@@ -181,7 +207,7 @@ async def test_a_restore_can_be_undone_even_when_the_shelf_is_full(tmp_path: Pat
     assert await shelf.manager.restore_snapshot(kept.id) == now
 
 
-@covers("H341")
+@covers("H352", "H354")
 async def test_turned_off_there_are_none_and_it_is_said(tmp_path: Path) -> None:
     off = Shelf(tmp_path / "off", enabled=False)
     by_hand_only = Shelf(tmp_path / "hand", auto_create=False)
@@ -192,7 +218,7 @@ async def test_turned_off_there_are_none_and_it_is_said(tmp_path: Path) -> None:
     assert await by_hand_only.manager.create_snapshot(state(), "manual") is not None
 
 
-@covers("H353", "H361")
+@covers("H363", "H369")
 async def test_thresholds_fire_when_first_reached_and_again_only_after_a_fall(shelf: Shelf) -> None:
     seen: list[str] = []
 
@@ -278,6 +304,7 @@ def old_form(messages: list[dict[str, Any]], users: list[dict[str, Any]] | None 
     return json.dumps(document | ({} if users is None else {"userMessages": users, "goalStack": {"activeGoal": None}}))
 
 
+@covers("H334")
 async def test_older_forms_are_read(shelf: Shelf) -> None:
     shelf.file("old").parent.mkdir(parents=True)
     spoken = [
@@ -314,6 +341,7 @@ async def test_erasing_a_session_leaves_nothing_of_its_snapshots(shelf: Shelf) -
     assert json.loads((shelf.root / "snapshot-map.json").read_text("utf-8")) == {kept.id: OTHER}
 
 
+@covers("H721")
 def test_a_snapshot_that_cannot_be_written_is_told_and_ends_nothing() -> None:
     def body(directory: Path) -> None:
         (directory / "shut").mkdir(mode=0o555)
