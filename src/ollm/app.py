@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.custom_commands import CustomCommands
     from ollm.runtime.event_stream import EventStream
-    from ollm.runtime.loop_watch import LoopWatch
     from ollm.runtime.model import Model
     from ollm.runtime.one_call import Desk
     from ollm.runtime.opening import Opening
@@ -43,7 +42,9 @@ if TYPE_CHECKING:
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
+    from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.redaction import Redactor
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.model_facts import ModelFactsFile
@@ -243,6 +244,14 @@ class Process:
             self.session_files, self.settings.sessions, emit=emit, library=self.library, clock=self.clock
         )
 
+    @cached_property
+    def notes(self) -> NoteStore:
+        """What the memory tool keeps for all workspaces."""
+        from ollm.store.migrations import GLOBAL
+        from ollm.store.notes import NoteStore
+
+        return NoteStore(lambda: self.home.global_db, GLOBAL, clock=self.clock)
+
     def export(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the form its name asks for."""
         from ollm.services.session_export import html, markdown
@@ -294,6 +303,12 @@ class WorkspaceScope:
             return workspace_directory(self.path, self.process.home) / "memory.db"
 
         return NoteStore(locate, WORKSPACE, clock=self.process.clock)
+
+    @cached_property
+    def discovery(self) -> FileDiscoveryService:
+        from ollm.services.file_discovery import FileDiscoveryService
+
+        return FileDiscoveryService(self.process.settings.file_discovery, self.process.user_home)
 
     @cached_property
     def context(self) -> WorkspaceContext:
@@ -412,7 +427,8 @@ class ConversationScope:
 
     async def take_up(self, parts: Parts, resumed: Resumed) -> None:
         """Fill the prompt with where the session stood."""
-        from ollm.runtime.resume import take_up
+        from ollm.runtime.resume import Source, take_up
+        from ollm.services.snapshots import context_of
 
         session = resumed.session
         if not self.scope.context.owns(session):
@@ -424,7 +440,10 @@ class ConversationScope:
             self.notices.append(f"The session's file was damaged: {resumed.damage}")
         record = self.scope.context.record_of(session)
         kept = self.scope.database.kept_context(session.session_id)
-        how = take_up(parts.prompt, session, record, kept, full=self.opening.full)
+        source = Source(
+            session=session, record=record, kept=kept, snapshot=lambda name: context_of(self.snapshot_files.load(name))
+        )
+        how = take_up(parts.prompt, source, full=self.opening.full)
         parts.mode_history.extend(session.metadata.mode_history)
         parts.context_history.extend(session.metadata.context_history)
         self.stream.session_id = session.session_id
@@ -505,11 +524,15 @@ class ConversationScope:
     @cached_property
     def snapshots(self) -> SnapshotManager:
         from ollm.services.snapshots import SnapshotManager
+
+        settings = self.process.settings.snapshots
+        return SnapshotManager(self.snapshot_files, settings, emit=self.stream.emit, clock=self.process.clock)
+
+    @cached_property
+    def snapshot_files(self) -> SnapshotFiles:
         from ollm.store.snapshot_files import SnapshotFiles
 
-        files = SnapshotFiles(self.process.home.snapshots)
-        settings = self.process.settings.snapshots
-        return SnapshotManager(files, settings, emit=self.stream.emit, clock=self.process.clock)
+        return SnapshotFiles(self.process.home.snapshots)
 
     @cached_property
     def edits(self) -> EditLedger:
@@ -535,16 +558,38 @@ class ConversationScope:
     @cached_property
     def registry(self) -> ToolRegistry:
         """Every tool of ours with what it needs."""
+        from ollm.domain.events import TodosChanged
+        from ollm.runtime.archive import SessionArchive
         from ollm.tools.edit_file import EditFile
+        from ollm.tools.glob import Glob
+        from ollm.tools.goal import GoalTool
+        from ollm.tools.grep import Grep
+        from ollm.tools.ls import Ls
+        from ollm.tools.memory import Memory, Notes
         from ollm.tools.read_file import ReadFile
+        from ollm.tools.recall import Recall
         from ollm.tools.registry import ToolRegistry
+        from ollm.tools.web_fetch import PageCache, WebFetch
         from ollm.tools.write_file import WriteFile
+        from ollm.tools.write_todos import TodoList, WriteTodos
 
-        registry = ToolRegistry()
+        scope, registry = self.scope, ToolRegistry()
         registry.register(ReadFile, self.edits)
         registry.register(WriteFile, self.edits)
         registry.register(EditFile, self.edits)
+        for tool in (Glob, Grep, Ls):
+            registry.register(tool, scope.discovery)
+        registry.register(WebFetch, PageCache())
+        registry.register(Memory, Notes(workspace=scope.notes, everywhere=self.process.notes))
+        todos = TodoList(store=scope.notes, changed=lambda found: self.stream.emit(TodosChanged(todos=found)))
+        registry.register(WriteTodos, todos)
+        registry.register(GoalTool, self.goals)
+        registry.register(Recall, SessionArchive(self.archived))
         return registry
+
+    async def archived(self) -> Session | None:
+        """The session as it stands, for `recall`."""
+        return self.session.load() if self.session.id else None
 
     def prompt(self, model: Model) -> Prompt:
         from ollm.runtime.prompt import Prompt, PromptModel
@@ -560,10 +605,10 @@ class ConversationScope:
         )
         return Prompt(whom, settings, counter, ContextManager(clock), room, goals=self.goals)
 
-    def loops(self) -> LoopWatch:
-        from ollm.runtime.loop_watch import Unwatched
+    def loops(self) -> LoopDetectionService:
+        from ollm.services.loop_detection import LoopDetectionService
 
-        return Unwatched()
+        return LoopDetectionService(self.process.settings.loop_detection, self.stream.emit)
 
     def custom_commands(self) -> CustomCommands:
         from ollm.runtime.custom_commands import CustomCommands

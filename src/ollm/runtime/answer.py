@@ -28,7 +28,7 @@ class Answer:
         self._kept_at = monotonic()
         self._spoken: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
 
-    async def read(self, pieces: AsyncIterator[AnyPiece], hear: Callable[[str], None]) -> None:
+    async def read(self, pieces: AsyncIterator[AnyPiece], hear: Callable[[str, bool], None]) -> None:
         """Take in the stream to its end; `hear` gets every piece of text and may end it by raising."""
         async for piece in pieces:
             match piece:
@@ -46,7 +46,7 @@ class Answer:
                     self.finish, self.usage = piece.reason, piece.usage
             if isinstance(piece, TextPiece | ThinkingPiece):
                 await self._keep_now_and_then()
-                hear(piece.text)
+                hear(piece.text, isinstance(piece, ThinkingPiece))
 
     @property
     def parts(self) -> tuple[AnyPart, ...]:

@@ -20,7 +20,6 @@ from ollm.runtime.base import Status
 from ollm.runtime.custom_commands import CustomCommands
 from ollm.runtime.dispatch import Dispatch
 from ollm.runtime.event_stream import EventStream
-from ollm.runtime.loop_watch import LoopWatch
 from ollm.runtime.model import Model
 from ollm.runtime.observers import TurnObserver
 from ollm.runtime.plan import Plan
@@ -29,6 +28,7 @@ from ollm.runtime.resume import KeptContext
 from ollm.runtime.session import OpenSession
 from ollm.runtime.workspace import WorkspaceContext
 from ollm.services.edit_ledger import EditLedger
+from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.modes import tools_for
 from ollm.services.snapshots import SnapshotManager
 from ollm.store.notes import NoteStore
@@ -69,7 +69,7 @@ class Parts(msgspec.Struct, kw_only=True):
     registry: ToolRegistry
     policy: PolicyEngine
     bus: MessageBus
-    loops: LoopWatch
+    loops: LoopDetectionService
     dispatch: Dispatch
     snapshots: SnapshotManager
     edits: EditLedger

@@ -228,10 +228,6 @@ class Prompt:
         fixed = max(0, self._counter.tokens(self._meter.front) - records)
         return rules.budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
-    def cost(self, messages: Sequence[PromptMessage]) -> int:
-        """What these would take."""
-        return self._counter.messages(messages)
-
     @property
     def message_tokens(self) -> int:
         return self._meter.messages

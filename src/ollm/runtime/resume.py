@@ -6,20 +6,15 @@ cache still fits; otherwise the recent messages. Either way the engine's own sum
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
 import msgspec
 
-from ollm.domain.context import ActiveContext, Checkpoint, ModeName
-from ollm.domain.messages import Message, PromptMessage
+from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
-from ollm.domain.tools import ToolCallRecord
 from ollm.domain.workspace import ChatSession, PlanState
 from ollm.runtime.prompt import Prompt
-from ollm.runtime.rendering import rendered
+from ollm.runtime.rebuilding import LoadSnapshot, rebuilt, stepped_back, words_of
 from ollm.services.message_records import from_records
-from ollm.services.recent_window import whole_units
 
 KEY = "resumed"
 OPENING = "This conversation is taken up again. Where it stood, written by the program:"
@@ -47,12 +42,22 @@ class KeptContext(Data, frozen=True):
         )
 
 
-def take_up(prompt: Prompt, session: Session, record: ChatSession, kept: bytes | None, *, full: bool) -> str:
+class Source(Data, frozen=True):
+    """All there is to take a session up from. `snapshot` loads the context of one that was restored."""
+
+    session: Session
+    record: ChatSession
+    kept: bytes | None
+    snapshot: LoadSnapshot
+
+
+def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
     """Fill the prompt; says how, and why not with exactly what was sent before."""
-    words = {message.id: message.text for message in session.messages if message.role == "user"}
+    session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
+    words = words_of(session)
     how = "from the archive"
-    if full:
-        prompt.restore(from_archive(prompt, session), words, cause="resume")
+    if full or stepped_back(session):
+        prompt.restore(msgspec.structs.replace(rebuilt(session, snapshot), mode=prompt.mode), words, cause="resume")
     else:
         context, why = read_kept(prompt, kept)
         prompt.restore(context or seeded(record, prompt.mode), words, cause="resume")
@@ -92,35 +97,6 @@ def add_newer(prompt: Prompt, session: Session, last_number: int) -> None:
 
 def seeded(record: ChatSession, mode: ModeName) -> ActiveContext:
     return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode)
-
-
-def from_archive(prompt: Prompt, session: Session) -> ActiveContext:
-    """As much of the archive as fits, newest kept, in whole groups; summaries of before stand for the rest."""
-    calls = {call.id: call for call in session.tool_calls}
-    room = prompt.budget().trigger * 9 // 10
-    kept: list[list[PromptMessage]] = []
-    for unit in reversed(whole_units(all_rendered(session.messages, calls))):
-        room -= prompt.cost(unit)
-        if room < 0:
-            break
-        kept.append(unit)
-    messages = tuple(message for unit in reversed(kept) for message in unit)
-    first = min((number for message in messages for number in message.sources), default=0)
-    return ActiveContext(messages=messages, checkpoints=tuple(checkpoints_before(session, first)), mode=prompt.mode)
-
-
-def all_rendered(messages: Iterable[Message], calls: Mapping[str, ToolCallRecord]) -> Iterable[PromptMessage]:
-    return (found for message in messages for found in rendered(message, calls))
-
-
-def checkpoints_before(session: Session, first: int) -> Iterable[Checkpoint]:
-    """The newest summary that stands for messages before `first` only."""
-    for entry in reversed(session.metadata.compression_history):
-        if entry.get("checkpoint"):
-            checkpoint = msgspec.convert(entry["checkpoint"], Checkpoint)
-            if checkpoint.message_ids and max(checkpoint.message_ids) < first:
-                return [checkpoint]
-    return []
 
 
 def engine_message(summary: str, plan: PlanState) -> str:

@@ -12,17 +12,17 @@ from typing import Protocol
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelTimeoutError, NoServerError, OllmError
-from ollm.domain.events import Event, LoopDetected, LoopWarning, Notice, TurnFinished, TurnReason, TurnStarted
+from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
 from ollm.domain.messages import AnyPart, Call, JsonObject, Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import Answer
 from ollm.runtime.call_results import UNPARSED
-from ollm.runtime.loop_watch import LoopWatch, Pattern
 from ollm.runtime.model import Model
 from ollm.runtime.prompt import ContextFull, Prompt
 from ollm.runtime.recorder import Recorder
+from ollm.services.loop_detection import LoopDetectionService, LoopPattern, advice
 
 
 class Dispatcher(Protocol):
@@ -40,14 +40,14 @@ class TurnParts(Data, frozen=True):
     prompt: Prompt
     model: Model
     dispatch: Dispatcher
-    loops: LoopWatch
+    loops: LoopDetectionService
     tools: tuple[ToolSchema, ...]
     emit: Callable[[Event], None]
     monotonic: Callable[[], float]
 
 
 class LoopFound(Exception):  # noqa: N818 - the end of a turn, not a fault
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: LoopPattern) -> None:
         super().__init__(pattern.details)
         self.pattern = pattern
 
@@ -69,7 +69,6 @@ class Turn:
             self._finish("cancelled", "")
             raise
         except LoopFound as loop:
-            self._emit(LoopDetected(pattern=loop.pattern.type, details=loop.pattern.details, count=loop.pattern.count))
             return self._finish("loop", loop.pattern.details)
         except OllmError as error:
             return self._finish(reason_for(error), str(error))
@@ -89,6 +88,7 @@ class Turn:
         calls = self._name(answer)
         message = await self._record_answer(answer, calls)
         self._account(answer, calls)
+        self._parts.loops.record_output(answer.text)
         if calls:
             await self._act(calls, message.id)
         return bool(calls)
@@ -106,8 +106,8 @@ class Turn:
                 await self._record("assistant", answer.parts, interrupted=True)
         return answer
 
-    def _hear(self, text: str) -> None:
-        if found := self._parts.loops.record_text(text):
+    def _hear(self, text: str, thinking: bool) -> None:
+        if found := self._parts.loops.record_text(text, "thinking" if thinking else "text"):
             raise LoopFound(found)
 
     def _stream(self) -> AsyncGenerator[AnyPiece, None]:
@@ -141,7 +141,7 @@ class Turn:
             if found:
                 await self._parts.dispatch.refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
             else:
-                await self._parts.dispatch.run(calls, message_id)
+                self._compare(calls, await self._parts.dispatch.run(calls, message_id))
         finally:
             await self._record_results(calls)
         if found:
@@ -149,15 +149,20 @@ class Turn:
 
     async def _record_results(self, calls: Sequence[Call]) -> None:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
-        if warning := self._parts.loops.warning():
-            self._emit(LoopWarning(pattern=warning.type, details=warning.details, count=warning.count))
-            parts.append(TextPart(f"You are repeating yourself: {warning.details} Try another way."))
+        if warning := self._parts.loops.check_for_warning():
+            parts.append(TextPart(advice(warning)))
         await self._record("tool", tuple(parts))
 
-    def _watch(self, calls: Sequence[Call]) -> Pattern | None:
+    def _watch(self, calls: Sequence[Call]) -> LoopPattern | None:
         for call in calls:
             self._parts.loops.record_tool_call(call.name, call.arguments)
         return self._parts.loops.check_for_loop()
+
+    def _compare(self, calls: Sequence[Call], records: Sequence[ToolCallRecord]) -> None:
+        """The same call with another result is work, not a loop."""
+        for call, record in zip(calls, records, strict=True):
+            said = record.result.llm_content if record.result else ""
+            self._parts.loops.record_tool_result(call.name, call.arguments, said)
 
     def _check_for_loop(self) -> None:
         if found := self._parts.loops.check_for_loop():
