@@ -7,23 +7,34 @@ from collections.abc import Iterable, Sequence
 from ollm.policy.shell_commands import Word
 
 _LETTERS: dict[str, str] = {
-    "recursive": "rR", "force": "f", "interactive": "i", "verbose": "v", "all": "a", "quiet": "q", "delete": "d",
-    "no-verify": "n", "yes": "y", "in-place": "i", "global": "g", "hard": "", "output": "o", "message": "m",
-    "amend": "", "directory": "d", "user": "u", "privileged": "", "archive": "a", "links": "l",
-}  # fmt: skip
-_IMPLIED = {"cp": {"a": "recursive"}, "rsync": {"a": "recursive"}}
-_OF_PROGRAM: dict[tuple[str, str], str] = {("git", "delete"): "dD", ("git", "force"): "fD", ("curl", "all"): ""}
+    "recursive": "rR", "force": "f", "interactive": "i", "verbose": "v", "all": "a", "quiet": "q", "yes": "y",
+    "in-place": "i", "global": "g", "output": "o", "message": "m", "user": "u",
+}
+_OF_COMMAND: dict[str, dict[str, str]] = {
+    "git push": {"delete": "d", "all": "", "quiet": "q"},
+    "git branch": {"delete": "dD", "force": "fD", "all": "a"},
+    "git commit": {"no-verify": "n", "all": "a"},
+    "git clean": {"directories": "d"},
+    "git tag": {"delete": "d"},
+    "cp": {"recursive": "rRa"},
+    "rsync": {"recursive": "ra", "force": ""},
+}
 
 
 class FlagSet(frozenset[str]):
     """The flags a command has: single letters, and long names with everything they could abbreviate."""
 
     def has(self, name: str, program: str) -> bool:
-        letters = _OF_PROGRAM.get((program, name), _LETTERS.get(name, name if len(name) == 1 else ""))
+        known = {**_LETTERS, **_OF_COMMAND.get(program.partition(" ")[0], {}), **_OF_COMMAND.get(program, {})}
+        letters = (known["recursive"] if name in "rR" else name) if len(name) == 1 else known.get(name, "")
         if any(f"-{letter}" in self for letter in letters):
             return True
         if len(name) == 1:
-            return any(name in letters and self.has(long, program) for long, letters in _LETTERS.items())
+            return any(name in spelled and self._is_spelled(long) for long, spelled in known.items())
+        return self._is_spelled(name)
+
+    def _is_spelled(self, name: str) -> bool:
+        """Written out, or abbreviated."""
         return any(name.startswith(given[2:]) for given in self if given.startswith("--") and len(given) > 2)
 
 
@@ -34,14 +45,15 @@ class Wanted(frozenset[tuple[str, str]]):
         return isinstance(flags, FlagSet) and all(flags.has(name, program) for program, name in self)
 
 
-def wanted_flags(flags: Iterable[str], program: str) -> Wanted:
-    """Names with or without dashes; `-rf` asks for both letters."""
+def wanted_flags(flags: Iterable[str], command: Sequence[str]) -> Wanted:
+    """Names with or without dashes; `-rf` asks for both letters. `command` is the program and its subcommand."""
     names: list[str] = []
     for flag in flags:
         bare = flag.lstrip("-").partition("=")[0]
         clustered = flag.startswith("-") and not flag.startswith("--")
         names += list(bare) if clustered else [bare]
-    return Wanted((program.rsplit("/", 1)[-1], name) for name in names if name)
+    plain = [command[0].rsplit("/", 1)[-1], *(word for word in command[1:2] if not word.startswith("-"))]
+    return Wanted((" ".join(plain), name) for name in names if name)
 
 
 def flags_of(words: Sequence[Word]) -> FlagSet:
@@ -64,7 +76,4 @@ def flags_of(words: Sequence[Word]) -> FlagSet:
             and "push" in {one.text for one in words}
         ):
             found.add("--force")
-    for letter, name in _IMPLIED.get(program, {}).items():
-        if f"-{letter}" in found:
-            found.add(f"--{name}")
     return FlagSet(found)

@@ -88,7 +88,7 @@ def _allows(condition: Condition, value: str, view: CommandView, boundary: Bound
     texts = [word.text if word.static else "\0" for word in view.kept]
     match condition.operator:
         case "program" | "startsWith":
-            held = texts[: len(words)] == words and wanted_flags(condition.flags, words[0]) <= flags_of(view.words)
+            held = texts[: len(words)] == words and wanted_flags(condition.flags, words) <= flags_of(view.words)
         case "equals":
             held = texts == words and not view.part.may_differ
         case "contains":
@@ -140,15 +140,20 @@ def _restricts(condition: Condition, value: str, view: CommandView, boundary: Bo
 def _matches_somewhere(value: str, view: CommandView) -> bool:
     """Blanks inside a word are no blanks to the expression: quoted text does not look like a command."""
     line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
-    plain = " ".join([min(view.names, key=len), *line.split(" ")[1:]])
-    return any(pattern(value).search(one) is not None for one in (line, plain))
+    name, rest = min(view.names, key=len), line.split(" ")[1:]
+    plain, index = " ".join([name, *rest]), 0
+    valued = _VALUE_OPTIONS.get(name, frozenset())
+    while index < len(rest) and _is_option(rest[index]):
+        index += 2 if rest[index] in valued else 1
+    bare = " ".join([name, *rest[index:]])
+    return any(pattern(value).search(one) is not None for one in (line, plain, bare))
 
 
 def _restricts_program(words: list[str], flags: Sequence[str], view: CommandView) -> Answer:
     named = _follows(words, view)
     if named == "no" or not flags:
         return named
-    if wanted_flags(flags, words[0]) <= flags_of(view.words):
+    if wanted_flags(flags, words) <= flags_of(view.words):
         return named
     return "maybe" if view.open else "no"
 
@@ -166,7 +171,7 @@ def _restricts_words(words: list[str], view: CommandView, *, exact: bool) -> Ans
         and view.texts != words
     ):
         return "no"
-    if not options or wanted_flags(options, words[0]) <= flags_of(view.words):
+    if not options or wanted_flags(options, plain) <= flags_of(view.words):
         return named
     return "maybe" if view.open else "no"
 
@@ -216,9 +221,20 @@ def _mentions(value: str, words: list[str], view: CommandView) -> bool:
         return True
     if words[0].casefold() in view.names and texts[1 : len(words)] == words[1:]:
         return True
-    if all(_is_option(word) for word in words) and wanted_flags(words, texts[0]) <= flags_of(view.words):
+    if all(_is_option(word) for word in words) and _has_options(words, view):
         return True
     return " " not in value and any(_inside(value, text) for text in texts)
+
+
+def _has_options(words: list[str], view: CommandView) -> bool:
+    """The very options, abbreviated or clustered; what a letter stands for is not guessed without a program."""
+    given = flags_of(view.words)
+    longs = [word for word in words if word.startswith("--")]
+    letters = [f"-{letter}" for word in words if not word.startswith("--") for letter in word[1:]]
+    abbreviated = all(
+        any(word.startswith(one) and len(one) > 3 for one in given if one.startswith("--")) for word in longs
+    )
+    return abbreviated and all(letter in given for letter in letters)
 
 
 def _inside(value: str, text: str) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.policy.shell_commands.effects import program_name, with_effects
 from ollm.policy.shell_commands.model import Analysis, Command, Directories, Part, Redirection
-from ollm.policy.shell_commands.parse import parse, pieces
+from ollm.policy.shell_commands.parse import parse, stretches
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
 from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
@@ -22,6 +22,7 @@ from ollm.policy.visible import hidden_characters, is_hidden
 from ollm.system.paths import Boundary
 
 LONGEST = 10_000
+_LONGEST_PARSED = 60_000
 _DEEPEST = 20
 _MOST_WORDS = 400
 _RUN_BY_VARIABLE = re.compile(
@@ -74,7 +75,7 @@ class _Analyst:
     def script(self, text: str, place: _Place) -> None:
         """Analyse a script; what does not parse is searched for recognisable pieces, which can only forbid."""
         try:
-            error = parse(text).error if place.depth <= _DEEPEST else "it is nested too deeply"
+            error = _too_much(text, place) or parse(text).error
             if not error:
                 self._parsed(text, place)
         except RecursionError:
@@ -82,8 +83,13 @@ class _Analyst:
         if error:
             if not place.guess:
                 self.remarks.append(f"it cannot be read as a shell command ({error})")
-            for piece in pieces(text) if place.depth <= _DEEPEST else ():
-                self._parsed(piece, msgspec.structs.replace(place, guess=True, depth=_DEEPEST))
+            self._recognised(text, msgspec.structs.replace(place, guess=True, depth=max(place.depth, _DEEPEST)))
+
+    def _recognised(self, text: str, place: _Place) -> None:
+        """What can be made out in a text that does not parse."""
+        for words in stretches(text):
+            decoded = tuple(literal(word) for word in words)
+            self._command(Command(words=decoded, text=" ".join(words), directories=place.directories), set(), place)
 
     def _parsed(self, text: str, place: _Place) -> None:
         walker = Walker(parse(text))
@@ -181,6 +187,12 @@ class _Analyst:
         )
 
 
+def _too_much(text: str, place: _Place) -> str:
+    if len(text) > _LONGEST_PARSED:
+        return f"it is longer than {_LONGEST_PARSED:,} characters"
+    return "it is nested too deeply" if place.depth > _DEEPEST else ""
+
+
 def part_functions(part: Part) -> frozenset[str]:
     """The part's own name when the line defines it anew."""
     defined = any(remark.endswith(_DEFINED) for remark in part.remarks)
@@ -191,7 +203,7 @@ _DEFINED = "is defined by the line itself"
 
 
 def _command_word(word: Word, functions: set[str]) -> Iterable[str]:
-    if not word.static or word.glob or word.braces:
+    if not word.static or word.glob or word.braces or word.variable:
         yield "which program it runs is only known when it runs"
     if not word.text.isascii():
         yield f"{word.text} looks like another name or is not plain text"

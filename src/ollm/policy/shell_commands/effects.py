@@ -69,7 +69,7 @@ def _add(
 def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
     found = scan(part.words, program.grammar)
     runs = [(one.index, _option_text(name, one.name)) for one in found.options if one.is_any(program.danger)]
-    if program.danger:
+    if program.danger or program.paths:
         runs += [(index, "an option may hide in it") for index in found.uncertain]
     objections = judge.here() if program.paths else NONE
     for option in found.options:
@@ -117,7 +117,7 @@ def _find(part: Part, judge: PathJudge) -> Part:
             runs.append((index, "find follows links out of the workspace"))
         elif not word.static and word.might_be_option:
             runs.append((index, "an option may hide in it"))
-        if word.text.startswith(("-", "(", ")", "!", ",")) and word.text not in ("-H", "-L", "-P"):
+        if word.text.startswith(("-", "(", ")", "!", ",")) and not re.fullmatch(r"-[HLP]|-O\d|-D", word.text):
             starting = False
         elif starting and not word.text.startswith("-"):
             objections += judge.read(word)
@@ -162,6 +162,8 @@ def _git(part: Part, judge: PathJudge) -> Part:
             objections += judge.read(word)
     else:
         objections += _git_writes(part, judge, found.subcommand)
+    if not found.reads and found.subcommand is not None and part.words[found.subcommand].text == "config":
+        objections += Objections(locks=("it changes git's configuration, which is protected",))
     if part.may_differ:
         objections += Objections(remarks=("what git is told is only known when it runs",))
     return _add(part, objections, found.dangers, reads=found.reads, git=True)
@@ -209,6 +211,7 @@ _RUNNING_OPTIONS = {
     "tar": re.compile(
         r"--(to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)\b.*|-[IF].*"
     ),
+    "env": re.compile(r"-[a-zA-Z0-9]*[CS].*|--(chdir|split-string)\b.*"),
     "rsync": re.compile(r"-[a-zA-Z]*e.*|--rsh\b.*|--rsync-path\b.*"),
     "make": re.compile(r"--eval\b.*|-f.*|SHELL=.*|-C.*"),
     "ssh": re.compile(r"-o.*"),

@@ -35,7 +35,7 @@ _RUNNING = (
     "upload-pack",
     "receive-pack",
 )
-_EXACT = frozenset({"text", "no", "ext", "e", "o", "u", "r", "f", "n", "t", "open", "exec-path"})
+_EXACT = frozenset({"text", "filter"})
 _READ = frozenset(
     names(
         "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file "
@@ -111,7 +111,7 @@ def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
             break
         if text.startswith("--"):
             given = text[2:].partition("=")[0]
-            if given in _EXACT and given != "exec":
+            if given in _EXACT:
                 continue
             if any(option.startswith(given) for option in _RUNNING if given):
                 found.append((index, f"git {text.partition('=')[0]} can run or write something"))

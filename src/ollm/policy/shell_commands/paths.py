@@ -63,6 +63,8 @@ class PathJudge:
         if not word.static:
             return self._unknown(word)
         found = self._path(word.text, writing=True)
+        if word.glob:
+            found += self._written_by_glob(word.text)
         return found + self._above(word.text) if deep else found
 
     def protected(self, word: Word) -> Objections:
@@ -142,6 +144,15 @@ class PathJudge:
                 return found + Objections(remarks=(f"{text} stands for a name that looks like an option",))
             for match in matches:
                 found += self._path(str(start / match), writing=False)
+        return found
+
+    def _written_by_glob(self, text: str) -> Objections:
+        given = expand_home(text, self._home) or text
+        found = NONE
+        for start in self._directories or (self._boundary.workspace,):
+            names = glob.iglob(given, root_dir=start)  # noqa: PTH207 - as bash: hidden names only when asked for
+            for match in itertools.islice(names, _MOST_MATCHES):
+                found += self._path(str(start / match), writing=True)
         return found
 
     def _above(self, text: str) -> Objections:

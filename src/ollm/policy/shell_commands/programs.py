@@ -55,7 +55,7 @@ READING: dict[str, Program] = {
     **dict.fromkeys(names("echo basename dirname seq sleep expr which type test [ : uname"), _TEXT),
     **dict.fromkeys(names("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum"), _SUM),
     **dict.fromkeys(names("grep egrep fgrep zgrep"), _GREP),
-    "printf": _program("v", danger=("v",), paths=False),
+    "printf": Program(grammar=Grammar(values="v", stops=True), danger=("v",), paths=False),
     "ls": _program(
         "ITw", "block-size color format hide ignore indicator-style quoting-style sort tabsize time time-style width"
     ),

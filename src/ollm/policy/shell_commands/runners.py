@@ -102,7 +102,8 @@ def _git_setting(word: Word) -> list[Inner]:
     name, _, value = word.text.partition("=")
     if not value or not _GIT_PROGRAMS.fullmatch(name):
         return []
-    return [Inner(script=value.removeprefix("!"), static=word.static, guess=True)]
+    script = value.removeprefix("!") if value.startswith("!") or not name.startswith("alias.") else f"git {value}"
+    return [Inner(script=script, static=word.static, guess=True)]
 
 
 _SYSTEM_CALL = re.compile(r"""(?:system\s*\(\s*|\|\s*(?:getline|&)?\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|""")

@@ -10,7 +10,7 @@ from ollm.domain.struct import Data
 from ollm.policy.shell_commands.braces import expand
 
 Node = dict[str, Any]
-Kind = Literal["plain", "quoted", "unknown", "split", "guess"]
+Kind = Literal["plain", "quoted", "value", "unknown", "split", "guess"]
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
 _ANSI = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.))",
@@ -20,7 +20,8 @@ _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", stri
 
 
 class Atom(NamedTuple):
-    """One character of a word and how it came about. Unknown ones hold no character; a guess holds a likely one."""
+    """One character of a word and how it came about: a `value` is a variable's, sure and open to globbing; unknown
+    ones hold no character; a guess holds a likely one."""
 
     character: str
     kind: Kind
@@ -37,6 +38,7 @@ class Word(Data, frozen=True):
     quoted: bool = False
     descriptor: bool = False
     braces: bool = False
+    variable: bool = False
 
     @property
     def might_be_option(self) -> bool:
@@ -102,7 +104,7 @@ class Decoder(Data, frozen=True):
         if simple and name in self.certain:
             value = self.certain[name]
             if quoted or not any(character.isspace() for character in value):
-                return _all(value, "quoted" if quoted and name in ("HOME", "PWD") else "plain")
+                return _all(value, "value")
         guess = self.assigned.get(name, "")
         default = (part.get("Exp") or {}).get("Word")
         if default and not guess:
@@ -120,8 +122,9 @@ def finish(atoms: list[Atom], *, braces: bool = False) -> Word:
     return Word(
         text="".join(atom.character for atom in atoms),
         known="".join(known),
-        static=all(atom.kind in ("plain", "quoted") for atom in atoms),
-        glob=_is_glob("".join(atom.character for atom in atoms if atom.kind == "plain")),
+        static=all(atom.kind in ("plain", "quoted", "value") for atom in atoms),
+        glob=_is_glob("".join(atom.character for atom in atoms if atom.kind in ("plain", "value"))),
+        variable=any(atom.kind == "value" for atom in atoms),
         quoted=any(atom.kind == "quoted" for atom in atoms),
         descriptor="".join(atom.character for atom in atoms) == "/dev/fd/63",
         braces=braces,
