@@ -43,6 +43,7 @@ class PolicyEngine:
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
         self.trusted = trusted
+        self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
         self._shell = ShellJudge(rules, boundary, trusted=trusted)
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
@@ -79,13 +80,20 @@ class PolicyEngine:
         )
 
     def _group(self, request: PolicyRequest) -> Rule | None:
-        named = [rule for rule in self.rules.rules if names_tool(rule, request.tool)]
-        general = [rule for rule in self.rules.rules if rule.tool == "*"]
-        for group in (named, general):
+        for group in self._groups(request.tool):
             found = strictest(rule for rule in group if holds(rule, request.params, self.boundary))
             if found is not None:
                 return found
         return _BUILTIN.get(request.tool) if self.rules.builtin else None
+
+    def _groups(self, tool: str) -> tuple[tuple[Rule, ...], ...]:
+        if not self.rules.rules:
+            return ()
+        if tool not in self._grouped:
+            named = tuple(rule for rule in self.rules.rules if names_tool(rule, tool))
+            general = tuple(rule for rule in self.rules.rules if rule.tool == "*")
+            self._grouped[tool] = (named, general)
+        return self._grouped[tool]
 
     def _by_rule(self, request: PolicyRequest, rule: Rule | None) -> Verdict:
         risk = RISKS.get(request.tool, request.risk)

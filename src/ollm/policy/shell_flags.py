@@ -7,8 +7,18 @@ from collections.abc import Iterable, Sequence
 from ollm.policy.shell_commands import Word
 
 _LETTERS: dict[str, str] = {
-    "recursive": "rR", "force": "f", "interactive": "i", "verbose": "v", "all": "a", "quiet": "q", "yes": "y",
-    "in-place": "i", "global": "g", "output": "o", "message": "m", "user": "u",
+    "recursive": "rR",
+    "force": "f",
+    "interactive": "i",
+    "verbose": "v",
+    "all": "a",
+    "quiet": "q",
+    "yes": "y",
+    "in-place": "i",
+    "global": "g",
+    "output": "o",
+    "message": "m",
+    "user": "u",
 }
 _OF_COMMAND: dict[str, dict[str, str]] = {
     "git push": {"delete": "d", "all": "", "quiet": "q"},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from pathlib import Path
 
 from ollm.domain.struct import Data
@@ -30,6 +31,7 @@ class Places(Data, frozen=True):
     roots: tuple[Path, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def plain_name(name: str) -> str:
     """A file's name as the most forgiving file system would compare it."""
     if name.isascii():
@@ -71,18 +73,31 @@ def _is_fish_snippet(plain: str, path: Path) -> bool:
 
 def _private_directory(path: Path, places: Places) -> str | None:
     parts = tuple(map(plain_name, path.parts))
-    if places.user_home is not None and _beneath(parts, places.user_home / ".ssh"):
+    keys, own = _private(places.user_home, places.ollm_home)
+    if any(parts[: len(above)] == above for above in keys):
         return "~/.ssh holds keys"
-    own = [] if places.user_home is None else [places.user_home / ".ollm"]
-    own += [] if places.ollm_home is None else [places.ollm_home]
-    if any(_beneath(parts, directory) and not _in_root_of_its_own(path, directory, places) for directory in own):
-        return "it belongs to the agent's own settings and records"
+    for directory, above in own:
+        if parts[: len(above)] == above and not _in_root_of_its_own(path, directory, places):
+            return "it belongs to the agent's own settings and records"
     return None
 
 
-def _beneath(parts: tuple[str, ...], directory: Path) -> bool:
-    above = tuple(map(plain_name, directory.parts))
-    return parts[: len(above)] == above
+Parts = tuple[str, ...]
+
+
+@lru_cache(maxsize=64)
+def _private(
+    user_home: Path | None, ollm_home: Path | None
+) -> tuple[tuple[Parts, ...], tuple[tuple[Path, Parts], ...]]:
+    """Where keys are and what is the agent's own, taken apart once: every path is compared with these."""
+    keys = () if user_home is None else (_plain_parts(user_home / ".ssh"),)
+    own = [] if user_home is None else [user_home / ".ollm"]
+    own += [] if ollm_home is None else [ollm_home]
+    return keys, tuple((directory, _plain_parts(directory)) for directory in own)
+
+
+def _plain_parts(directory: Path) -> Parts:
+    return tuple(map(plain_name, directory.parts))
 
 
 def _in_root_of_its_own(path: Path, directory: Path, places: Places) -> bool:

@@ -19,7 +19,7 @@ from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
 from ollm.policy.shell_commands.words import Word, literal
 from ollm.policy.shell_commands.wrappers import SHELLS, inner_commands, splits_off
 from ollm.policy.visible import hidden_characters, is_hidden
-from ollm.system.paths import Boundary
+from ollm.system.paths import Boundary, Judgement
 
 LONGEST = 10_000
 _LONGEST_PARSED = 60_000
@@ -69,6 +69,7 @@ class _Place(Data, frozen=True):
 class _Analyst:
     def __init__(self, boundary: Boundary) -> None:
         self._boundary = boundary
+        self._judged: dict[str, Judgement] = {}
         self.parts: list[Part] = []
         self.remarks: list[str] = []
 
@@ -104,7 +105,7 @@ class _Analyst:
                 self._command(found, walker.functions, place)
 
     def _redirection(self, found: Redirection, place: _Place) -> None:
-        judge = PathJudge(self._boundary, found.directories)
+        judge = PathJudge(self._boundary, found.directories, self._judged)
         target = found.target
         duplicates = found.operator in (">&", "<&") and re.fullmatch(r"\d*-?", target.text) and target.static
         if duplicates or (target.static and is_stream(target.text)):
@@ -150,7 +151,7 @@ class _Analyst:
             self.parts.append(msgspec.structs.replace(part, words=own, transparent=True))
             return [(rest, inner, part.remarks)]
         found = inner_commands(name, part.words)
-        judged = with_effects(part, self._boundary)
+        judged = with_effects(part, PathJudge(self._boundary, part.directories, self._judged))
         settings = _settings(name, part.words)
         if settings:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *settings))

@@ -16,19 +16,16 @@ from ollm.policy.shell_commands.programs import Program
 from ollm.policy.shell_commands.words import Word, literal
 from ollm.policy.shell_commands.wrappers import SHELLS
 from ollm.policy.shell_commands.writers import targets
-from ollm.system.paths import Boundary
 
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
 _SUBSCRIPT = re.compile(r"\[.*(\$\(|`)")
 
 
-def with_effects(part: Part, boundary: Boundary) -> Part:
+def with_effects(part: Part, judge: PathJudge) -> Part:
     """The part with everything that its words give away."""
     name = program_name(part)
-    if name is None:
-        return part
-    return _looked_at(part, PathJudge(boundary, part.directories), name)
+    return part if name is None else _looked_at(part, judge, name)
 
 
 def _looked_at(part: Part, judge: PathJudge, name: str) -> Part:

@@ -41,10 +41,12 @@ NONE = Objections()
 class PathJudge:
     """Looks at words as paths, from where the command would run."""
 
-    def __init__(self, boundary: Boundary, directories: Directories) -> None:
+    def __init__(self, boundary: Boundary, directories: Directories, judged: dict[str, Judgement]) -> None:
+        """`judged` remembers paths while one line is analysed."""
         self._boundary = boundary
         self._directories = directories
         self._home = boundary.places.user_home
+        self._judged_before = judged
 
     def read(self, word: Word) -> Objections:
         """What stands against reading the place a word names."""
@@ -80,7 +82,7 @@ class PathJudge:
         """What stands against reading where the command runs."""
         if self._directories is None:
             return Objections(remarks=("the directory it runs in is not known",))
-        outside = [place for place in self._directories if not self._boundary.judge(str(place)).inside]
+        outside = [place for place in self._directories if not self._judge(str(place)).inside]
         return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
 
     def tree(self, word: Word) -> Objections:
@@ -119,13 +121,18 @@ class PathJudge:
             yield Objections(locks=(f"{text} is outside the workspace",))
         elif self._directories is None and not given.startswith("/"):
             yield Objections(remarks=(f"where {text} is cannot be known",))
-            yield self._boundary.judge(given) if "\0" not in given else NONE
+            yield self._judge(given) if "\0" not in given else NONE
         else:
             for start in self._directories or (self._boundary.workspace,):
                 try:
-                    yield self._boundary.judge(str(start / given))
+                    yield self._judge(str(start / given))
                 except ToolFailure as failure:
                     yield Objections(remarks=(str(failure),))
+
+    def _judge(self, path: str) -> Judgement:
+        if path not in self._judged_before:
+            self._judged_before[path] = self._boundary.judge(path)
+        return self._judged_before[path]
 
     def _glob(self, text: str) -> Objections:
         fixed = "/".join(itertools.takewhile(lambda part: not set(part) & set("*?["), text.split("/")))
