@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from ollm.config.paths import Home
     from ollm.config.settings import Settings
     from ollm.domain.events import Event
+    from ollm.domain.messages import Call
     from ollm.domain.session import Session
+    from ollm.domain.tools import ToolCallRecord
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.policy.rules import RuleSet
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.paths import Boundary
     from ollm.tools.registry import ToolRegistry
+    from ollm.tools.web_fetch import PageCache
 
 
 class Process:
@@ -321,8 +324,8 @@ class WorkspaceScope:
         return context
 
     def close(self) -> None:
-        """Let go of the databases that were opened."""
-        for name in ("database", "notes"):
+        """Let go of the databases and watches that were opened."""
+        for name in ("database", "notes", "discovery"):
             if name in self.__dict__:
                 getattr(self, name).close()
 
@@ -560,32 +563,26 @@ class ConversationScope:
         """Every tool of ours with what it needs."""
         from ollm.domain.events import TodosChanged
         from ollm.runtime.archive import SessionArchive
-        from ollm.tools.edit_file import EditFile
-        from ollm.tools.glob import Glob
-        from ollm.tools.goal import GoalTool
-        from ollm.tools.grep import Grep
-        from ollm.tools.ls import Ls
-        from ollm.tools.memory import Memory, Notes
-        from ollm.tools.read_file import ReadFile
-        from ollm.tools.recall import Recall
-        from ollm.tools.registry import ToolRegistry
-        from ollm.tools.web_fetch import PageCache, WebFetch
-        from ollm.tools.write_file import WriteFile
-        from ollm.tools.write_todos import TodoList, WriteTodos
+        from ollm.tools.shelf import ShelfParts, stocked
 
-        scope, registry = self.scope, ToolRegistry()
-        registry.register(ReadFile, self.edits)
-        registry.register(WriteFile, self.edits)
-        registry.register(EditFile, self.edits)
-        for tool in (Glob, Grep, Ls):
-            registry.register(tool, scope.discovery)
-        registry.register(WebFetch, PageCache())
-        registry.register(Memory, Notes(workspace=scope.notes, everywhere=self.process.notes))
-        todos = TodoList(store=scope.notes, changed=lambda found: self.stream.emit(TodosChanged(todos=found)))
-        registry.register(WriteTodos, todos)
-        registry.register(GoalTool, self.goals)
-        registry.register(Recall, SessionArchive(self.archived))
-        return registry
+        return stocked(
+            ShelfParts(
+                edits=self.edits,
+                discovery=self.scope.discovery,
+                notes=self.scope.notes,
+                global_notes=self.process.notes,
+                todos_changed=lambda todos: self.stream.emit(TodosChanged(todos=todos)),
+                goals=self.goals,
+                archive=SessionArchive(self.archived),
+                pages=self.pages,
+            )
+        )
+
+    @cached_property
+    def pages(self) -> PageCache:
+        from ollm.tools.web_fetch import PageCache
+
+        return PageCache()
 
     async def archived(self) -> Session | None:
         """The session as it stands, for `recall`."""
@@ -643,6 +640,38 @@ class ConversationScope:
         if not self.opening.interactive:
             return Unattended(yes=self.opening.yes)
         return AskOverBus(self.bus, self.process.settings.policy.confirmation_timeout or None)
+
+
+async def run_by_hand(
+    opening: Opening, call: Call, emit: Callable[[Event], None], asker: Asker | None = None
+) -> ToolCallRecord:
+    """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
+    import msgspec
+
+    from ollm.runtime.dispatch import Dispatch
+
+    process = Process(workspace=opening.workspace, flags=opening.flags)
+    async with AsyncExitStack() as stack:
+        scope = WorkspaceScope(process, opening.workspace)
+        stack.callback(scope.close)
+        desk = ConversationScope(scope, opening, stack).desk()
+        plain = msgspec.structs.replace(desk, record=unrecorded, emit=emit, asker=asker or desk.asker)
+        dispatch = Dispatch(plain)
+        stack.push_async_callback(dispatch.close)
+        (record,) = await dispatch.run([call], 0)
+        return record
+
+
+def tools_of(workspace: Path) -> ToolRegistry:
+    """The tools a conversation in this workspace would have."""
+    from ollm.runtime.opening import Opening
+
+    scope = WorkspaceScope(Process(workspace=workspace), workspace)
+    return ConversationScope(scope, Opening(workspace=workspace), AsyncExitStack()).registry
+
+
+async def unrecorded(_record: ToolCallRecord) -> None:
+    """There is no session to keep it in."""
 
 
 class StoredScope:

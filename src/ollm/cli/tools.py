@@ -1,0 +1,144 @@
+"""`ollm tools`: what there is, and one run by hand through the same policy and limits as a model's call."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, workspace_option, yes_option
+from ollm.domain.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
+
+
+@click.group()
+def tools() -> None:
+    """List the tools, or run one by hand."""
+
+
+@tools.command("list")
+@workspace_option
+@json_option
+def list_tools(workspace: str | None, as_json: bool) -> None:
+    """Every tool with its risk and what it does."""
+    from ollm.app import tools_of
+
+    specs = tools_of(resolve_workspace(workspace)).list()
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": spec.name,
+                    "description": spec.description,
+                    "risk": spec.risk,
+                    "readsOnly": spec.reads_only,
+                    "parameters": spec.parameters,
+                }
+                for spec in specs
+            ]
+        )
+        return
+    print_table(("TOOL", "RISK", "WHAT IT DOES"), [(spec.name, spec.risk, spec.description) for spec in specs])
+
+
+@tools.command("run")
+@click.argument("name")
+@click.option("--args", "arguments", metavar="JSON", default="{}", help="Its arguments; - reads them from stdin.")
+@click.option("--allow", "grants", metavar="GRANT", multiple=True, help="TOOL or TOOL:TEXT that may run unasked.")
+@workspace_option
+@yes_option
+@json_option
+def run_tool(
+    name: str, arguments: str, grants: tuple[str, ...], workspace: str | None, yes: bool, as_json: bool
+) -> int:
+    """Run one tool, through policy."""
+    import asyncio
+
+    from ollm.app import run_by_hand
+    from ollm.domain.messages import Call
+    from ollm.runtime.opening import Opening
+
+    opening = Opening(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
+    try:
+        call = Call(id="c1", name=name, arguments=parsed(sys.stdin.read() if arguments == "-" else arguments))
+    except UsageError as error:
+        if as_json:
+            print_json(refused(error))
+        raise
+    record = asyncio.run(run_by_hand(opening, call, _silent, terminal_asker(yes)))
+    if as_json:
+        print_json(document(record))
+    else:
+        _print(record)
+    return exit_code(record)
+
+
+def parsed(arguments: str) -> Any:
+    """What --args holds. It must be JSON; whether it is an object is for the tool to say."""
+    import json
+
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"--args is not JSON: {error}.", action="""Write it as '{"path": "README.md"}'.""") from error
+
+
+def document(record: ToolCallRecord) -> dict[str, Any]:
+    result = record.result
+    assert result is not None
+    answer: dict[str, Any] = {"ok": record.error is None, "llmContent": result.llm_content}
+    answer["returnDisplay"] = result.return_display
+    if result.exit_code is not None:
+        answer["exitCode"] = result.exit_code
+    answer["error"] = record.error
+    return answer
+
+
+def refused(error: UsageError) -> dict[str, Any]:
+    """The same document for arguments that never became a call."""
+    failure = {"type": "ValidationError", "message": error.message}
+    content = f"ValidationError: {error.message}"
+    return {"ok": False, "llmContent": content, "returnDisplay": error.message, "error": failure}
+
+
+def exit_code(record: ToolCallRecord) -> int:
+    return {"ok": Exit.DONE, "denied": Exit.DENIED, "cancelled": Exit.INTERRUPTED}.get(record.status, Exit.FAILED)
+
+
+def _silent(_event: object) -> None:
+    """What happens on the way is not shown: the result is all that is asked for."""
+
+
+def _print(record: ToolCallRecord) -> None:
+    result = record.result
+    assert result is not None
+    if record.error is not None:
+        print(f"ollm: {record.error.type}: {record.error.message}", file=sys.stderr)
+        return
+    text = f"{result.return_display}" if result.diff else result.llm_content
+    print(text, end="" if text.endswith("\n") or not text else "\n")
+
+
+def terminal_asker(yes: bool) -> TerminalAsker | None:
+    """Somebody to ask, when there is a terminal to do it on."""
+    return TerminalAsker(yes=yes) if sys.stdin.isatty() and sys.stderr.isatty() else None
+
+
+class TerminalAsker:
+    """Asks on the terminal; --yes answers all but protected files and paths outside."""
+
+    def __init__(self, *, yes: bool) -> None:
+        self._yes = yes
+
+    async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        from ollm.cli.options import printable
+        from ollm.domain.tools import ConfirmationAnswer
+
+        if self._yes and not details.locked:
+            return ConfirmationAnswer(approved=True)
+        print(details.diff, end="", file=sys.stderr)
+        question = f"{printable(details.description)} ({printable(details.reason)}). Run it?"
+        return ConfirmationAnswer(approved=click.confirm(question, err=True))
