@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt import Prompt
     from ollm.runtime.session import OpenSession, Resumed
     from ollm.runtime.workspace import WorkspaceContext
+    from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
@@ -575,6 +576,7 @@ class ConversationScope:
                 goals=self.goals,
                 archive=SessionArchive(self.archived),
                 pages=self.pages,
+                jobs=self.jobs,
             )
         )
 
@@ -583,6 +585,19 @@ class ConversationScope:
         from ollm.tools.web_fetch import PageCache
 
         return PageCache()
+
+    @cached_property
+    def jobs(self) -> BackgroundJobs:
+        """The commands of this conversation; all of them, and what they leave behind, end with it."""
+        from ollm.services.background_jobs import BackgroundJobs
+        from ollm.system.processes import ProcessHost, make_undumpable
+
+        make_undumpable()
+        host = ProcessHost()
+        jobs = BackgroundJobs(host, self.process.settings.tools.shell.max_background)
+        self.stack.push_async_callback(host.close)
+        self.stack.push_async_callback(jobs.close)
+        return jobs
 
     async def archived(self) -> Session | None:
         """The session as it stands, for `recall`."""

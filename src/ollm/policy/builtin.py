@@ -33,6 +33,14 @@ READING_COMMAND = Rule(
     message="it is known to only read",
 )
 
+RUNNING_COMMAND = Rule(
+    tool="shell",
+    action="allow",
+    reference=RuleReference(layer="built-in", text="allow shell, a background command by its id"),
+    risk=Risk.LOW,
+    message="it looks after a command that was allowed to start",
+)
+
 
 def locations_of(tool: str, params: dict[str, object]) -> tuple[Location, ...]:
     """What a call touches, from its parameters alone: for tools that did not say so themselves."""

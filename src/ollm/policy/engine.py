@@ -14,7 +14,7 @@ import msgspec
 
 from ollm.domain.context import Approval
 from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, RuleReference, Verdict
-from ollm.policy.builtin import BUILTIN_RULES, OWN_RECORDS, READERS, RISKS, WEB, WRITERS, locations_of
+from ollm.policy.builtin import BUILTIN_RULES, OWN_RECORDS, READERS, RISKS, RUNNING_COMMAND, WEB, WRITERS, locations_of
 from ollm.policy.grants import GrantBook, covers_call, suggest
 from ollm.policy.matching import holds
 from ollm.policy.protection import Concern, strictest_concern
@@ -84,7 +84,9 @@ class PolicyEngine:
             found = strictest(rule for rule in group if holds(rule, request.params, self.boundary))
             if found is not None:
                 return found
-        return _BUILTIN.get(request.tool) if self.rules.builtin else None
+        if not self.rules.builtin:
+            return None
+        return RUNNING_COMMAND if _looks_after_a_command(request) else _BUILTIN.get(request.tool)
 
     def _groups(self, tool: str) -> tuple[tuple[Rule, ...], ...]:
         if not self.rules.rules:
@@ -171,3 +173,8 @@ def with_concern(verdict: Verdict, concern: Concern) -> Verdict:
         error_type=concern.error_type,
         approve=approve,
     )
+
+
+def _looks_after_a_command(request: PolicyRequest) -> bool:
+    """Reading, waiting for or stopping a background command: its start was judged."""
+    return request.tool == "shell" and "command" not in request.params and "id" in request.params

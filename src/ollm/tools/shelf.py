@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.domain.tools import Todo
+from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.goals import GoalKeeper
@@ -27,6 +28,7 @@ class ShelfParts(Data, frozen=True):
     goals: GoalKeeper
     archive: Archive
     pages: PageCache
+    jobs: BackgroundJobs
 
 
 def stocked(parts: ShelfParts) -> ToolRegistry:
@@ -35,6 +37,7 @@ def stocked(parts: ShelfParts) -> ToolRegistry:
     _register_files(registry, parts)
     _register_notes(registry, parts)
     _register_web(registry, parts)
+    _register_shell(registry, parts)
     return registry
 
 
@@ -75,3 +78,9 @@ def _register_web(registry: ToolRegistry, parts: ShelfParts) -> None:
     from ollm.tools.web_fetch import WebFetch
 
     registry.register(WebFetch, parts.pages)
+
+
+def _register_shell(registry: ToolRegistry, parts: ShelfParts) -> None:
+    from ollm.tools.shell import Shell
+
+    registry.register(Shell, parts.jobs)

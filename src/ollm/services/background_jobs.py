@@ -1,0 +1,202 @@
+"""Commands that run: one that is waited for, and up to sixteen that go on in the background (T5.5, design 3.20).
+
+Each conversation has its own; `close` ends all of it, also what commands left behind when they ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+from ollm.domain.clock import monotonic
+from ollm.domain.errors import ToolFailure
+from ollm.system.capture import Capture, HeadAndTail
+from ollm.system.processes import Command, Process, ProcessHost
+
+KEPT = 1024 * 1024
+ENDED_KEPT = 32
+AFTER_EXIT = 0.1
+PATIENCE = 0.08
+TERMINAL_SIZE = (40, 120)
+Ending = Literal["exited", "timeout", "idle"]
+
+
+class Job:
+    """A command that was started. `take` gives what it printed since the last time, in bounded memory."""
+
+    def __init__(self, line: str, process: Process) -> None:
+        self.id = ""
+        self.line = line
+        self.process = process
+        self.started = self.last_output = monotonic()
+        self._ended: float | None = None
+        self._unread: HeadAndTail | None = HeadAndTail(KEPT)
+        self._capture: Capture | None = None
+        self._listener: Callable[[str], None] | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """As shells have it: 128 and the number of the signal that ended it. None while it runs."""
+        code = self.process.exit_code
+        return code if code is None or code >= 0 else 128 - code
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran."""
+        return (self._ended or monotonic()) - self.started
+
+    def hear(self, text: str) -> None:
+        """Output as it comes; what a child prints after the command has ended is read and dropped."""
+        self.last_output = monotonic()
+        if self._unread is not None:
+            self._unread.add(text)
+            if self._listener:
+                self._listener(text)
+
+    def watch(self, capture: Capture) -> None:
+        self._capture = capture
+
+    def take(self) -> str:
+        """Everything printed since the last time; head and tail of more than a million characters."""
+        if self._capture:
+            self._capture.drain()
+        unread, self._unread = self._unread, self._unread and HeadAndTail(KEPT)
+        return unread.text() if unread else ""
+
+    async def wait(self, seconds: float | None, idle: float | None, listener: Callable[[str], None] | None) -> Ending:
+        """Until the command ends, runs out of time, or has been silent for `idle` seconds; `listener` hears it all."""
+        deadline = None if seconds is None else monotonic() + seconds
+        self._listener = listener
+        exited = asyncio.ensure_future(self.process.wait())
+        try:
+            while True:
+                quiet = None if idle is None else self.last_output + idle
+                limits = [limit for limit in (deadline, quiet) if limit is not None]
+                left = max(0.0, min(limits) - monotonic()) if limits else None
+                done, _ = await asyncio.wait([exited], timeout=left)
+                if done:
+                    await self.collect()
+                    return "exited"
+                if deadline is not None and monotonic() >= deadline:
+                    return "timeout"
+                if idle is not None and monotonic() >= self.last_output + idle:
+                    return "idle"
+        finally:
+            exited.cancel()
+            self._listener = None
+
+    async def end(self, grace: float = 0.25) -> None:
+        """End it and everything it started, and take what it still printed."""
+        await self.process.end(grace)
+        await self.collect()
+        self.close()
+
+    async def cancel(self, grace: float) -> None:
+        """As `end`, for a caller in a hurry: what is not gone at once is ended behind its back."""
+        self.drop_the_rest()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.process.end(grace), PATIENCE)
+        self.close()
+
+    def end_after(self, seconds: float) -> None:
+        """End it when it still runs by then."""
+        asyncio.get_running_loop().call_later(seconds, self.process.begin_end)
+
+    def close(self) -> None:
+        if self._capture:
+            self._capture.close()
+
+    async def collect(self) -> None:
+        """What is still in the pipe. A child that was left behind and holds it open is not waited for."""
+        self._ended = self._ended or monotonic()
+        if self._capture:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._capture.ended.wait(), AFTER_EXIT)
+            self._capture.drain()
+
+    def drop_the_rest(self) -> None:
+        """Nobody will read what comes from now on."""
+        self._unread = None
+
+
+class BackgroundJobs:
+    """The commands of one conversation."""
+
+    def __init__(self, host: ProcessHost, most: int = 16) -> None:
+        self._host = host
+        self._most = most
+        self._jobs: dict[str, Job] = {}
+        self._left_behind: list[Job] = []
+        self._number = 0
+
+    async def start(self, command: Command, line: str) -> Job:
+        """Start a command that its caller waits for, and hands to `leave` when it is done with it."""
+        reading, writing = _terminal() if command.terminal else os.pipe()
+        try:
+            job = Job(line, await self._host.start(command, writing))
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        job.watch(Capture(reading, job.hear))
+        return job
+
+    def leave(self, job: Job) -> None:
+        """The command has ended: what it left behind may live until the conversation ends."""
+        job.drop_the_rest()
+        if job.process.gone:
+            job.close()
+        else:
+            self._left_behind = [one for one in self._left_behind if not one.process.gone] + [job]
+
+    async def start_background(self, command: Command, line: str) -> Job:
+        """Start a command that goes on by itself, known by an id."""
+        running = [job for job in self._jobs.values() if job.exit_code is None]
+        if len(running) >= self._most:
+            names = ", ".join(job.id for job in running)
+            raise ToolFailure("ValidationError", f"{len(running)} commands run in the background already: {names}.")
+        job = await self.start(command, line)
+        self._number += 1
+        job.id = f"job-{self._number}"
+        self._jobs[job.id] = job
+        self._forget_old()
+        return job
+
+    def get(self, job_id: str) -> Job:
+        job = self._jobs.get(job_id)
+        if job is None:
+            known = ", ".join(self._jobs) or "none"
+            raise ToolFailure("NotFound", f"There is no background command {job_id!r} (there are: {known}).")
+        return job
+
+    async def stop(self, job_id: str) -> Job:
+        """End a background command; its id is free of meaning afterwards."""
+        job = self.get(job_id)
+        await job.end()
+        self._jobs.pop(job_id, None)
+        return job
+
+    async def close(self) -> None:
+        """End everything."""
+        jobs = [*self._jobs.values(), *self._left_behind]
+        self._jobs, self._left_behind = {}, []
+        await asyncio.gather(*(job.end() for job in jobs))
+
+    def _forget_old(self) -> None:
+        ended = [job for job in self._jobs.values() if job.exit_code is not None]
+        for job in ended[:-ENDED_KEPT]:
+            self.leave(self._jobs.pop(job.id))
+
+
+def _terminal() -> tuple[int, int]:
+    import fcntl
+    import struct
+    import termios
+
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *TERMINAL_SIZE, 0, 0))
+    return ours, theirs
