@@ -4,7 +4,9 @@ from __future__ import annotations
 
 MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
-SECONDS = 7.0
+SECONDS = 5.0
+MAX_LOST = 2000
+MAX_NOTES = 5
 
 
 class Damage:
@@ -16,7 +18,7 @@ class Damage:
         self.too_large = False
 
     def note(self, text: str) -> None:
-        if text not in self.notes:
+        if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
     def lose(self, text: str) -> None:
@@ -26,7 +28,13 @@ class Damage:
 
     def refuse(self, text: str) -> None:
         self.too_large = True
-        self.note(text)
+        if text not in self.notes:
+            self.notes.insert(0, text)
+
+    @property
+    def hopeless(self) -> bool:
+        """So much cannot be read that reading on is not worth anybody's time."""
+        return self.lost >= MAX_LOST
 
     @property
     def text(self) -> str | None:

@@ -32,6 +32,7 @@ class _Numbered(msgspec.Struct):
     id: int = 0
 
 
+_BUFFER = 1 << 18
 _CALL = b'{"id":"'  # how a call's line starts and a message's never does
 _named = msgspec.json.Decoder(_Named)
 _numbered = msgspec.json.Decoder(_Numbered)
@@ -119,8 +120,9 @@ class SessionReader:
         except (ValueError, RecursionError):
             self._scan = Scan(self._document, self.damage)
             self.head = self._scan.head
-        if os.fstat(self._document.fileno()).st_size > MAX_BYTES:
-            self.damage.refuse("the file is too large to read")
+        size = os.fstat(self._document.fileno()).st_size
+        if size > MAX_BYTES:
+            self.damage.refuse(f"the file is too large to read ({size // 1_000_000} MB)")
         metadata = self.head.get("metadata")
         self.head["metadata"] = dict(metadata) if isinstance(metadata, dict) else {}
 
@@ -140,23 +142,34 @@ class SessionReader:
         if not self._document:
             return
         if self._scan:
-            yield from self._scan.calls() if calls else self._scan.messages()
+            yield from self._until_hopeless(self._scan.calls() if calls else self._scan.messages())
             return
         self._document.seek(0)
         size = len(self._document.readline())
-        section, closed = False, False
-        for line in self._document:
+        section = False
+        while line := self._document.readline(MAX_BYTES):
             size += len(line)
-            if size > MAX_BYTES:
+            if size > MAX_BYTES or self.damage.hopeless:
                 return
             if line == MIDDLE:
                 section = True
             elif line == CLOSE:
-                closed = True
+                self._note_rest(size)
+                return
             elif (section or line.startswith(_CALL)) is calls and (entry := line.rstrip(b",\n")):
                 yield entry
-        if not closed and not calls:
-            self.damage.note("the file ends before its end")
+        self.damage.note("the file ends before its end")
+
+    def _note_rest(self, size: int) -> None:
+        assert self._document
+        if os.fstat(self._document.fileno()).st_size > size:
+            self.damage.note("something stands behind the end of the file")
+
+    def _until_hopeless(self, entries: Iterator[bytes]) -> Iterator[bytes]:
+        for entry in entries:
+            if self.damage.hopeless:
+                return
+            yield entry
 
     def _records(self) -> Iterator[journal.Record]:
         return (record for _, record in self._records_with_places())
@@ -227,4 +240,4 @@ def _open(path: Path, damage: Damage) -> BinaryIO | None:
         os.close(descriptor)
         damage.refuse(f"{path.name} is not a regular file")
         return None
-    return os.fdopen(descriptor, "rb")
+    return os.fdopen(descriptor, "rb", buffering=_BUFFER)

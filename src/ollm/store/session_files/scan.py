@@ -68,6 +68,7 @@ class Scan:
 
     def _read_array(self, key: str, place: int) -> int:
         while True:
+            self._in_time()
             place = self._gap(place)
             mark = self._at(place)
             if mark == b"]":
@@ -135,7 +136,7 @@ class Scan:
                 return
 
     def _in_time(self) -> None:
-        if time.monotonic() > self._deadline:
+        if self._damage.hopeless or time.monotonic() > self._deadline:
             self._damage.refuse("the file takes too long to read")
             raise _Broken("the file takes too long to read")
 

@@ -1,0 +1,262 @@
+"""Damaged, foreign, huge and newer files: a list never fails because of one, and everything readable is read."""
+
+import json
+import os
+import time
+
+import pytest
+
+from ollm.domain.errors import DamagedError
+from tests.covers import covers
+from tests.store.sessions.support import Home, run, said
+
+ID = "550e8400-e29b-41d4-a716-446655440000"
+FOREIGN = {
+    "messages": [
+        {"role": "user", "parts": [{"type": "text", "text": "hello"}], "timestamp": "2026-01-27T10:00:00Z", "x": 1},
+        {"role": "assistant", "parts": [{"type": "text", "text": "hi"}], "timestamp": "2026-01-27T10:00:15Z"},
+    ],
+    "toolCalls": [
+        {
+            "id": "call_123",
+            "name": "read_file",
+            "args": {"path": "a"},
+            "result": {"llmContent": "text"},
+            "timestamp": "2026-01-27T10:00:20Z",
+        },
+        {"id": "call_124", "name": "ls", "args": {}, "result": None, "timestamp": "2026-01-27T10:00:21Z"},
+    ],
+    "metadata": {"tokenCount": 8500, "compressionCount": 2, "own": {"kept": True}},
+    "sessionId": ID,
+    "startTime": "2026-01-27T10:00:00Z",
+    "lastActivity": "2026-01-27T11:30:00Z",
+    "model": "llama3.2:3b",
+    "provider": "ollama",
+    "future": [1, 2],
+}
+
+
+def write_foreign(directory, text: str | None = None) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / f"{ID}.json").write_text(text or json.dumps(FOREIGN, indent=2))
+
+
+def go_on(home: Home, session_id: str):
+    async def work():
+        service = home.service()
+        loaded = await service.open_session(session_id)
+        await service.record_message(session_id, said("afterwards"))
+        await service.close_session(session_id)
+        return loaded
+
+    return run(work)
+
+
+@covers("S10.2", "D606", "D607", "H599")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda data: data + b"\0" * 4096,
+        lambda data: data[:-300] + b"\0" * 300,
+        lambda data: b"\0" * len(data),
+        lambda data: b"",
+        lambda data: b"not json at all",
+        lambda data: data.replace(b"message 2", b"mess\xff\xfe 2"),
+        lambda data: data.replace(b'"role":"user"', b'"role":"use', 1),
+        lambda data: b"\0" * 120 + data[120:],
+        lambda data: data.replace(b'"toolCalls"', b'"toolC\0lls"'),
+        lambda data: data[::-1],
+    ],
+)
+def test_a_damaged_document_hides_no_other_and_what_can_be_read_is_read(tmp_path, damage):
+    home = Home(tmp_path)
+    healthy, hurt = home.recorded("well"), home.recorded(*(f"message {number}" for number in range(5)))
+    home.document(hurt).write_bytes(damage(home.document(hurt).read_bytes()))
+    before = {path: path.read_bytes() for path in home.sessions.iterdir()}
+
+    lines = {line["sessionId"]: line for line in home.index().lines()}
+    assert lines[healthy]["damaged"] is None
+    assert lines[hurt]["damaged"]
+    found = home.files.read(hurt)
+    b"".join(home.files.document(hurt))
+    assert found.damage
+    assert lines[hurt]["messageCount"] == len(found.session.messages)
+    assert {path: path.read_bytes() for path in home.sessions.iterdir()} == before, "reading changes no file"
+
+    loaded = go_on(home, hurt)
+    assert loaded.damage
+    assert home.texts(hurt) == [message.text for message in found.session.messages] + ["afterwards"]
+    kept = list(home.sessions.glob(f"{hurt}.json.damaged-*"))
+    assert [path.read_bytes() for path in kept] == [before[home.document(hurt)]]
+
+
+def test_one_unreadable_message_costs_only_itself(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded(*(f"message {number}" for number in range(5)))
+    data = home.document(session_id).read_bytes().replace(b'"text":"message 2"', b'"text":"message')
+    home.document(session_id).write_bytes(data)
+    loaded = home.files.read(session_id)
+    assert [message.id for message in loaded.session.messages] == [1, 2, 4, 5]
+    assert loaded.damage == "message 3 cannot be read (1 entry could not be read)"
+
+
+def test_a_bad_line_in_the_middle_of_a_journal_is_told_and_the_rest_read(tmp_path):
+    home = Home(tmp_path)
+
+    async def work() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        for number in range(5):
+            await service.record_message(session_id, said(f"message {number}"))
+        service._writers[session_id].abandon()
+        return session_id
+
+    session_id = run(work)
+    data = home.journal(session_id).read_bytes().replace(b'message 2"', b"message 2")
+    home.journal(session_id).write_bytes(data)
+    loaded = home.files.read(session_id)
+    assert [message.text[-1] for message in loaded.session.messages] == list("0134")
+    assert "the journal is damaged at byte" in loaded.damage
+
+
+def test_a_journal_without_a_document_is_a_session(tmp_path):
+    home = Home(tmp_path)
+
+    async def work() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await service.record_message(session_id, said("hello"))
+        service._writers[session_id].abandon()
+        return session_id
+
+    session_id = run(work)
+    home.document(session_id).unlink()
+    assert home.texts(session_id) == ["hello"]
+    assert [line["messageCount"] for line in home.index().lines()] == [1]
+    go_on(home, session_id)
+    assert home.texts(session_id) == ["hello", "afterwards"]
+
+
+def test_a_file_in_another_layout_is_read_and_its_unknown_fields_survive(tmp_path):
+    home = Home(tmp_path)
+    write_foreign(home.sessions)
+    loaded = home.files.read(ID)
+    assert loaded.damage is None
+    assert [message.id for message in loaded.session.messages] == [1, 2]
+    assert [call.status for call in loaded.session.tool_calls] == ["ok", "interrupted"]
+    assert loaded.session.metadata.token_count == 8500
+    go_on(home, ID)
+    document = json.loads(home.document(ID).read_bytes())
+    assert document["future"] == [1, 2]
+    assert document["metadata"]["own"] == {"kept": True}
+    assert document["messages"][0]["x"] == 1
+    assert home.texts(ID) == ["hello", "hi", "afterwards"]
+
+
+def test_sessions_of_an_earlier_version_are_listed_and_move_over_when_written(tmp_path):
+    home = Home(tmp_path)
+    legacy = tmp_path / "session-data"
+    write_foreign(legacy)
+    assert [line["sessionId"] for line in home.index().lines()] == [ID]
+    assert home.texts(ID) == ["hello", "hi"]
+    assert (legacy / f"{ID}.json").exists(), "reading moves nothing"
+    go_on(home, ID)
+    assert not (legacy / f"{ID}.json").exists()
+    assert home.document(ID).exists()
+    assert home.texts(ID) == ["hello", "hi", "afterwards"]
+
+
+def test_of_two_documents_for_one_id_our_own_stands_and_the_other_is_kept(tmp_path):
+    home = Home(tmp_path)
+    legacy = tmp_path / "session-data"
+    write_foreign(home.sessions)
+    write_foreign(legacy, json.dumps(FOREIGN | {"model": "other"}))
+    assert [line["model"] for line in home.index().lines()] == ["llama3.2:3b"]
+    found = home.library().check(repair=False)
+    assert [finding.problem for finding in found] == [f"there is a second document in {legacy}"]
+    assert [finding.outcome for finding in home.library().check(repair=True)] == ["mended"]
+    assert [json.loads(path.read_bytes())["model"] for path in legacy.glob(f"{ID}.json.damaged-*")] == ["other"]
+    assert home.library().check(repair=False) == []
+
+
+def test_a_session_of_a_newer_version_is_viewable_and_never_written(tmp_path):
+    home = Home(tmp_path)
+    newer = FOREIGN | {"metadata": FOREIGN["metadata"] | {"schemaVersion": 99}}
+    newer["messages"] = [
+        *FOREIGN["messages"],
+        {"role": "user", "parts": [{"type": "hologram", "z": 1}], "timestamp": "2027-01-01T00:00:00Z"},
+    ]
+    write_foreign(home.sessions, json.dumps(newer))
+    before = home.document(ID).read_bytes()
+    assert home.texts(ID)[:2] == ["hello", "hi"]
+    assert "hologram" in home.texts(ID)[2]
+    with pytest.raises(DamagedError, match="newer version"):
+        go_on(home, ID)
+    assert home.document(ID).read_bytes() == before
+    assert [path.name for path in home.sessions.iterdir()] == [f"{ID}.json"]
+
+
+@pytest.mark.parametrize("depth", [101, 100_000])
+@pytest.mark.parametrize("where", ["args", "top"])
+def test_nesting_beyond_a_hundred_levels_is_shown_up_to_there_and_not_continued(tmp_path, depth, where):
+    home = Home(tmp_path)
+    nested = '{"a":' * depth + "1" + "}" * depth
+    text = json.dumps(FOREIGN)
+    text = text.replace('"args": {}', f'"args": {nested}') if where == "args" else text.replace("[1, 2]", nested)
+    write_foreign(home.sessions, text)
+    assert "too large to read" in home.index().lines()[0]["damaged"]
+    assert home.texts(ID) == ["hello", "hi"]
+    with pytest.raises(DamagedError, match="too large to read") as caught:
+        go_on(home, ID)
+    assert "--new" in caught.value.action
+
+
+@pytest.mark.slow
+def test_a_file_over_500_megabytes_is_listed_with_its_size_and_read_up_to_the_limit(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded(*(f"message {number}" for number in range(5)))
+    os.truncate(home.document(session_id), 520_000_000)
+    started = time.monotonic()
+    damaged = home.index().lines()[0]["damaged"]
+    assert "too large to read (520 MB)" in damaged
+    assert home.texts(session_id) == [f"message {number}" for number in range(5)]
+    with pytest.raises(DamagedError, match="too large"):
+        go_on(home, session_id)
+    assert time.monotonic() - started < 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("filler", [b"[" * 1000, b"{}", b'"",', b'{"a":"', b"\\", b"9"])
+def test_hostile_files_end_in_time(tmp_path, filler):
+    home = Home(tmp_path)
+    home.sessions.mkdir()
+    home.document(ID).write_bytes(b'{"messages":[' + filler * (8_000_000 // len(filler)))
+    started = time.monotonic()
+    assert home.index().lines()[0]["damaged"]
+    assert time.monotonic() - started < 10
+
+
+@covers("D607", "H741")
+def test_check_reports_and_repair_mends_keeping_the_original(tmp_path):
+    home = Home(tmp_path)
+    healthy, hurt = home.recorded("well"), home.recorded("one", "two")
+    damaged = home.document(hurt).read_bytes()[:-40]
+    home.document(hurt).write_bytes(damaged)
+    (home.sessions / f".{healthy}.json.99-abc.tmp").write_text("left by a crash")
+    found = home.library().check(repair=False)
+    assert {(finding.session_id, finding.outcome) for finding in found} == {(healthy, "damaged"), (hurt, "damaged")}
+    assert home.document(hurt).read_bytes() == damaged
+    assert {finding.outcome for finding in home.library().check(repair=True)} == {"mended"}
+    assert home.library().check(repair=False) == []
+    assert [path.read_bytes() for path in home.sessions.glob("*.damaged-*")] == [damaged]
+
+
+def test_a_fifo_or_directory_in_place_of_a_document_is_named(tmp_path):
+    home = Home(tmp_path)
+    home.sessions.mkdir()
+    os.mkfifo(home.document(ID))
+    assert "not a regular file" in home.index().lines()[0]["damaged"]
+    home.document(ID).unlink()
+    home.document(ID).mkdir()
+    assert home.index().lines()[0]["damaged"]
