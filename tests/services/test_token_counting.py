@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +28,22 @@ def test_json_and_japanese_are_dearer_than_a_quarter_of_their_characters() -> No
 
     assert units(document) > len(document) / 4 * 1.4
     assert units(JAPANESE) > len(JAPANESE) / 4 * 2
+
+
+RECORDS = json.dumps([{"id": 48213 + n, "path": f"/var/log/app{n}.log", "ok": n % 2 == 0} for n in range(60)], indent=2)
+LOG = "\n".join(
+    f"2026-11-15T02:{n:02d}:13.{n * 7:03d}Z INFO [worker-{n}] request took {n * 13}ms status=200" for n in range(60)
+)
+HASHES = "\n".join(hashlib.sha256(str(n).encode()).hexdigest() for n in range(30))
+# What SmolLM2 and Qwen2.5 count, asked of llama.cpp.
+REAL_COUNTS = [(RECORDS, (2093, 1972)), (LOG, (2680, 2620)), (HASHES, (1748, 1725))]
+
+
+@pytest.mark.parametrize(("text", "counted"), REAL_COUNTS, ids=["json", "log", "hashes"])
+def test_counts_of_real_tokenizers_are_met_within_a_quarter(text: str, counted: tuple[int, int]) -> None:
+    for exact in counted:
+        assert 0.75 <= units(text) / exact <= 1.25
+        assert len(text) / 4 / exact < 0.6
 
 
 @given(st.text(), st.text())

@@ -36,8 +36,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 def units(text: str) -> float:
     """The estimate for one text, before the factor."""
-    words = sum(1 + max(0, len(word) - 7) / 5 for word in _WORD.findall(text))
-    digits = 0.75 * len(_DIGITS.findall(text))
+    words = sum(1 + max(0, len(word) - 6) / 4 for word in _WORD.findall(text))
+    digits = 0.95 * len(_DIGITS.findall(text))
     punctuation = 0.75 * len(_PUNCTUATION.findall(text))
     blanks = float(len(_BLANKS.findall(text)))
     odd = float(len(_CONTROL.findall(text)))

@@ -19,14 +19,23 @@ _ERROR = re.compile(r"\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|tra
 def facts(texts: Iterable[str]) -> tuple[str, ...]:
     """The protected set of these texts, each once, in the order found."""
     found: dict[str, None] = {}
+    seen: set[str] = set()
     for text in texts:
         for line in text.splitlines():
             if _ERROR.search(line[:LONGEST_ERROR]):
                 found[line.strip()[:LONGEST_ERROR]] = None
             found.update((quoted.strip(), None) for quoted in _QUOTED.findall(line) if quoted.strip())
-            for word in line.split():
+            words = [word for word in line.split() if word not in seen and not _plain(word)]
+            seen.update(words)
+            for word in words:
                 found.update((fact, None) for fact in _in_word(word[:LONGEST_WORD]))
     return tuple(found)
+
+
+def _plain(word: str) -> bool:
+    """An ordinary word of prose, which is most of them."""
+    bare = word.strip(".,;:!?()\"'")
+    return bare.isalpha() and bare[1:].islower()
 
 
 def _in_word(word: str) -> list[str]:

@@ -1,0 +1,108 @@
+"""The active context: what counting, adding and compressing cost, and how long conversations fare in small windows."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+
+from bench.row import Row, pair, seconds
+from bench.simulation import Simulation, simulate
+from ollm.domain.messages import Message, PromptMessage, TextPart
+from ollm.services.chat_compression import ChatCompressionService, CompressionOptions
+from ollm.services.token_counting import TokenCounter
+
+TURNS = 1000
+WINDOWS = (4096, 8192, 16384, 32768)
+
+
+def rows() -> Iterable[Row]:
+    yield compression()
+    yield adding()
+    yield counting()
+    yield prefix()
+    for window in WINDOWS:
+        yield from conversation(window)
+
+
+def compression() -> Row:
+    """A hundred messages, without the model's time."""
+
+    async def summarise(_asked, _tokens):
+        yield "Goal:\n- go on\nOpen points:\n- none that anybody knows of"
+
+    messages = [PromptMessage(role="system", content="You are an agent.")]
+    messages += [
+        PromptMessage(role=("user", "assistant")[n % 2], content=f"Words {n} of it, and more. " * 20, sources=(n + 1,))
+        for n in range(100)
+    ]
+
+    counter = TokenCounter()
+    counter.messages(messages)  # as they were when they were added
+
+    def compress() -> object:
+        service = ChatCompressionService(counter, summarise)
+        return asyncio.run(service.compress(messages, CompressionOptions(preserve_recent_tokens=500)))
+
+    return Row("compress 100 messages", seconds(compress), goal=0.05, of="figure", note="D asks 2 s")
+
+
+def adding() -> Row:
+    """The same message added to a long and to a short context."""
+    long, short = grown(10_000), grown(100)
+    return Row("add a message to 10,000, × to 100", *pair(adder(long), adder(short)), goal=1.5, unit="s")
+
+
+def grown(size: int) -> Simulation:
+    simulation = Simulation(10_000_000)
+    for number in range(size):
+        simulation.prompt.add(said(number), {})
+    return simulation
+
+
+def adder(simulation: Simulation, times: int = 300):
+    def add() -> None:
+        for number in range(times):
+            simulation.prompt.add(said(number), {})
+
+    return add
+
+
+def said(number: int) -> Message:
+    return Message(role="assistant", parts=(TextPart(f"Answer {number} of many"),), timestamp="", id=number + 1)
+
+
+def counting() -> Row:
+    """Counting a text that was counted before, beside counting it for the first time."""
+    text = "def parse(line: str) -> list[int]:\n    return [int(part) for part in line.split(',')]\n" * 500
+    known = TokenCounter()
+    known.text(text)
+    ours, first = pair(lambda: known.text(text), lambda: TokenCounter().text(text))
+    return Row("count a known text, × the first time", ours, first, goal=0.05)
+
+
+def prefix() -> Row:
+    """Share of the last prompt that does not stand at the front of the next one, outside compressions."""
+
+    async def talk() -> float:
+        simulation = Simulation(32_768)
+        for _ in range(60):
+            await simulation.turn()
+        entries = [entry for entry in simulation.prompt.ledger.entries if entry.broken_by != "compression"]
+        return 1 - min(entry.reused_share for entry in entries)
+
+    return Row("prompt not reused", asyncio.run(talk()) * 100, goal=0.0, unit="%", of="figure")
+
+
+def conversation(window: int) -> Iterable[Row]:
+    name = f"{TURNS} turns in {window // 1024}K"
+    begin = time.perf_counter()
+    report = simulate(window, TURNS)
+    spent = time.perf_counter() - begin
+    heavy = simulate(window, TURNS // 4, share=0.2)
+    lost = len(report.facts_lost) + len(report.unreachable) + len(heavy.facts_lost) + len(heavy.unreachable)
+    yield Row(f"{name}: compressions a turn", report.per_turn, goal=0.2, unit="", of="figure", note="turns of 5 %")
+    yield Row(f"{name}: compressions a turn", heavy.per_turn, unit="", note="turns of 20 %")
+    yield Row(f"{name}: largest request", max(report.largest, heavy.largest), goal=window, unit="tokens", of="figure")
+    yield Row(f"{name}: facts and messages out of reach", lost, goal=0, unit="", of="figure")
+    yield Row(f"{name}: our time a request", spent / report.requests, unit="s")
