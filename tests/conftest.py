@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.requirements import OPEN, OPEN_FILE, REQUIREMENTS, SAME, STRICT
+from tests.sizes import size
 from tests.traced import Coverage, is_whole_suite, ordered
 
 pytest_plugins = ["tests.servers.llama"]
@@ -40,6 +41,12 @@ class FolderTimes:
         terminalreporter.section("seconds per folder", sep="-")
         for folder, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
             terminalreporter.write_line(f"{seconds:8.1f}  {folder}")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Whatever takes its counts from `tests/sizes.py` is worth running with the large ones."""
+    if getattr(getattr(item, "module", None), "size", None) is size:
+        item.add_marker("soak")
 
 
 @pytest.hookimpl(trylast=True)

@@ -15,7 +15,7 @@ from tests.covers import covers
 
 @covers(
     "S8.1", "S8.2", "S8.3", "S8.5", "S8.6", "S8.7", "D428", "D429", "D430", "D433", "D434", "D435", "D436", "D439", "D440",
-    "D441", "D444", "D445", "D446", "H220", "H221", "H222", "H352", "H353", "H354", "H355", "H644", "H645", "H646", "H654",
+    "D441", "D444", "D445", "D446", "H220", "H221", "H222", "H352", "H353", "H354", "H355", "H653", "H644", "H645", "H646", "H654",
     "H655", "H656", "H657", "H665", "H667", "H669",
 )  # fmt: skip
 def test_without_a_file_the_defaults_of_the_requirements_stand(tmp_path: Path) -> None:

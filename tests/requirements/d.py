@@ -171,7 +171,6 @@ ITEMS: dict[str, Item] = {
     "D453": "environment.allowList",
     "D460": "environment.denyPatterns",
     # Errors
-    "D602": "every service degrades gracefully",
     "D605": "a write that fails is logged, work goes on, and it is tried again next turn",
     "D606": "a read that fails is an error to the caller, and a new session can be made",
     "D607": "a corrupt session is recovered as far as it goes, else a new one is offered",

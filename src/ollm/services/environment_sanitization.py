@@ -77,7 +77,10 @@ class EnvironmentSanitizationService:
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The variables a tool may have."""
-        return {name: value for name, value in environment.items() if self.rule_against(name, value) is None}
+        passed = {name: value for name, value in environment.items() if self.rule_against(name, value) is None}
+        if len(passed) < len(environment) and _log.isEnabledFor(logging.DEBUG):
+            _log.debug("kept back: %s", ", ".join(sorted(environment.keys() - passed.keys())))
+        return passed
 
     def sort(self, environment: Mapping[str, str]) -> Sorted:
         """Names only: what passes, and why the rest does not."""
