@@ -22,9 +22,9 @@ class Known:
         self._files: dict[str, dict[str, Signature]] = {}
 
     @property
-    def directories(self) -> list[str]:
+    def directories(self) -> set[str]:
         """The kept ones, as paths."""
-        return [self._walk.path(relative) for relative in self._places]
+        return {self._walk.path(relative) for relative in self._places}
 
     @property
     def stale(self) -> list[str]:

@@ -10,6 +10,7 @@ from ollm.domain.struct import Data
 from ollm.services.file_discovery.wildmatch import BadPattern, literal, translate
 
 _LARGEST = 4 << 20
+_LONGEST = 4096
 _ANYWHERE = rb"(?:[^\x00]*/)?"
 
 
@@ -53,13 +54,12 @@ def _read(path: str) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return b""
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return b""
-        try:
-            return file.read(_LARGEST)
-        except OSError:
-            return b""
+    try:
+        return os.read(descriptor, _LARGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def parse_rules(lines: Iterable[bytes], base: bytes, source: str) -> RuleFile:
@@ -69,7 +69,7 @@ def parse_rules(lines: Iterable[bytes], base: bytes, source: str) -> RuleFile:
         line = _without_trailing_spaces(raw.removesuffix(b"\r"))
         if not line or line.startswith(b"#") or b"\0" in line:
             continue
-        text = os.fsdecode(line)
+        text = os.fsdecode(line[:_LONGEST])
         try:
             rules.append(_rule(line, base, text, source, number))
         except BadPattern as error:
@@ -84,6 +84,8 @@ def _rule(line: bytes, base: bytes, text: str, source: str, number: int) -> Rule
     pattern = pattern[:-1] if only_directories else pattern
     if not pattern:
         raise BadPattern("it names nothing")
+    if len(pattern) > _LONGEST:
+        raise BadPattern("it is longer than a path can be")
     start = literal(base) + b"/" if base else b""
     return Rule(
         expression=start

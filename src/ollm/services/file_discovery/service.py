@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -106,6 +106,10 @@ class FileDiscoveryService:
         """Call back for every file that comes, changes or goes, until disposed. Changes made after this returns are
         heard. Called in the running event loop if there is one, else in the watch's own thread."""
         return self._watches.watch(_real_directory(root), callback)
+
+    def watching(self, root: str) -> Literal["events", "polling"] | None:
+        """How a root is watched: told by the system, or looking every now and then where that is not possible."""
+        return self._watches.state(os.path.realpath(root))
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
         """All rules of the tree as one list of patterns from its root; the last that matches decides."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,13 @@ from ollm.services.file_discovery.walk import Walk
 log = logging.getLogger(__name__)
 
 Callback = Callable[[ChangeKind, str], None]
+Words = set[tuple[int, str]]
+_MODIFIED = 2
 _DEBOUNCE, _STEP, _WAIT = 50, 10, 1000  # milliseconds
-_POLL_SECONDS = 2.0
+_POLL_SECONDS = 1.0
 _FLOOD = 4000  # this many words at once: some may have been lost (the system's queue holds 16,384)
 _ATTEMPTS = 5
+_LONGEST_REST = 1.0
 
 
 class RootWatch:
@@ -37,7 +41,8 @@ class RootWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"ollm watch {root}", daemon=True)
         self._notify: Any = None
-        self._listened: list[str] = []
+        self._listened: set[str] = set()
+        self._unheard: Words = set()
         self.generation = 0
         self.polling = False
 
@@ -67,29 +72,40 @@ class RootWatch:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                changes = self._hear()
-                for _ in range(_ATTEMPTS):
-                    if self.polling or self._known.directories == self._listened:
-                        break
-                    self._listen()
-                    changes += self._known.refresh(self._known.stale)
-                self._tell(changes)
+                words = self._wait()
+                start = time.monotonic()
+                changes = self._known.relearn() if words is None else self._understand(words) if words else []
+                self._tell(changes + self._keep_listening())
+                self._stop.wait(min(time.monotonic() - start, _LONGEST_REST))  # a flood takes half a core at most
         finally:
             self._hang_up()
 
-    def _hear(self) -> list[Change]:
-        """Wait for words from the system; what they mean."""
+    def _wait(self) -> Words | None:
+        """Words from the system, none after a while; None means that everything has to be looked at."""
         if self.polling:
-            return [] if self._stop.wait(_POLL_SECONDS) else self._known.relearn()
+            return set() if self._stop.wait(_POLL_SECONDS) else None
         try:
-            words = self._notify.watch(_DEBOUNCE, _STEP, _WAIT, self._stop)
+            words: Words | str = self._notify.watch(_DEBOUNCE, _STEP, _WAIT, self._stop)
         except Exception as error:  # noqa: BLE001 - whatever the library met (a name that is not text): look ourselves
             log.debug("Watching %s anew: %s", self._root, error)
-            self._listened = []
-            return self._known.relearn()
-        if isinstance(words, str):
-            return []
+            self._listened = set()
+            return None
+        return set() if isinstance(words, str) else words
+
+    def _keep_listening(self) -> list[Change]:
+        """Listen to the directories there are now, and catch up with what happened meanwhile."""
+        changes: list[Change] = []
+        for _ in range(_ATTEMPTS):
+            if self.polling or self._known.directories == self._listened:
+                break
+            self._listen()
+            changes += self._known.refresh(self._known.stale) + self._understand(self._unheard)
+        return changes
+
+    def _understand(self, words: Words) -> list[Change]:
+        """A directory that came or went may be another one now under an old name: it is listened to anew."""
         self.generation += 1
+        self._listened -= {path for kind, path in words if kind != _MODIFIED}
         paths = {path for _, path in words}
         if len(paths) > _FLOOD or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):
             return self._known.relearn()
@@ -111,13 +127,24 @@ class RootWatch:
                 False, False, 0, False, True,
             )  # fmt: skip
         except FileNotFoundError:
-            self._listened = []
+            self._listened = set()
             return
         except Exception as error:  # noqa: BLE001 - no more watches or descriptors to be had: look every now and then
             self._poll(error)
             return
+        self._unheard = self._left_over()
         self._hang_up()
         self._notify, self._listened = notify, wanted
+
+    def _left_over(self) -> Words:
+        """Words that came while nobody waited for them."""
+        if self._notify is None:
+            return set()
+        try:
+            words: Words | str = self._notify.watch(1, 1, 1, None)
+        except Exception:  # noqa: BLE001 - as above; a word about rules makes us look at everything
+            return {(_MODIFIED, GIT_IGNORE)}
+        return set() if isinstance(words, str) else words
 
     def _poll(self, error: Exception) -> None:
         log.warning("%s cannot be watched (%s); looking every %g seconds instead.", self._root, error, _POLL_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Literal
 
 from ollm.domain.files import ChangeKind
 from ollm.services.file_discovery.walk import Walk
@@ -29,6 +30,11 @@ class Watches:
                 self._roots[root] = watch
             watch.add(deliver)
         return Subscription(lambda: self._leave(root, deliver))
+
+    def state(self, root: str) -> Literal["events", "polling"] | None:
+        """How a root is watched, if it is."""
+        watch = self._roots.get(root)
+        return None if watch is None else "polling" if watch.polling else "events"
 
     def generation(self, root: str) -> int | None:
         """A number that moves with every change below a root; None where nobody watches, or only looks now and then."""

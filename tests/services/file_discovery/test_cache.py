@@ -1,0 +1,152 @@
+"""Answers are kept as long as they are right (S6.6)."""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.files import DiscoveryOptions
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.walk import Walk
+from tests.covers import covers
+from tests.services.file_discovery.looking import files, plant, rules
+
+
+def make_old(root: Path) -> None:
+    """A directory's time moves in steps; make all of them old enough to prove something."""
+    past = time.time() - 100
+    for folder in [root, *(path for path in root.rglob("*") if path.is_dir())]:
+        os.utime(folder, (past, past))
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The directories that were read."""
+    read: list[str] = []
+    visit = Walk.visit
+
+    def counted(self: Walk, place: object) -> object:
+        read.append(place.relative)
+        return visit(self, place)
+
+    monkeypatch.setattr(Walk, "visit", counted)
+    return read
+
+
+@covers("S6.6")
+async def test_a_second_answer_reads_no_directory(service: FileDiscoveryService, root: Path, walks: list[str]) -> None:
+    plant(root, "a", "b/c", "b/d/e")
+    make_old(root)
+
+    first = await files(service, root)
+    read = len(walks)
+    second = await files(service, root)
+    streamed = {entry.relative_path async for entry in service.discover(DiscoveryOptions(root=str(root)))}
+
+    assert first == second == streamed == {"a", "b/c", "b/d/e"}
+    assert len(walks) == read == 3
+
+
+def gone(root: Path) -> None:
+    (root / "b" / "c").unlink()
+
+
+def moved(root: Path) -> None:
+    (root / "b").rename(root / "z")
+
+
+def rule_added(root: Path) -> None:
+    rules(root, "b/.gitignore", "c")
+
+
+def rule_changed(root: Path) -> None:
+    rules(root, ".gitignore", "a", "# so that it is longer")
+
+
+def rule_changed_in_git(root: Path) -> None:
+    rules(root, ".git/info/exclude", "a")
+
+
+def became_a_directory(root: Path) -> None:
+    (root / "a").unlink()
+    plant(root, "a/file")
+
+
+@covers("S6.6")
+@pytest.mark.parametrize(
+    "change", [gone, moved, rule_added, rule_changed, rule_changed_in_git, became_a_directory], ids=lambda f: f.__name__
+)
+async def test_whatever_changes_is_noticed(
+    service: FileDiscoveryService, root: Path, change: Callable[[Path], None]
+) -> None:
+    plant(root, "a", "b/c", "b/d/e", "empty/x")
+    (root / "empty" / "x").unlink()
+    rules(root, ".gitignore", "nothing")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    make_old(root)
+    before = await files(service, root)
+
+    change(root)
+
+    after = await files(service, root)
+    assert after != before
+    assert after == await files(FileDiscoveryService(service._settings, root / "home"), root)
+
+
+async def test_a_file_in_a_directory_that_was_empty_is_noticed(service: FileDiscoveryService, root: Path) -> None:
+    (root / "empty" / "inside").mkdir(parents=True)
+    make_old(root)
+    assert await files(service, root) == set()
+
+    plant(root, "empty/inside/new")
+
+    assert await files(service, root) == {"empty/inside/new"}
+
+
+async def test_changes_within_one_tick_of_the_clock_are_noticed(service: FileDiscoveryService, root: Path) -> None:
+    for number in range(200):
+        (root / str(number)).touch()
+        assert len(await files(service, root)) == number + 1
+
+
+async def test_a_watched_root_is_right_at_once(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a")
+    subscription = service.watch_changes(str(root), lambda kind, path: None)
+    make_old(root)
+    for number in range(20):
+        assert len(await files(service, root)) == number + 1
+        (root / str(number)).touch()
+    subscription.dispose()
+
+
+async def test_sizes_are_read_anew_every_time(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a")
+    make_old(root)
+    options = DiscoveryOptions(root=str(root), stat=True)
+    (before,) = await service.discover_all(options)
+    (root / "a").write_text("something longer")
+    (after,) = await service.discover_all(options)
+
+    assert (before.size, after.size) == (5, 16)
+
+
+async def test_a_root_made_anew_is_read_anew(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a")
+    make_old(root)
+    await files(service, root)
+    shutil.rmtree(root)
+    plant(root, "b")
+
+    assert await files(service, root) == {"b"}
+
+
+async def test_only_a_few_answers_are_kept(service: FileDiscoveryService, root: Path) -> None:
+    plant(root, "a")
+    for number in range(50):
+        await files(service, root, include_patterns=(f"{number}*",))
+
+    assert len(service._cache._answers) <= 8
