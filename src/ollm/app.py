@@ -565,6 +565,7 @@ class ConversationScope:
         from ollm.domain.events import TodosChanged
         from ollm.runtime.archive import SessionArchive
         from ollm.tools.shelf import ShelfParts, stocked
+        from ollm.tools.web_search import Search
 
         return stocked(
             ShelfParts(
@@ -577,6 +578,9 @@ class ConversationScope:
                 archive=SessionArchive(self.archived),
                 pages=self.pages,
                 jobs=self.jobs,
+                search=Search(
+                    key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or "")
+                ),
             )
         )
 

@@ -15,6 +15,7 @@ from ollm.store.notes import NoteStore
 from ollm.tools.recall import Archive
 from ollm.tools.registry import ToolRegistry
 from ollm.tools.web_fetch import PageCache
+from ollm.tools.web_search import Search
 
 
 class ShelfParts(Data, frozen=True):
@@ -29,6 +30,7 @@ class ShelfParts(Data, frozen=True):
     archive: Archive
     pages: PageCache
     jobs: BackgroundJobs
+    search: Search
 
 
 def stocked(parts: ShelfParts) -> ToolRegistry:
@@ -76,8 +78,10 @@ def _register_notes(registry: ToolRegistry, parts: ShelfParts) -> None:
 
 def _register_web(registry: ToolRegistry, parts: ShelfParts) -> None:
     from ollm.tools.web_fetch import WebFetch
+    from ollm.tools.web_search import WebSearch
 
     registry.register(WebFetch, parts.pages)
+    registry.register(WebSearch, parts.search)
 
 
 def _register_shell(registry: ToolRegistry, parts: ShelfParts) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 import httpcore2
+import msgspec
 
 from ollm.config.settings import WebFetchSettings
 from ollm.domain.errors import ToolFailure
@@ -109,17 +110,16 @@ class _Sent(Data, frozen=True):
 
 
 async def _followed(url: str, settings: WebFetchSettings, sent: _Sent) -> Answer:
-    at = url
-    for _ in range(REDIRECTS + 1):
-        target = target_of(at)
+    target = target_of(url)
+    for hop in range(REDIRECTS + 1):
         answer = await _asked(target, settings, sent)
         location = answer.headers.get("location")
         if answer.status not in _MOVED or not location:
-            redirected = at != url
-            return Answer(
-                url=target.url, status=answer.status, headers=answer.headers, body=answer.body, redirected=redirected
-            )
-        at = urljoin(target.url, location)
+            return msgspec.structs.replace(answer, redirected=hop > 0)
+        following = target_of(urljoin(target.url, location))
+        if following.place != target.place:  # keys and what was sent are for the first place alone
+            sent = _Sent(method="GET", headers={}, content=None)
+        target = following
     raise ToolFailure("HttpError", f"{url} redirects more than {REDIRECTS} times.")
 
 
