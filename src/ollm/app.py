@@ -376,6 +376,8 @@ class ConversationScope:
         self.opening = opening
         self.stack = stack
         self.notices: list[str] = []
+        self.asked_to_close: Callable[[], bool] = lambda: False
+        self.attached: Callable[[], bool] = lambda: True
 
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
@@ -411,6 +413,7 @@ class ConversationScope:
 
         lease = Lease(workspace_directory(self.scope.path, self.process.home), self.process.clock)
         await take(lease, force=self.opening.force)
+        self.asked_to_close = lease.asked_to_close
         self.stack.callback(lease.release)
 
     async def model_for(self, resumed: Resumed | None) -> Model:
@@ -496,6 +499,7 @@ class ConversationScope:
             approval=settings.policy.approval,
             auto_switch=settings.modes.auto_switch,
             notices=self.notices,
+            asked_to_close=self.asked_to_close,
             clock=self.process.clock,
         )
         parts.show_tools()
@@ -658,7 +662,8 @@ class ConversationScope:
 
         if not self.opening.interactive:
             return Unattended(yes=self.opening.yes)
-        return AskOverBus(self.bus, self.process.settings.policy.confirmation_timeout or None)
+        timeout = self.process.settings.policy.confirmation_timeout or None
+        return AskOverBus(self.bus, timeout, yes=self.opening.yes, attached=self.attached)
 
 
 async def run_by_hand(
@@ -753,11 +758,17 @@ class StoredScope:
 
 
 @asynccontextmanager
-async def open_conversation(opening: Opening) -> AsyncIterator[LocalConversation]:
-    """A conversation, closed on leaving: session folded, processes ended, lease released."""
+async def open_conversation(
+    opening: Opening, attached: Callable[[], bool] = lambda: True
+) -> AsyncIterator[LocalConversation]:
+    """A conversation, closed on leaving: session folded, processes ended, lease released.
+
+    `attached` says whether a front end listens, for questions that wait."""
     process = Process(workspace=opening.workspace, flags=opening.flags)
     async with AsyncExitStack() as stack:
-        conversation = await ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack).open()
+        scope = ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack)
+        scope.attached = attached
+        conversation = await scope.open()
         try:
             yield conversation
         finally:

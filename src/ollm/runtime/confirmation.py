@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from ollm.domain.errors import ToolFailure
@@ -15,16 +16,32 @@ class Asker(Protocol):
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer: ...
 
 
-class AskOverBus:
-    """A front end is attached and answers. `timeout` None waits for as long as it takes."""
+ALONE_SECONDS = 600.0
 
-    def __init__(self, bus: MessageBus, timeout: float | None = None) -> None:
+
+class AskOverBus:
+    """A front end answers. `timeout` None waits for as long as `attached` says that somebody listens, and ten minutes
+    when nobody does. With `yes` only questions about protected files and paths outside are asked."""
+
+    def __init__(
+        self,
+        bus: MessageBus,
+        timeout: float | None = None,
+        *,
+        yes: bool = False,
+        attached: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._bus = bus
         self._timeout = timeout
+        self._yes = yes
+        self._attached = attached
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        if self._yes and not details.locked:
+            return ConfirmationAnswer(approved=True)
+        timeout = self._timeout if self._timeout or self._attached() else ALONE_SECONDS
         try:
-            return await self._bus.request(details, timeout=self._timeout)
+            return await self._bus.request(details, timeout=timeout)
         except ConfirmationTimeoutError as error:
             raise ToolFailure("Denied", f"Not run: {error.message}") from error
         except ConfirmationCancelledError as error:

@@ -54,6 +54,14 @@ class LocalConversation:
             await self._end_turn()
             subscription.close()
 
+    async def begin(self) -> None:
+        """Make the session now, before anything is said."""
+        await self._open_session()
+
+    def asked_to_close(self) -> bool:
+        """Whether another process wants this workspace."""
+        return self.parts.asked_to_close()
+
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
         return self.parts.bus.respond(correlation_id, answer)
 

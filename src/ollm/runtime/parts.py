@@ -81,6 +81,7 @@ class Parts(msgspec.Struct, kw_only=True):
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
     export: Callable[[str, Path], None]
+    asked_to_close: Callable[[], bool] = lambda: False
     approval: Approval = "ask"  # what was chosen, apart from what a mode imposes
     auto_switch: Literal["off", "propose", "on"] = "propose"
     tools: tuple[ToolSchema, ...] = ()

@@ -1,0 +1,137 @@
+"""`ollm daemon`: keep conversations behind a socket, so that terminals can come and go."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from ollm.cli.options import json_option, print_json
+from ollm.domain.errors import OllmError, UsageError
+
+if TYPE_CHECKING:
+    from ollm.daemon.places import RunFiles
+
+STARTING = 20.0
+
+
+@click.group()
+def daemon() -> None:
+    """Keep conversations in the background.
+
+    The daemon listens on a Unix socket that only you can open; --tcp adds a loopback port with a token.
+    """
+
+
+@daemon.command()
+@click.option("--tcp", is_flag=True, help="Listen on 127.0.0.1 too, with a token.")
+def run(tcp: bool) -> None:
+    """Run the daemon here, until Ctrl-C."""
+    import asyncio
+
+    from ollm.app import Process
+
+    try:
+        from ollm.daemon.server import serve
+    except ImportError as error:
+        raise UsageError("The daemon needs more packages.", action="pip install 'ollm-cli[daemon]'") from error
+    asyncio.run(serve(Process(), tcp=tcp))
+
+
+@daemon.command()
+@click.option("--tcp", is_flag=True, help="Listen on 127.0.0.1 too, with a token.")
+def start(tcp: bool) -> None:
+    """Start the daemon in the background."""
+    files = run_files()
+    if running := files.running():
+        raise UsageError(f"A daemon is running already (process {running.pid}).")
+    started = begin(files, tcp=tcp)
+    print(f"The daemon runs (process {started}).")
+
+
+@daemon.command()
+def stop() -> None:
+    """Stop the daemon; running turns may end first."""
+    import os
+    import signal
+
+    files = run_files()
+    running = files.running()
+    if running is None:
+        print("No daemon is running.")
+        return
+    os.kill(running.pid, signal.SIGTERM)
+    deadline = time.monotonic() + 30
+    while files.running() is not None:
+        if time.monotonic() > deadline:
+            raise OllmError(f"Process {running.pid} does not end.", action=f"kill -9 {running.pid}")
+        time.sleep(0.02)
+    print("The daemon has ended.")
+
+
+@daemon.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Say whether the daemon runs, and where."""
+    files = run_files()
+    found = files.running()
+    url = found.url if found else None
+    document = {
+        "running": found is not None,
+        "pid": found.pid if found else None,
+        "socket": str(files.socket) if found else None,
+        "url": url,
+        "tokenFile": str(files.token_file) if url else None,
+    }
+    if as_json:
+        print_json(document)
+    elif found is None:
+        print("No daemon is running; `ollm daemon start` starts one.")
+    else:
+        where = f", {url} with the token in {files.token_file}" if url else ""
+        print(f"The daemon runs (process {found.pid}) on {files.socket}{where}.")
+
+
+def run_files() -> RunFiles:
+    from ollm.config.environment import home, process_environment
+    from ollm.daemon.places import RunFiles
+
+    return RunFiles(home(process_environment()))
+
+
+def begin(files: RunFiles, *, tcp: bool = False) -> int:
+    """Start a daemon that outlives us, and wait until it listens; its process number."""
+    import subprocess
+
+    files.prepare()
+    log = files.directory.parent / "logs"
+    log.mkdir(mode=0o700, exist_ok=True)
+    with (log / "daemon.out").open("ab") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ollm", "daemon", "run", *(["--tcp"] if tcp else [])],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            cwd="/",
+        )
+    deadline = time.monotonic() + STARTING
+    while not answers(files):
+        if process.poll() is not None or time.monotonic() > deadline:
+            said = (log / "daemon.out").read_text(encoding="utf-8", errors="replace")[-500:].strip()
+            raise OllmError(f"The daemon did not start: {said}", action="`ollm daemon run` shows what happens.")
+        time.sleep(0.02)
+    return process.pid
+
+
+def answers(files: RunFiles) -> bool:
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as found:
+        try:
+            found.connect(str(files.socket))
+        except OSError:
+            return False
+        return True

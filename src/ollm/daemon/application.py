@@ -1,0 +1,75 @@
+"""The web application: routes, problem documents for every error, OpenAPI; guarded from outside."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+from litestar import Litestar, Request
+from litestar.di import Provide
+from litestar.exceptions import HTTPException, SerializationException, ValidationException
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.response import Response
+
+from ollm import __version__
+from ollm.daemon.auth import Application, Guard
+from ollm.daemon.bodies import Problem
+from ollm.daemon.hub import ClosingError
+from ollm.daemon.routes import HANDLERS
+from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
+from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
+
+LARGEST_BODY = 1024 * 1024
+STATUSES: tuple[tuple[type[OllmError], int], ...] = (
+    (BadPathError, 400),
+    (BadFieldError, 422),
+    (NotFoundError, 404),
+    (BusyError, 409),
+    (ClosingError, 503),
+    (NoServerError, 502),
+    (UsageError, 422),
+)
+TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 413: "Too Large",
+          422: "Unprocessable", 500: "Internal Error", 502: "No Model Server", 503: "Shutting Down"}  # fmt: skip
+
+
+def application(service: DaemonService, token: str) -> Application:
+    """The guarded application."""
+    inner = Litestar(
+        route_handlers=HANDLERS,
+        dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
+        exception_handlers={OllmError: told, HTTPException: refused, Exception: broken},
+        openapi_config=OpenAPIConfig(
+            title="ollm", version=__version__, path="/schema", render_plugins=[JsonRenderPlugin()]
+        ),
+        request_max_body_size=LARGEST_BODY,
+        logging_config=None,
+    )
+    return Guard(cast("Application", inner), token, lambda: service.hub.closing)
+
+
+def told(_request: Request[Any, Any, Any], error: OllmError) -> Response[bytes]:
+    status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    return reply(status, error.message, error.action)
+
+
+def refused(_request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+    status = error.status_code
+    if isinstance(error, ValidationException):
+        status = 400 if isinstance(error.__cause__, SerializationException) else 422
+    details = error.extra if isinstance(error.extra, list) else []
+    found = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in details if isinstance(item, dict))
+    return reply(status, found or error.detail)
+
+
+def broken(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    import logging
+
+    logging.getLogger("ollm.daemon").error("A request failed.", exc_info=error, extra={"operation": request.url.path})
+    return reply(500, f"Something went wrong inside: {type(error).__name__}.", "The log says more.")
+
+
+def reply(status: int, detail: str, action: str = "") -> Response[bytes]:
+    problem = Problem(title=TITLES.get(status, "Error"), status=status, detail=detail, action=action)
+    return Response(msgspec.json.encode(problem), status_code=status, media_type="application/problem+json")

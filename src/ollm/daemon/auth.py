@@ -1,0 +1,86 @@
+"""Who may speak to the daemon (safety 7): this user over the Unix socket, or whoever holds the token over loopback TCP.
+
+Stands before the application, so that nothing of it runs for a request that may not pass.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from ollm.daemon.bodies import Problem
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+BODIES = ("POST", "PUT", "PATCH")
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Guard:
+    """Lets through what is in order. `closing` says whether the daemon is shutting down."""
+
+    def __init__(self, application: Application, token: str, closing: Callable[[], bool]) -> None:
+        self._application = application
+        self._token = token
+        self._closing = closing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (problem := self._problem(scope)) is not None:
+            await refuse(send, problem)
+        else:
+            await self._application(scope, receive, send)
+
+    def _problem(self, scope: Scope) -> Problem | None:
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if self._closing():
+            return problem(503, "Shutting down", "The daemon is shutting down.")
+        return (
+            self._foreign(scope, headers)
+            or self._without_token(scope, headers)
+            or self._wrong_type(scope["method"], headers)
+        )
+
+    def _foreign(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
+        if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return problem(403, "Forbidden", "Requests from web pages are refused.")
+        port = port_of(scope)
+        if port is not None and headers.get("host") not in {f"{name}:{port}" for name in LOOPBACK}:
+            return problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
+        return None
+
+    def _without_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
+        if port_of(scope) is None:
+            return None
+        given = headers.get("authorization", "")
+        if hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+            return None
+        return problem(401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` names its file.")
+
+    def _wrong_type(self, method: str, headers: dict[str, str]) -> Problem | None:
+        given = headers.get("content-type", "").partition(";")[0].strip().lower()
+        has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        if method in BODIES and has_body and given != "application/json":
+            return problem(415, "Unsupported Media Type", "The body must be application/json.")
+        return None
+
+
+def port_of(scope: Scope) -> int | None:
+    """The TCP port a request came in by; None on the Unix socket."""
+    server = scope.get("server")
+    return server[1] if server else None
+
+
+def problem(status: int, title: str, detail: str, action: str = "") -> Problem:
+    return Problem(title=title, status=status, detail=detail, action=action)
+
+
+async def refuse(send: Send, found: Problem) -> None:
+    body = msgspec.json.encode(found)
+    headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": found.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

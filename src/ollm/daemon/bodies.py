@@ -1,0 +1,90 @@
+"""What the API takes and gives, as data (W, design 7)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from ollm.domain.struct import Data
+from ollm.domain.tools import Scope
+
+Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Place = Annotated[str, Meta(min_length=1, max_length=4096)]
+
+
+class Problem(Data, frozen=True):
+    """An error, in the form of RFC 9457 with the command's own words."""
+
+    title: str
+    status: int
+    detail: str
+    action: str = ""
+    type: str = "about:blank"
+
+
+class Health(Data, frozen=True):
+    status: Literal["ok"]
+    version: str
+    sessions: int
+
+
+class InitBody(Data, frozen=True, forbid_unknown_fields=True):
+    workspace_path: Place
+
+
+class SessionLine(Data, frozen=True):
+    """A session as the list of a workspace shows it (W)."""
+
+    session_id: str
+    title: str
+    model: str
+    status: str
+    updated_at: int
+
+
+class InitReply(Data, frozen=True):
+    workspace_path: str
+    trusted: bool
+    sessions: list[SessionLine]
+
+
+class OpenBody(Data, frozen=True, forbid_unknown_fields=True):
+    workspace_path: Place
+    session_id: str | None = None
+    full: bool = False
+    force: bool = False
+
+
+class OpenReply(Data, frozen=True):
+    session_id: str
+    resumed: bool
+
+
+class ChangeBody(Data, frozen=True, forbid_unknown_fields=True):
+    title: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    status: Literal["closed", "archived"] | None = None
+
+
+class MessageBody(Data, frozen=True, forbid_unknown_fields=True):
+    text: Text
+
+
+class CommandBody(Data, frozen=True, forbid_unknown_fields=True):
+    name: Name
+    arguments: Annotated[str, Meta(max_length=100_000)] = ""
+
+
+class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
+    approved: bool
+    scope: Scope = "once"
+    reason: Annotated[str, Meta(max_length=10_000)] = ""
+
+
+class Accepted(Data, frozen=True):
+    accepted: bool
+
+
+class SnapshotReply(Data, frozen=True):
+    id: str

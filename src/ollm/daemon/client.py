@@ -1,0 +1,180 @@
+"""A conversation in the daemon, held like a local one (design 2): text and answers go out, events come in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from ollm.daemon.bodies import Accepted, OpenReply, Problem, SessionLine
+from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
+from ollm.domain.events import AnyEvent, TurnFinished
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import Attachment, CommandReply, Status
+from ollm.system.http import Client, HttpFailure, Timeouts, open_client, server_events
+
+T = TypeVar("T")
+PATIENT = Timeouts(connect=5, first=600, stall=float(10**9))
+KINDS: dict[int, type[OllmError]] = {400: UsageError, 404: NotFoundError, 409: BusyError, 422: UsageError}
+TRIES = 5
+
+
+class DaemonClient:
+    """Speaks HTTP over the daemon's socket."""
+
+    def __init__(self, socket: Path) -> None:
+        self._socket = str(socket)
+        self._client = self._connected({})
+
+    def _connected(self, headers: dict[str, str]) -> Client:
+        return open_client("http://localhost", socket_path=self._socket, timeouts=PATIENT, headers=headers)
+
+    async def call(self, method: str, path: str, body: Any = None, *, type: type[T]) -> T:  # noqa: A002
+        content = b"" if body is None else msgspec.json.encode(body)
+        try:
+            whole = await self._client.fetch(method, path, content)
+        except HttpFailure as error:
+            raise NoServerError(
+                f"The daemon does not answer: {error}.", action="`ollm daemon start` starts it."
+            ) from error
+        if whole.status >= 400:
+            raise failure(whole.status, whole.body)
+        return msgspec.json.decode(whole.body or b"null", type=type)
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, body: Any = None, last: int | None = None
+    ) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+        """The events of an answer; `last` is the number of the last one known."""
+        content = b"" if body is None else msgspec.json.encode(body)
+        client = self._client if last is None else self._connected({"last-event-id": str(last)})
+        try:
+            async with client.stream(method, path, content) as response:
+                if response.status >= 400:
+                    raise failure(response.status, b"".join([chunk async for chunk in response.chunks()]))
+                yield decoded(response.chunks())
+        finally:
+            if client is not self._client:
+                await client.close()
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+async def decoded(chunks: AsyncIterator[bytes]) -> AsyncIterator[AnyEvent]:
+    async for event in server_events(chunks):
+        yield msgspec.json.decode(event.data, type=AnyEvent)
+
+
+def failure(status: int, body: bytes) -> OllmError:
+    try:
+        problem = msgspec.json.decode(body, type=Problem)
+    except msgspec.MsgspecError:
+        return OllmError(f"The daemon answered {status}.")
+    return KINDS.get(status, OllmError)(problem.detail, action=problem.action)
+
+
+class RemoteConversation:
+    """A `Conversation` whose turn runs in the daemon. A lost stream is taken up again where it broke."""
+
+    def __init__(self, client: DaemonClient, opened: OpenReply) -> None:
+        self._client = client
+        self._id = opened.session_id
+        self._last = 0
+
+    @property
+    def session_id(self) -> str | None:
+        return self._id
+
+    @asynccontextmanager
+    async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+        finished: list[TurnFinished] = []
+
+        async def events() -> AsyncIterator[AnyEvent]:
+            async for event in self._turn_events(with_attachments(text, attachments)):
+                if isinstance(event, TurnFinished):
+                    finished.append(event)
+                yield event
+
+        try:
+            yield events()
+        finally:
+            if not finished:
+                await self.cancel()
+
+    async def _turn_events(self, text: str) -> AsyncIterator[AnyEvent]:
+        """The text is sent once; when the stream breaks off, the rest is read from the session's events."""
+        try:
+            async with self._client.stream("POST", self._path("messages"), {"text": text}) as events:
+                async for event in events:
+                    self._last = event.seq
+                    yield event
+                    if isinstance(event, TurnFinished):
+                        return
+        except HttpFailure as error:
+            if not self._last:
+                raise NoServerError(
+                    f"The daemon broke off: {error}.", action="`ollm chat --continue` goes on."
+                ) from error
+        async for event in self._rest():
+            yield event
+
+    async def _rest(self) -> AsyncIterator[AnyEvent]:
+        for _ in range(TRIES):
+            try:
+                async with self._client.stream("GET", self._path("events"), last=self._last) as events:
+                    async for event in events:
+                        self._last = event.seq
+                        yield event
+                        if isinstance(event, TurnFinished):
+                            return
+            except HttpFailure:
+                continue
+        raise NoServerError("The daemon is gone.", action="`ollm chat --continue` goes on from what was recorded.")
+
+    async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
+        try:
+            reply = await self._client.call(
+                "POST", self._path(f"confirmations/{correlation_id}"), answer, type=Accepted
+            )
+        except BusyError:
+            return False
+        return reply.accepted
+
+    async def cancel(self) -> None:
+        await self._client.call("POST", self._path("cancel"), type=Accepted)
+
+    async def command(self, name: str, arguments: str = "") -> CommandReply:
+        body = {"name": name, "arguments": arguments}
+        return await self._client.call("POST", self._path("commands"), body, type=CommandReply)
+
+    async def status(self) -> Status:
+        return await self._client.call("GET", self._path("status"), type=Status)
+
+    async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
+        earlier = f"&before={before}" if before else ""
+        return await self._client.call("GET", self._path(f"history?limit={limit}{earlier}"), type=list[dict[str, Any]])
+
+    async def close(self) -> None:
+        """Let go of it; the session stays open in the daemon, and its turn goes on."""
+        await self._client.close()
+
+    def _path(self, rest: str) -> str:
+        return f"/sessions/{self._id}/{rest}"
+
+
+def with_attachments(text: str, attachments: tuple[Attachment, ...]) -> str:
+    return text + "".join(f"\n\n[{found.name}]\n{found.text}" for found in attachments if found.text)
+
+
+async def open_remote(client: DaemonClient, body: dict[str, Any]) -> RemoteConversation:
+    return RemoteConversation(client, await client.call("POST", "/sessions", body, type=OpenReply))
+
+
+async def remote_sessions(client: DaemonClient, workspace: Path) -> list[SessionLine]:
+    from urllib.parse import quote
+
+    return await client.call("GET", f"/workspaces/{quote(str(workspace), safe='')}/sessions", type=list[SessionLine])

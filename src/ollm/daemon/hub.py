@@ -1,0 +1,142 @@
+"""Owns the conversations of the daemon and their turns: a client that goes away stops nothing (W)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from pathlib import Path
+
+from ollm.daemon.event_log import EventLog
+from ollm.domain.errors import BusyError, NotFoundError, OllmError
+from ollm.domain.events import AnyEvent, TurnFinished
+from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.opening import Opening
+
+Opener = Callable[[Opening, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
+
+
+class ClosingError(OllmError):
+    """The daemon is shutting down and takes nothing new."""
+
+
+class Held:
+    """A conversation that is open here, with its newest events and the turn under way."""
+
+    def __init__(self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack) -> None:
+        self.conversation = conversation
+        self.workspace = workspace
+        self.log = EventLog()
+        self.turn: asyncio.Task[None] | None = None
+        self._stack = stack
+        self._stop = conversation.parts.stream.listen(self.log.add)
+
+    @property
+    def session_id(self) -> str:
+        return self.conversation.session_id or ""
+
+    @property
+    def running(self) -> bool:
+        return self.turn is not None and not self.turn.done()
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+        if self.turn is not None:
+            await asyncio.wait([self.turn])
+        self._stop()
+        self.log.close()
+
+
+class Hub:
+    """One per daemon. `opener` builds a conversation and is told how to ask whether somebody listens."""
+
+    def __init__(self, opener: Opener) -> None:
+        self._opener = opener
+        self._held: dict[str, Held] = {}
+        self._opening = asyncio.Lock()
+        self.closing = False
+
+    async def open(self, opening: Opening) -> tuple[str, bool]:
+        """A session, new or resumed: its id, and whether it was resumed. Another one of the workspace is closed."""
+        async with self._opening:
+            self._refuse_when_closing()
+            if opening.session and opening.session in self._held:
+                return opening.session, True
+            for other in [held for held in self._held.values() if held.workspace == opening.workspace]:
+                await self.close(other.session_id)
+            held = await self._open(opening)
+            self._held[held.session_id] = held
+            return held.session_id, opening.session is not None
+
+    async def _open(self, opening: Opening) -> Held:
+        stack = AsyncExitStack()
+        found: list[Held] = []
+        try:
+            opened = self._opener(opening, lambda: bool(found and found[0].log.readers))
+            conversation = await stack.enter_async_context(opened)
+            held = Held(conversation, opening.workspace, stack)
+            found.append(held)
+            await conversation.begin()
+        except BaseException:
+            await stack.aclose()
+            raise
+        return held
+
+    @property
+    def count(self) -> int:
+        return len(self._held)
+
+    def get(self, session_id: str) -> Held:
+        held = self._held.get(session_id)
+        if held is None:
+            raise NotFoundError(f"Session {session_id} is not open here.", action="Open it with POST /sessions.")
+        return held
+
+    def find(self, session_id: str) -> Held | None:
+        return self._held.get(session_id)
+
+    def send(self, session_id: str, text: str) -> int:
+        """Begin a turn; the number of the last event before it."""
+        self._refuse_when_closing()
+        held = self.get(session_id)
+        if held.running:
+            raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
+        before = held.log.last
+        held.turn = asyncio.create_task(self._turn(held, text), name=f"turn of {session_id}")
+        return before
+
+    async def _turn(self, held: Held, text: str) -> None:
+        async with held.conversation.turn(text) as events:
+            async for _ in events:
+                pass
+
+    async def turn_events(self, session_id: str, after: int) -> AsyncIterator[AnyEvent]:
+        """The events of the turn that began after number `after`, up to its end."""
+        async for event in self.get(session_id).log.after(after):
+            yield event
+            if isinstance(event, TurnFinished):
+                return
+
+    async def close(self, session_id: str) -> None:
+        held = self._held.pop(session_id, None)
+        if held is not None:
+            await held.close()
+
+    async def drain(self, seconds: float) -> None:
+        """Let running turns end for so long, then close everything."""
+        self.closing = True
+        turns = [held.turn for held in self._held.values() if held.turn is not None and held.running]
+        if turns:
+            await asyncio.wait(turns, timeout=seconds)
+        for session_id in list(self._held):
+            await self.close(session_id)
+
+    async def give_way(self) -> None:
+        """Close what another process has asked for."""
+        for session_id, held in list(self._held.items()):
+            if held.conversation.asked_to_close():
+                await self.close(session_id)
+
+    def _refuse_when_closing(self) -> None:
+        if self.closing:
+            raise ClosingError("The daemon is shutting down.", action="Start it again: ollm daemon start.")

@@ -1,0 +1,85 @@
+"""Where a running daemon is found: socket, process number and token in `~/.ollm/run` (0700)."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+import msgspec
+
+from ollm.config.paths import Home
+from ollm.domain.errors import StorageError
+from ollm.domain.struct import Data
+
+
+class Running(Data, frozen=True):
+    """What `daemon.pid` says of the daemon that runs."""
+
+    pid: int
+    started: float
+    port: int | None = None
+
+    @property
+    def url(self) -> str | None:
+        return f"http://127.0.0.1:{self.port}" if self.port else None
+
+
+class RunFiles:
+    """The files of `run/`, and whether a daemon is there."""
+
+    def __init__(self, home: Home) -> None:
+        self.directory = home.run
+        self.socket = home.run / "daemon.sock"
+        self.pid_file = home.run / "daemon.pid"
+        self.lock = home.run / "daemon.lock"
+        self.token_file = home.run / "token"
+
+    def prepare(self) -> None:
+        """Make the directory ours alone; refuse one that is somebody else's or a link."""
+        self.directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.directory.mkdir(mode=0o700, exist_ok=True)
+        found = self.directory.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise StorageError(f"{self.directory} is not a directory of yours.", action="Remove it, then try again.")
+        if stat.S_IMODE(found.st_mode) != 0o700:
+            self.directory.chmod(0o700)
+
+    def new_token(self) -> str:
+        """256 bits, in a file that only this user can read."""
+        token = secrets.token_urlsafe(32)
+        self.token_file.unlink(missing_ok=True)
+        descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(token)
+        return token
+
+    def write(self, running: Running) -> None:
+        self.pid_file.write_bytes(msgspec.json.encode(running))
+        self.pid_file.chmod(0o600)
+
+    def running(self) -> Running | None:
+        """The daemon that runs, or None: a file left by one that died says nothing."""
+        try:
+            found = msgspec.json.decode(self.pid_file.read_bytes(), type=Running)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        return found if started_at(found.pid) == found.started else None
+
+    def clean(self) -> None:
+        for file in (self.socket, self.pid_file, self.token_file):
+            file.unlink(missing_ok=True)
+
+
+def started_at(pid: int) -> float | None:
+    from ollm.store.lease import process_start
+
+    return process_start(pid)
+
+
+def is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,204 @@
+"""The API, route by route (W, design 7). Each says what it takes and gives; the service does it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+from urllib.parse import unquote
+
+from litestar import Request, delete, get, patch, post
+from litestar.params import Parameter
+from litestar.response import Response, Stream
+
+from ollm import __version__
+from ollm.daemon.bodies import (
+    Accepted,
+    AnswerBody,
+    ChangeBody,
+    CommandBody,
+    Health,
+    InitBody,
+    InitReply,
+    MessageBody,
+    OpenBody,
+    OpenReply,
+    SessionLine,
+    SnapshotReply,
+)
+from ollm.daemon.service import DaemonService, parse_id
+from ollm.daemon.sse import server_sent
+from ollm.domain.errors import BusyError
+from ollm.domain.events import AnyEvent
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import CommandReply, Status
+
+Limit = Annotated[int, Parameter(ge=1, le=1000)]
+MEDIA = {"json": "application/json", "markdown": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
+
+
+def stream(events: AsyncIterator[AnyEvent]) -> Stream:
+    return Stream(server_sent(events), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+@get("/health")
+async def health(service: DaemonService) -> Health:
+    return Health(status="ok", version=__version__, sessions=service.hub.count)
+
+
+@post("/init", status_code=200)
+async def init(service: DaemonService, data: InitBody) -> InitReply:
+    """Who this workspace is, and the sessions it has."""
+    return service.init(data.workspace_path)
+
+
+@get("/workspaces/{encoded_path:str}/sessions")
+async def workspace_sessions(service: DaemonService, request: Request[Any, Any, Any]) -> list[SessionLine]:
+    """Sessions of a workspace, newest first. The path is percent-encoded, slashes too."""
+    raw = request.scope["raw_path"].decode("ascii", "replace").removeprefix("/workspaces/").removesuffix("/sessions")
+    return service.workspace_sessions(unquote(raw.partition("?")[0], errors="surrogateescape"))
+
+
+@post("/sessions", status_code=201)
+async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
+    """Start a session, or resume the one that is named."""
+    return await service.open(data)
+
+
+@get("/sessions/{session_id:str}")
+async def show_session(service: DaemonService, session_id: str) -> dict[str, Any]:
+    return service.session(parse_id(session_id))
+
+
+@get("/sessions/{session_id:str}/status")
+async def session_status(service: DaemonService, session_id: str) -> Status:
+    """What a status line shows; for a session that is open here."""
+    return await service.hub.get(parse_id(session_id)).conversation.status()
+
+
+@patch("/sessions/{session_id:str}")
+async def change_session(service: DaemonService, session_id: str, data: ChangeBody) -> dict[str, Any]:
+    return service.change(parse_id(session_id), data)
+
+
+@delete("/sessions/{session_id:str}")
+async def end_session(service: DaemonService, session_id: str, erase: bool = False) -> None:
+    """Close a session; with erase=true delete it for good."""
+    await service.close(parse_id(session_id), erase=erase)
+
+
+@post("/sessions/{session_id:str}/messages", status_code=200)
+async def send_message(service: DaemonService, session_id: str, data: MessageBody) -> Stream:
+    """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing."""
+    found = parse_id(session_id)
+    before = service.hub.send(found, data.text)
+    return stream(service.hub.turn_events(found, before))
+
+
+@get("/sessions/{session_id:str}/events")
+async def session_events(
+    service: DaemonService,
+    session_id: str,
+    last_event_id: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
+) -> Stream:
+    """Everything that happens in a session; Last-Event-ID says what is known already."""
+    held = service.hub.get(parse_id(session_id))
+    known = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
+    return stream(held.log.after(known if last_event_id else held.log.last))
+
+
+@post("/sessions/{session_id:str}/commands", status_code=200)
+async def run_command(service: DaemonService, session_id: str, data: CommandBody) -> CommandReply:
+    """What a slash command can do."""
+    return await service.command(parse_id(session_id), data.name, data.arguments)
+
+
+@post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
+async def answer(service: DaemonService, session_id: str, correlation_id: str, data: AnswerBody) -> Accepted:
+    """Answer a question; the first answer wins."""
+    held = service.hub.get(parse_id(session_id))
+    said = ConfirmationAnswer(approved=data.approved, scope=data.scope, reason=data.reason)
+    if not await held.conversation.respond(correlation_id, said):
+        raise BusyError("This question was answered already, or is no longer asked.")
+    return Accepted(accepted=True)
+
+
+@post("/sessions/{session_id:str}/cancel", status_code=200)
+async def cancel(service: DaemonService, session_id: str) -> Accepted:
+    held = service.hub.get(parse_id(session_id))
+    running = held.running
+    await held.conversation.cancel()
+    return Accepted(accepted=running)
+
+
+@get("/sessions/{session_id:str}/snapshots")
+async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
+    return await service.snapshots(parse_id(session_id))
+
+
+@post("/sessions/{session_id:str}/snapshots", status_code=201)
+async def take_snapshot(service: DaemonService, session_id: str) -> SnapshotReply:
+    return SnapshotReply(id=await service.take_snapshot(parse_id(session_id)))
+
+
+@post("/snapshots/{snapshot_id:str}/restore", status_code=200)
+async def restore_snapshot(service: DaemonService, snapshot_id: str) -> Accepted:
+    await service.restore_snapshot(snapshot_id)
+    return Accepted(accepted=True)
+
+
+@delete("/snapshots/{snapshot_id:str}")
+async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
+    await service.delete_snapshot(snapshot_id)
+
+
+@get("/sessions/{session_id:str}/history")
+async def history(
+    service: DaemonService,
+    session_id: str,
+    before: Annotated[int | None, Parameter(ge=1)] = None,
+    limit: Limit = 50,
+) -> list[dict[str, Any]]:
+    """A page of the archive, oldest first, ending before message `before`."""
+    return service.history(parse_id(session_id), before, limit)
+
+
+@get("/sessions/{session_id:str}/export")
+async def export(
+    service: DaemonService,
+    session_id: str,
+    form: Annotated[Literal["json", "markdown", "html"], Parameter(query="format")] = "json",
+) -> Response[bytes]:
+    pieces = service.export(parse_id(session_id), form)
+    content = b"".join(p if isinstance(p, bytes) else p.encode("utf-8", "surrogatepass") for p in pieces)
+    return Response(content, media_type=MEDIA[form])
+
+
+@get("/search")
+async def search(
+    service: DaemonService, q: Annotated[str, Parameter(min_length=1, max_length=10_000)], limit: Limit = 20
+) -> list[dict[str, Any]]:
+    return service.search(q, limit)
+
+
+HANDLERS = [
+    health,
+    init,
+    workspace_sessions,
+    open_session,
+    show_session,
+    session_status,
+    change_session,
+    end_session,
+    send_message,
+    session_events,
+    run_command,
+    answer,
+    cancel,
+    list_snapshots,
+    take_snapshot,
+    restore_snapshot,
+    delete_snapshot,
+    history,
+    export,
+    search,
+]

@@ -1,0 +1,126 @@
+"""The daemon's process: binds the socket, serves until it is told to stop, lets running turns end first.
+
+Nothing polls: an idle daemon sleeps in the kernel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+from contextlib import ExitStack
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ollm.app import Process, open_conversation
+from ollm.daemon.application import application
+from ollm.daemon.hub import Hub
+from ollm.daemon.places import RunFiles, Running, started_at
+from ollm.daemon.service import DaemonService
+from ollm.domain.errors import BusyError
+
+
+class OurPeers(H11Protocol):
+    """Closes a connection on the Unix socket that another user has opened."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        connection = transport.get_extra_info("socket")
+        if connection is not None and connection.family == socket.AF_UNIX and peer(connection) not in (os.getuid(), 0):
+            transport.abort()
+            return
+        super().connection_made(transport)
+
+
+def peer(connection: socket.socket) -> int:
+    """The user at the other end; our own where the system cannot say."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return os.getuid()
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[1])
+
+
+async def serve(process: Process, *, tcp: bool) -> None:
+    """Run until SIGTERM or SIGINT. Raises BusyError when a daemon runs already."""
+    files = RunFiles(process.home)
+    files.prepare()
+    with ExitStack() as stack:
+        hold(files, stack)
+        stack.callback(files.clean)
+        sockets = [bind_unix(files)]
+        port = None
+        if tcp:
+            sockets.append(bind_tcp())
+            port = sockets[-1].getsockname()[1]
+        token = files.new_token() if tcp else ""
+        hub = Hub(open_conversation)
+        server = uvicorn.Server(configuration(application(DaemonService(process, hub), token)))
+        files.write(Running(pid=os.getpid(), started=started_at(os.getpid()) or 0.0, port=port))
+        await until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
+
+
+def hold(files: RunFiles, stack: ExitStack) -> None:
+    """One daemon per home: the lock is free as soon as its holder is gone."""
+    import fcntl
+
+    descriptor = os.open(files.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    stack.callback(os.close, descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise BusyError("A daemon is running already.", action="`ollm daemon status` says where.") from error
+
+
+def bind_unix(files: RunFiles) -> socket.socket:
+    files.socket.unlink(missing_ok=True)
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        found.bind(str(files.socket))
+    finally:
+        os.umask(before)
+    return found
+
+
+def bind_tcp() -> socket.socket:
+    """Loopback alone, on a port the system chooses."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.bind(("127.0.0.1", 0))
+    return found
+
+
+def configuration(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=OurPeers,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        date_header=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,
+        limit_concurrency=256,
+        h11_max_incomplete_event_size=64 * 1024,
+        timeout_graceful_shutdown=2,
+    )
+
+
+async def until_stopped(server: uvicorn.Server, sockets: list[socket.socket], hub: Hub, drain: float) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, stop.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    loop.add_signal_handler(signal.SIGUSR1, lambda: tasks.add(loop.create_task(hub.give_way())))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    await server.startup(sockets=sockets)
+    await stop.wait()
+    await hub.drain(drain)
+    await server.shutdown(sockets=sockets)
