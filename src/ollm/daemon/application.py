@@ -13,7 +13,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.response import Response
 
 from ollm import __version__
-from ollm.daemon.auth import Application, Guard
+from ollm.daemon.auth import Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError
 from ollm.daemon.routes import HANDLERS
@@ -46,7 +46,19 @@ def application(service: DaemonService, token: str) -> Application:
         request_max_body_size=LARGEST_BODY,
         logging_config=None,
     )
-    return Guard(cast("Application", inner), token, lambda: service.hub.closing)
+    return Guard(whole_segments(cast("Application", inner)), token, lambda: service.hub.closing)
+
+
+def whole_segments(inner: Application) -> Application:
+    """Route `/workspaces/…` by the path as it was sent: the encoded slashes of a workspace divide nothing."""
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        raw = scope.get("raw_path", b"")
+        if raw.startswith(b"/workspaces/"):
+            scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+        await inner(scope, receive, send)
+
+    return routed
 
 
 def told(_request: Request[Any, Any, Any], error: OllmError) -> Response[bytes]:

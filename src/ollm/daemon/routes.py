@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
-from litestar import Request, delete, get, patch, post
+from litestar import delete, get, patch, post
 from litestar.params import Parameter
 from litestar.response import Response, Stream
 
@@ -52,10 +52,9 @@ async def init(service: DaemonService, data: InitBody) -> InitReply:
 
 
 @get("/workspaces/{encoded_path:str}/sessions")
-async def workspace_sessions(service: DaemonService, request: Request[Any, Any, Any]) -> list[SessionLine]:
+async def workspace_sessions(service: DaemonService, encoded_path: str) -> list[SessionLine]:
     """Sessions of a workspace, newest first. The path is percent-encoded, slashes too."""
-    raw = request.scope["raw_path"].decode("ascii", "replace").removeprefix("/workspaces/").removesuffix("/sessions")
-    return service.workspace_sessions(unquote(raw.partition("?")[0], errors="surrogateescape"))
+    return service.workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
 
 
 @post("/sessions", status_code=201)
