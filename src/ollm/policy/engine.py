@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +21,11 @@ from ollm.policy.grants import GrantBook, covers_call, suggest
 from ollm.policy.matching import holds
 from ollm.policy.protection import Concern, strictest_concern
 from ollm.policy.rules import Rule, RuleSet, strictest
-from ollm.policy.shell_verdict import ShellJudge
 from ollm.policy.visible import visible_command
 from ollm.system.paths import Boundary
+
+if TYPE_CHECKING:
+    from ollm.policy.shell_verdict import ShellJudge
 
 _BUILTIN = {rule.tool: rule for rule in BUILTIN_RULES}
 
@@ -44,7 +48,14 @@ class PolicyEngine:
         self.approval: Approval = approval
         self.trusted = trusted
         self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
-        self._shell = ShellJudge(rules, boundary, trusted=trusted)
+        self._trusted = trusted
+
+    @cached_property
+    def _shell(self) -> ShellJudge:
+        """Built when the first command is judged: what reads shell is twenty modules."""
+        from ollm.policy.shell_verdict import ShellJudge
+
+        return ShellJudge(self.rules, self.boundary, trusted=self._trusted)
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
         """The verdict on one validated call."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
-# Ideographs, kana and their extensions: each is a word of its own.
-_ALONE = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])")
-_WORD = re.compile(r"\w", re.UNICODE)
+# Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
+_ALONE = r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])"
+_WORD = r"\w"
 _SEPARATOR = "\x1f"
 MAX_WORDS = 64
 HALF_WORD = 3  # from this length on a word also finds longer ones that begin with it
@@ -19,12 +19,12 @@ def spaced(text: str) -> str:
     """The text as the index is given it."""
     if text.isascii():
         return text
-    return _ALONE.sub(rf"\1{_SEPARATOR}", text.encode("utf-8", "replace").decode())
+    return re.sub(_ALONE, rf"\1{_SEPARATOR}", text.encode("utf-8", "replace").decode())
 
 
 def question(text: str) -> str:
     """The FTS5 expression for what was typed: all words must be there; empty when there is no word in it."""
-    words = [word for word in text.replace("\0", " ").split() if _WORD.search(word)][:MAX_WORDS]
+    words = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
     return " AND ".join(_quoted(word) for word in words)
 
 
