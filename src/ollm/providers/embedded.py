@@ -8,6 +8,8 @@ from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import NoServerError, OllmError
 from ollm.providers import model_files
@@ -18,6 +20,8 @@ from ollm.providers.gguf import trained_window
 from ollm.providers.model_files import ModelFile, ModelFileMissingError
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.window import ASKED_FOR, UNKNOWN
+
+TINY_ANSWER = 512  # tokens; a tiny model that says more is repeating itself
 
 
 def embedded(
@@ -60,7 +64,7 @@ class Embedded:
         if not self._running(request.window):
             yield ProgressPiece(stage="loading")
         server = await self._serving(request.window)
-        async with aclosing(self._watched(server.stream(request))) as pieces:
+        async with aclosing(self._watched(server.stream(self._bounded(request)))) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -93,6 +97,11 @@ class Embedded:
             await server.close()
         if process is not None:
             await process.stop()
+
+    def _bounded(self, request: ChatRequest) -> ChatRequest:
+        if not self._file.tiny:
+            return request
+        return replace(request, max_tokens=min(request.max_tokens or TINY_ANSWER, TINY_ANSWER))
 
     def _running(self, window: int | None) -> bool:
         process = self._process

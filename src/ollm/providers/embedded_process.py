@@ -55,7 +55,12 @@ class EmbeddedProcess:
         """Returns when it can answer. Raises ModelError with the reason when it cannot."""
         log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         order = Order(
-            path=str(model.path), name=model.name, window=window, threads=threads(), key=secrets.token_urlsafe(32)
+            path=str(model.path),
+            name=model.name,
+            window=window,
+            threads=threads(),
+            key=secrets.token_urlsafe(32),
+            tiny=model.tiny,
         )
         process = await asyncio.create_subprocess_exec(
             sys.executable,

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -28,6 +29,7 @@ class Order(Data, frozen=True):
     window: int
     threads: int
     key: str
+    tiny: bool = False
 
 
 class Ready(Data, frozen=True):
@@ -50,10 +52,22 @@ def serve(order: Order) -> object:
     parameters.n_ctx = order.window
     parameters.n_parallel = 1
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = order.threads
+    if order.tiny:
+        calm(parameters.sampling)
     parameters.cache_ram_mib = 0
     parameters.ui = False
     parameters.verbosity = 1
     return xllamacpp.Server(parameters)
+
+
+def calm(sampling: Any) -> None:
+    """Keep a very small model from saying the same thing for ever; a request that sets its own values wins."""
+    sampling.temp = 0.2
+    sampling.top_p = 0.9
+    sampling.penalty_repeat = 1.1
+    sampling.penalty_last_n = 256
+    sampling.dry_multiplier = 0.8
+    sampling.dry_allowed_length = 6
 
 
 def end_with_parent() -> None:

@@ -9,6 +9,7 @@ from ollm.domain.errors import NoServerError, UsageError
 from ollm.domain.struct import Data
 
 SUFFIX = ".gguf"
+TINY = 250_000_000
 
 
 class CatalogueModel(Data, frozen=True):
@@ -59,6 +60,11 @@ class ModelFile(Data, frozen=True):
     name: str
     path: Path
     size: int
+
+    @property
+    def tiny(self) -> bool:
+        """So small that it is apt to run away: it is held on a shorter leash."""
+        return self.size < TINY
 
 
 def known(name: str) -> CatalogueModel | None:
