@@ -122,25 +122,30 @@ class Boundary(Data, frozen=True):
     def judge(self, given: str) -> Judgement:
         """Everything policy asks about a path. A protected name counts in the path as given and as resolved."""
         resolved = resolve(given, self.workspace)
-        lexical = os.path.normpath(os.path.join(self.workspace, given))  # noqa: PTH118 - asked about for every call
-        forms = (resolved,) if lexical == str(resolved) else (Path(lexical), resolved)
         return Judgement(
             resolved=resolved,
             inside=self._root_of(resolved) is not None,
-            protected_reading=next(filter(None, (protected_for_reading(form, self.places) for form in forms)), None),
-            protected_writing=next(filter(None, (protected_for_writing(form, self.places) for form in forms)), None),
+            protected_reading=self._protected(given, resolved, protected_for_reading),
+            protected_writing=self._protected(given, resolved, protected_for_writing),
         )
 
     def check(self, given: str, access: Access = "read") -> Path:
         """The resolved path if it may be used in this way, or a ToolFailure (OutsideWorkspace, Denied)."""
-        judgement = self.judge(given)
-        approved = self._is_approved(judgement.resolved)
-        if not judgement.inside and not (access == "read" and approved):
+        resolved = resolve(given, self.workspace)
+        approved = self._is_approved(resolved)
+        if self._root_of(resolved) is None and not (access == "read" and approved):
             raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
-        reason = judgement.protected_reading if access == "read" else judgement.protected_writing
-        if reason and access != "run" and not approved:
-            raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
-        return judgement.resolved
+        if not approved and access != "run":
+            rule = protected_for_reading if access == "read" else protected_for_writing
+            reason = self._protected(given, resolved, rule)
+            if reason:
+                raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
+        return resolved
+
+    def _protected(self, given: str, resolved: Path, rule: Callable[[Path, Places], str | None]) -> str | None:
+        named = Path(os.path.normpath(self.workspace / given))
+        reason = rule(resolved, self.places)
+        return reason if reason or named == resolved else rule(named, self.places)
 
     def open_file(self, given: str) -> BinaryIO:
         """A regular file, open for reading. Close it."""
