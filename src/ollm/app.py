@@ -460,13 +460,14 @@ class ConversationScope:
             await observer.session_opened(session.session_id, resumed=True)
 
     def observe(self, parts: Parts) -> None:
-        from ollm.runtime.housekeeping import Housekeeping
+        from ollm.runtime.housekeeping import FreshPages, Housekeeping
         from ollm.runtime.parts import SessionView
         from ollm.runtime.workspace_memory import WorkspaceMemory
 
         settings, clock = self.process.settings, self.process.clock
         parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
         parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
+        parts.observers.append(FreshPages(self.pages))
         self.stack.callback(self.scope.close)
 
     def parts(self, model: Model) -> Parts:
@@ -729,9 +730,9 @@ class StoredScope:
         from ollm.runtime.rebuilding import rebuilt, words_of
         from ollm.runtime.room import Room
         from ollm.services.context_manager import ContextManager
-        from ollm.services.modes import tools_for
         from ollm.services.snapshots import context_of
         from ollm.services.token_counting import TokenCounter
+        from ollm.tools.sets import tool_set
 
         settings = self.process.settings
         known = session.metadata.context_window if session else None
@@ -747,7 +748,7 @@ class StoredScope:
             context = rebuilt(session, lambda name: context_of(self.snapshot_files.load(name)))
             prompt.restore(context, words_of(session))
         registry = self._registry()
-        prompt.set_tools(registry.get_function_schemas(tools_for(prompt.mode, [t.name for t in registry.list()])))
+        prompt.set_tools(tool_set(prompt.mode, registry.get_function_schemas(), model.window))
         return prompt
 
     def _registry(self) -> ToolRegistry:

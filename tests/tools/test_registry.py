@@ -114,16 +114,16 @@ def test_the_schema_of_a_tool_is_short_and_complete() -> None:
     assert schema.parameters == {
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "Where."},
-            "startLine": {"type": "integer", "minimum": 1, "description": "First."},
-            "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+            "path": {"type": "string", "description": "Where."},
+            "startLine": {"type": "integer", "description": "First."},
+            "share": {"type": "number"},
             "names": {"type": "array", "items": {"type": "string"}},
             "swaps": {
                 "type": "array",
                 "items": {
                     "type": "object",
                     "properties": {
-                        "target": {"type": "string", "minLength": 1},
+                        "target": {"type": "string"},
                         "replaceAll": {"type": "boolean"},
                     },
                     "required": ["target"],

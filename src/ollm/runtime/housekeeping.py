@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ollm.domain.events import Event, Notice
 from ollm.runtime.observers import TurnReport
 from ollm.services.chat_recording import SessionLibrary
+from ollm.tools.web_fetch import PageCache
 
 
 class Housekeeping:
@@ -33,3 +34,22 @@ class Housekeeping:
 
     async def session_closed(self, session_id: str) -> None:
         """Nothing is left to do."""
+
+
+class FreshPages:
+    """A `TurnObserver`: web pages are kept for one turn and fetched anew in the next."""
+
+    def __init__(self, pages: PageCache) -> None:
+        self._pages = pages
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """Nothing was fetched yet."""
+
+    async def before_turn(self, text: str) -> None:
+        self._pages.forget()
+
+    async def after_turn(self, report: TurnReport) -> None:
+        """They stay until the next turn begins."""
+
+    async def session_closed(self, session_id: str) -> None:
+        """They go with the conversation."""

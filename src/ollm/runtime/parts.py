@@ -29,10 +29,10 @@ from ollm.runtime.session import OpenSession
 from ollm.runtime.workspace import WorkspaceContext
 from ollm.services.edit_ledger import EditLedger
 from ollm.services.loop_detection import LoopDetectionService
-from ollm.services.modes import tools_for
 from ollm.services.snapshots import SnapshotManager
 from ollm.store.notes import NoteStore
 from ollm.tools.registry import ToolRegistry
+from ollm.tools.sets import tool_set
 
 
 class SessionView:
@@ -95,8 +95,7 @@ class Parts(msgspec.Struct, kw_only=True):
 
     def show_tools(self) -> None:
         """Show the model the tools of its mode."""
-        names = tools_for(self.prompt.mode, [spec.name for spec in self.registry.list()])
-        self.tools = self.registry.get_function_schemas(names)
+        self.tools = tool_set(self.prompt.mode, self.registry.get_function_schemas(), self.model.window)
         self.prompt.set_tools(self.tools)
 
     def status(self) -> Status:

@@ -38,8 +38,8 @@ class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, for
     """One edit, as a model gives it."""
 
     target: Annotated[str, Meta(min_length=1, description="Text to replace, exactly as in the file.")]
-    replacement: Annotated[str, Meta(description="Text to put there.")]
-    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
+    replacement: Annotated[str, Meta(description="Text to put in its place.")]
+    replace_all: bool = False
 
 
 class EditFile(Tool[EditLedger], frozen=True):
@@ -49,7 +49,7 @@ class EditFile(Tool[EditLedger], frozen=True):
     risk: ClassVar[Risk] = Risk.MEDIUM
     aliases: ClassVar[dict[str, str]] = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
 
-    path: Annotated[str, Meta(min_length=1, description="File to edit, relative to the workspace.")]
+    path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
     edits: Annotated[tuple[Replacement, ...], Meta(min_length=1)]
 
     @classmethod

@@ -27,11 +27,11 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
         "limit": "maxResults",
     }
 
-    pattern: Annotated[str, Meta(min_length=1, description="Glob, relative to path: ** any directories, {a,b} either.")]
+    pattern: Annotated[str, Meta(min_length=1, description="Glob from path; ** is any directories.")]
     path: Where = "."
-    max_results: Annotated[Most | None, Meta(description="Most paths to return.")] = None
-    include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
-    sort: Annotated[Literal["path", "newest"], Meta(description="Order of the results.")] = "path"
+    max_results: Most | None = None
+    include_hidden: bool = False
+    sort: Literal["path", "newest"] = "path"
 
     def summary(self) -> str:
         return f"Find files matching {self.pattern}" + ("" if self.path == "." else f" in {self.path}")

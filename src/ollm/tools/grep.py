@@ -35,15 +35,15 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
     }  # fmt: skip
 
     pattern: Annotated[str, Meta(min_length=1, description="Regular expression, or text when literal.")]
-    path: Annotated[str, Meta(min_length=1, description="Directory or file; default: the workspace.")] = "."
+    path: Annotated[str, Meta(min_length=1, description="Directory or file.")] = "."
     file_pattern: Annotated[Word | None, Meta(description="Only files like *.py or src/**.")] = None
     file_type: Annotated[Word | None, Meta(description="Only this type: py, ts, rust, …")] = None
-    case_sensitive: Annotated[bool, Meta(description="Whether case counts.")] = True
-    literal: Annotated[bool, Meta(description="Take the pattern as plain text.")] = False
-    multiline: Annotated[bool, Meta(description="Matches may span lines.")] = False
-    context_lines: Annotated[Lines, Meta(description="Lines to show around each match.")] = 0
-    output: Annotated[Literal["lines", "files", "counts"], Meta(description="What to return.")] = "lines"
-    max_results: Annotated[Most | None, Meta(description="Most matches (or files) to return.")] = None
+    case_sensitive: bool = True
+    literal: Annotated[bool, Meta(description="Pattern is plain text.")] = False
+    multiline: bool = False
+    context_lines: Lines = 0
+    output: Literal["lines", "files", "counts"] = "lines"
+    max_results: Most | None = None
 
     def summary(self) -> str:
         place = "" if self.path == "." else f" in {self.path}"

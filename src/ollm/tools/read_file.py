@@ -32,10 +32,10 @@ class ReadFile(Tool[EditLedger], frozen=True):
         "end": "endLine",
     }
 
-    path: Annotated[str, Meta(min_length=1, description="File to read, relative to the workspace.")]
-    start_line: Annotated[Line | None, Meta(description="First line, from 1.")] = None
-    end_line: Annotated[Line | None, Meta(description="Last line, included.")] = None
-    line_numbers: Annotated[bool, Meta(description="Put its number before each line.")] = False
+    path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
+    start_line: Annotated[Line | None, Meta(description="From 1.")] = None
+    end_line: Annotated[Line | None, Meta(description="Included.")] = None
+    line_numbers: Annotated[bool, Meta(description="Number the lines.")] = False
 
     def summary(self) -> str:
         return f"Read {self.path}{self._wanted.words}"

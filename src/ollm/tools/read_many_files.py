@@ -37,7 +37,7 @@ class ReadManyFiles(Tool[ManyFiles], frozen=True):
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {"path": "paths", "files": "paths", "patterns": "paths"}
 
-    paths: Annotated[tuple[str, ...], Meta(min_length=1, description="Files or globs, relative to the workspace.")]
+    paths: Annotated[tuple[str, ...], Meta(min_length=1, description="Files or globs, from the workspace.")]
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="Most tokens to return for all of them.")
     ] = None

@@ -38,17 +38,16 @@ class Archive(Protocol):
 
 
 class Recall(Tool[Archive], frozen=True):
-    """Read earlier parts of this conversation in full: a message by its number, a tool's output by its call id, or
-    search for words. Give exactly one of query, messageId, callId."""
+    """Read what this conversation no longer shows in full. Give one of query, messageId, callId."""
 
     name: ClassVar[str] = "recall"
     reads_only: ClassVar[bool] = True
 
     query: Annotated[str | None, Meta(description="Words to look for.")] = None
-    message_id: Annotated[Number | None, Meta(description="Number of a message.")] = None
-    call_id: Annotated[str | None, Meta(description="Id of a tool call.")] = None
-    start_line: Annotated[Number | None, Meta(description="First line, from 1.")] = None
-    end_line: Annotated[Number | None, Meta(description="Last line, included.")] = None
+    message_id: Number | None = None
+    call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None
+    start_line: Annotated[Number | None, Meta(description="From 1.")] = None
+    end_line: Number | None = None
 
     def summary(self) -> str:
         if self.query is not None:

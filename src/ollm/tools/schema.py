@@ -1,15 +1,14 @@
 """JSON Schemas of tool parameters (T1.6): short, because every model reads them with every request.
 
-No titles, defaults or null branches, and structs stand where they are used instead of in `$defs`.
+No titles, defaults, null branches or bounds (a value out of bounds is explained when it comes), and structs stand
+where they are used instead of in `$defs`.
 """
 
 from __future__ import annotations
 
 import inspect
 from functools import lru_cache
-from typing import Any
 
-import msgspec
 from msgspec import inspect as types
 
 from ollm.domain.messages import JsonObject
@@ -77,16 +76,15 @@ def _bare(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one return per kin
         case types.StructType():
             return _object(info)
         case types.VarTupleType() | types.ListType():
-            items = {"minItems": info.min_length} if info.min_length else {}
-            return {"type": "array", "items": schema_of(info.item_type), **items}
+            return {"type": "array", "items": schema_of(info.item_type)}
         case types.LiteralType():
             return {"type": "string", "enum": [str(value) for value in info.values]}
         case types.IntType() | types.FloatType():
-            return {"type": "integer" if isinstance(info, types.IntType) else "number", **_bounds(info)}
+            return {"type": "integer" if isinstance(info, types.IntType) else "number"}
         case types.BoolType():
             return {"type": "boolean"}
         case types.StrType():
-            return {"type": "string", **({"minLength": info.min_length} if info.min_length else {})}
+            return {"type": "string"}
         case types.AnyType():
             return {}
     raise TypeError(f"no JSON Schema for a parameter of type {info!r}")
@@ -96,13 +94,3 @@ def _object(info: types.StructType) -> JsonObject:
     properties = {field.encode_name: schema_of(field.type) for field in info.fields}
     required = [field.encode_name for field in info.fields if field.required]
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
-
-
-def _bounds(info: types.IntType | types.FloatType) -> dict[str, Any]:
-    named = {"minimum": info.ge, "exclusiveMinimum": info.gt, "maximum": info.le, "exclusiveMaximum": info.lt}
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def size_of(schema: JsonObject) -> int:
-    """Bytes a schema takes on the wire."""
-    return len(msgspec.json.encode(schema))

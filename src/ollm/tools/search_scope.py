@@ -16,7 +16,7 @@ from ollm.system.paths import failure, is_environment_file, protected_for_readin
 from ollm.tools.base import ToolContext
 from ollm.tools.output import visible
 
-Where = Annotated[str, Meta(min_length=1, description="Directory to look in; default: the workspace.")]
+Where = Annotated[str, Meta(min_length=1, description="Directory to look in.")]
 Most = Annotated[int, Meta(ge=1)]
 
 

@@ -29,8 +29,8 @@ class WriteFile(Tool[EditLedger], frozen=True):
         "text": "content",
     }
 
-    path: Annotated[str, Meta(min_length=1, description="File to write, relative to the workspace.")]
-    content: Annotated[str, Meta(description="All of the file's text.")]
+    path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
+    content: Annotated[str, Meta(description="The whole text.")]
     overwrite: Annotated[bool, Meta(description="Replace the file if it exists.")] = False
 
     def summary(self) -> str:

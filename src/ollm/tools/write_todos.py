@@ -25,14 +25,14 @@ class TodoList(Data, frozen=True):
 
 
 class WriteTodos(Tool[TodoList], frozen=True):
-    """Keep the list of what is to be done: add a text, complete or remove one by its id, or list them."""
+    """Keep the list of what is to be done."""
 
     name: ClassVar[str] = "write_todos"
     aliases: ClassVar[dict[str, str]] = {"todo": "text", "content": "text", "task": "text", "todoId": "id"}
 
     action: Literal["add", "complete", "remove", "list"]
-    id: Annotated[str, Meta(description="Which one, to complete or remove.")] = ""
-    text: Annotated[str, Meta(description="What is to be done, to add.")] = ""
+    id: Annotated[str, Meta(description="To complete or remove.")] = ""
+    text: Annotated[str, Meta(description="To add.")] = ""
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:

@@ -1,0 +1,99 @@
+"""The tools a mode shows are few and small, and every tool of ours is described in a few words."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ollm.app import tools_of
+from ollm.domain.context import ModeName
+from ollm.domain.tools import ToolSchema
+from ollm.services.token_counting import TokenCounter
+from ollm.tools.sets import LEAST, MOST, tool_set
+from tests.covers import covers
+
+MODES: tuple[ModeName, ...] = ("assistant", "plan", "code", "debug")
+READERS = {
+    "read_file",
+    "read_many_files",
+    "glob",
+    "grep",
+    "ls",
+    "recall",
+    "web_fetch",
+    "web_search",
+    "write_todos",
+    "goal",
+    "memory",
+}
+
+
+@pytest.fixture(scope="module")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> tuple[ToolSchema, ...]:
+    return tools_of(tmp_path_factory.mktemp("workspace")).get_function_schemas()
+
+
+def tokens(shown: tuple[ToolSchema, ...]) -> int:
+    return TokenCounter().schemas(shown)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [8_192, 16_384, 131_072])
+def test_a_mode_shows_five_to_ten_tools_in_little_room(
+    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
+) -> None:
+    shown = tool_set(mode, schemas, window)
+
+    assert LEAST <= len(shown) <= MOST
+    assert tokens(shown) <= min(1_500, 0.15 * window)
+    assert [schema.name for schema in shown] == sorted(schema.name for schema in shown)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_tiny_window_still_gets_five(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
+    assert len(tool_set(mode, schemas, 2_048)) == LEAST
+
+
+def test_plan_and_assistant_show_nothing_that_changes_files(schemas: tuple[ToolSchema, ...]) -> None:
+    for mode in ("plan", "assistant"):
+        assert {schema.name for schema in tool_set(mode, schemas, 131_072)} <= READERS
+
+
+def test_tools_of_extensions_are_shown_as_far_as_the_window_goes(schemas: tuple[ToolSchema, ...]) -> None:
+    theirs = [ToolSchema(name=f"mcp_{number}", description="word " * 100, parameters={}) for number in range(40)]
+
+    shown = tool_set("code", [*schemas, *theirs], 16_384)
+
+    names = {schema.name for schema in shown}
+    assert {"read_file", "edit_file", "shell"} <= names
+    assert 5 < sum(name.startswith("mcp_") for name in names) < 30
+    assert tokens(shown) <= 0.15 * 16_384 + 1_500
+
+
+@covers("T1.6")
+def test_all_tools_together_are_under_eight_kilobytes(schemas: tuple[ToolSchema, ...]) -> None:
+    assert len(msgspec.json.encode(schemas)) < 8_000
+    assert all(schema.description.endswith(".") for schema in schemas)
+
+
+@covers("T1.6")
+def test_a_schema_holds_no_titles_defaults_or_null_branches(schemas: tuple[ToolSchema, ...]) -> None:
+    text = msgspec.json.encode([schema.parameters for schema in schemas]).decode()
+
+    for word in ('"title"', '"default"', '"null"', '"anyOf"', "$ref", "$defs"):
+        assert word not in text
+
+
+@covers("T1.6")
+def test_the_schemas_are_valid_json_schemas(schemas: tuple[ToolSchema, ...]) -> None:
+    from jsonschema import Draft202012Validator
+
+    for schema in schemas:
+        Draft202012Validator.check_schema(schema.parameters)
+        assert schema.parameters["type"] == "object"
+
+
+def test_listing_the_tools_makes_nothing_in_the_workspace(tmp_path: Path) -> None:
+    tools_of(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
