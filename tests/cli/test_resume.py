@@ -21,7 +21,7 @@ def records(runner: Runner) -> list[sqlite3.Row]:
         return connection.execute("SELECT * FROM chat_sessions ORDER BY updated_at DESC").fetchall()
 
 
-@covers("W14", "W112", "W115", "W116", "W117", "W118", "W119", "W120", "W121", "W157", "W164", "D755")
+@covers("W14", "W111", "W115", "W116", "W119", "W120", "W121", "W157", "W164", "D755")
 async def test_a_resume_sends_exactly_what_was_sent_before_and_the_summary(tmp_path: Path) -> None:
     async with running(tmp_path, ["The parser is in src/parse.py.", "As I said."]) as runner:
         await runner.run("-p", "Where is the parser?")
@@ -66,7 +66,7 @@ async def test_a_new_session_leaves_older_ones_alone(tmp_path: Path) -> None:
     assert "first" not in str(sent(runner, 1)[1:])
 
 
-@covers("W28", "W170")
+@covers("W170")
 async def test_without_the_database_a_session_is_taken_up_from_the_archive(tmp_path: Path) -> None:
     script = [Answer(calls=[("read_file", {"path": "a.txt"})]), "It holds 42.", "Yes, 42."]
     async with running(tmp_path, script) as runner:

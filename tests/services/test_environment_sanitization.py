@@ -96,7 +96,7 @@ sensitive = st.builds(
 core = st.sampled_from(CORE_ALLOW).map(lambda pattern: pattern.replace("*", "ALL"))
 
 
-@covers("P25", "S7.5")
+@covers("P25", "S7.5", "D357")
 @given(environment=environments, extra=st.dictionaries(sensitive, st.text(max_size=50), min_size=1, max_size=5))
 def test_names_that_match_deny_patterns_are_removed(environment: dict[str, str], extra: dict[str, str]) -> None:
     """Feature: services-sessions, Property 25: Deny pattern filtering"""
@@ -117,7 +117,7 @@ def test_names_on_the_allow_list_are_kept_whatever_their_value(
     assert {name: result.get(name) for name in extra} == extra
 
 
-@covers("P27")
+@covers("P27", "D356", "D357")
 @given(environment=environments, allow=st.lists(names, max_size=3), deny=st.lists(names, max_size=3))
 def test_what_remains_is_allowed_or_matches_no_deny_pattern(
     environment: dict[str, str], allow: list[str], deny: list[str]
@@ -153,7 +153,7 @@ def test_configured_rules_add_to_the_built_in_ones() -> None:
     assert set(service.sanitize(environment)) == {"MY_TOKEN", "ci_secret", "XY", "PATH"}
 
 
-@covers("S10.5", "D628")
+@covers("S10.5", "D628", "D350")
 @pytest.mark.parametrize(
     "bad", ["[A-", "{A,B", "A}", "", " ", "A=B", "A\nB", 12, None, "[z-a]" * 0 + "[", "{a,b}" * 12]
 )

@@ -55,7 +55,7 @@ async def test_a_folder_of_a_repository_hears_the_rules_above_it(plain: FileDisc
                 assert await files(plain, folder) == expected
 
 
-@covers("S6.2", "P22")
+@covers("S6.2", "P22", "D320")
 async def test_the_flat_list_of_patterns_says_the_same_to_git(plain: FileDiscoveryService, tmp_path: Path) -> None:
     for seed in range(60):
         root = tmp_path / str(seed)

@@ -33,7 +33,7 @@ def test_a_glob_that_cannot_be_used_is_told(pattern: str) -> None:
     assert told.value.kind == "InvalidPattern"
 
 
-@covers("P22")
+@covers("P22", "D321")
 @pytest.mark.parametrize(
     ("path", "patterns", "expected"),
     [

@@ -29,7 +29,7 @@ def kind(pattern: LoopPattern | None) -> str | None:
     return pattern.type if pattern else None
 
 
-@covers("P14", "S4.1", "S4.4")
+@covers("P14", "S4.1", "S4.4", "D213", "D234")
 @given(args=json_objects, threshold=thresholds)
 def test_the_nth_identical_call_in_a_row_is_a_loop(args: dict[str, Any], threshold: int) -> None:
     """Feature: services-sessions, Property 14: Repeated tool call detection"""
@@ -52,6 +52,7 @@ def test_calls_with_other_arguments_are_no_loop(args: list[dict[str, Any]], thre
     assert service.check_for_loop() is None
 
 
+@covers("D243")
 def test_nested_arguments_count_and_the_order_of_keys_does_not() -> None:
     service = detector(3)
     for depth in (1, 2, 3):
@@ -64,7 +65,7 @@ def test_nested_arguments_count_and_the_order_of_keys_does_not() -> None:
     assert kind(service.check_for_loop()) == "repeated-tool"
 
 
-@covers("P15", "S4.2", "S4.5")
+@covers("P15", "S4.2", "S4.5", "D213")
 @given(output=st.text(max_size=200), threshold=thresholds)
 def test_the_nth_identical_output_in_a_row_is_a_loop(output: str, threshold: int) -> None:
     """Feature: services-sessions, Property 15: Repeated output detection"""
@@ -75,7 +76,7 @@ def test_the_nth_identical_output_in_a_row_is_a_loop(output: str, threshold: int
     assert [kind(pattern) for pattern in seen] == [None] * (threshold - 1) + ["repeated-output"]
 
 
-@covers("S4.5")
+@covers("S4.5", "D244")
 def test_outputs_that_are_almost_the_same_are_the_same() -> None:
     service = detector(3)
     for number in range(3):
@@ -128,7 +129,7 @@ def test_steps_that_only_make_calls_are_no_output() -> None:
     assert service.check_for_loop() is None
 
 
-@covers("P16", "S4.3", "S4.6")
+@covers("P16", "S4.3", "S4.6", "D213", "D215", "D229", "D245")
 @given(limit=st.integers(1, 60), extra=st.integers(1, 5))
 def test_more_steps_than_the_limit_are_a_loop(limit: int, extra: int) -> None:
     """Feature: services-sessions, Property 16: Turn limit detection"""
@@ -152,7 +153,7 @@ def test_fifty_steps_and_three_repetitions_are_the_defaults() -> None:
     assert (service.settings.max_turns, service.settings.repeat_threshold) == (50, 3)
 
 
-@covers("P17", "S4.7", "S4.8")
+@covers("P17", "S4.7", "S4.8", "D215", "D237", "D247")
 @given(args=json_objects, others=st.lists(json_objects, max_size=2), threshold=thresholds)
 def test_a_loop_is_told_once_and_stands_until_the_user_speaks(
     args: dict[str, Any], others: list[dict[str, Any]], threshold: int
@@ -300,7 +301,7 @@ def test_the_next_answer_starts_afresh() -> None:
         assert service.record_text("The same short answer, every time. " * 5) is None
 
 
-@covers("D615")
+@covers("D615", "D226")
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
@@ -327,6 +328,7 @@ def test_arguments_that_cannot_be_compared_exactly_are_watched_all_the_same() ->
     assert kind(service.check_for_loop()) == "repeated-tool"
 
 
+@covers("D221")
 def test_nothing_is_found_when_it_is_switched_off() -> None:
     service = detector(2, enabled=False, max_turns=1)
     for _ in range(9):
@@ -339,6 +341,7 @@ def test_nothing_is_found_when_it_is_switched_off() -> None:
     assert service.check_for_warning() is None
 
 
+@covers("D248")
 @given(steps=st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
 def test_memory_is_bounded_by_the_threshold(steps: list[tuple[str, bool]]) -> None:
     service = detector(3)
@@ -349,6 +352,7 @@ def test_memory_is_bounded_by_the_threshold(steps: list[tuple[str, bool]]) -> No
     assert len(service._calls._calls) <= 15
 
 
+@covers("D818")
 def test_a_turn_costs_less_than_a_millisecond() -> None:
     service = detector()
     args = {"path": "src/main.py", "content": "x" * 5_000}

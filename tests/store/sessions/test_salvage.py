@@ -52,7 +52,7 @@ def go_on(home: Home, session_id: str):
     return run(work)
 
 
-@covers("S10.2", "D606", "D607", "H599")
+@covers("S10.2", "D606", "D607", "H602")
 @pytest.mark.parametrize(
     "damage",
     [
