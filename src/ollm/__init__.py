@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "ChatCompressionService": "ollm.services.chat_compression",
+    "CompressionOptions": "ollm.services.chat_compression",
+    "ContextManager": "ollm.services.context_manager",
+    "ContextState": "ollm.services.snapshots",
+    "SnapshotManager": "ollm.services.snapshots",
+    "TokenCounter": "ollm.services.token_counting",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -189,7 +189,8 @@ def test_a_long_result_takes_a_quarter_of_what_is_available_and_says_how_to_read
 
     content = talk.prompt.messages()[-1].content
     assert talk.counter.text(content) <= talk.prompt.budget().available // 4
-    assert 'recall {"callId": "c1-0"} reads them' in content
+    first_missing = content.split("[...")[0].count("\n") + 1
+    assert f'recall {{"callId": "c1-0", "startLine": {first_missing}}} reads them' in content
     assert "characters left out" in content
     assert content.startswith("line 0 says")
     assert content.endswith("line 1999 says nothing of note to anybody")

@@ -36,6 +36,7 @@ async def change_window(parts: Parts, window: int) -> None:
     await keep_snapshot(parts, "window")
     parts.model.window = window
     parts.prompt.set_window(window)
+    parts.show_tools()
     await parts.session.note({"contextWindow": window})
     await note_step(parts, {"step": "window", "window": window})
 

@@ -114,6 +114,11 @@ class Prompt:
         self._tools = tuple(tools)
         self._count_front()
 
+    @property
+    def learnt(self) -> tuple[float, int]:
+        """Tokens a unit and the samples behind it, to be kept with what is known of the model."""
+        return self._counter.factor, self._counter.samples
+
     def set_mode(self, mode: ModeName) -> None:
         self._context = msgspec.structs.replace(self._context, mode=mode)
         self._cause = "mode"

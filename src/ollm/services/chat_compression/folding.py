@@ -27,12 +27,13 @@ def cut(text: str, tokens: int, cost: TextCost, way: str) -> str:
     """The text, or its head and tail with a line between that says how much is missing and how to read it."""
     if cost(text) <= tokens:
         return text
-    room = max(0, tokens - cost(_omission(text, way)))
+    room = max(0, tokens - cost(_omission("", text, way)))
     keep = int(len(text) * room / max(1, cost(text)))
     while True:
         head, tail = _ends(text, keep)
         gap = text[len(head) : len(text) - len(tail)]
-        shortened = "\n".join(filter(None, (head.rstrip("\n"), _omission(gap, way), tail.lstrip("\n"))))
+        omission = _omission(head, gap, way)
+        shortened = "\n".join(filter(None, (head.rstrip("\n"), omission, tail.lstrip("\n"))))
         if keep == 0 or cost(shortened) <= tokens:
             return shortened
         keep = int(keep * 0.85) if keep > 8 else 0
@@ -49,9 +50,11 @@ def _ends(text: str, keep: int) -> tuple[str, str]:
     return head, tail
 
 
-def _omission(gap: str, way: str) -> str:
-    lines = gap.count("\n") + 1
-    return f"[... {lines} lines, {len(gap)} characters left out; {way} reads them]"
+def _omission(head: str, gap: str, way: str) -> str:
+    """Line numbers count from the beginning of the whole, so they hold for what `recall` reads."""
+    lines, first = gap.count("\n") + 1, head.count("\n") + 1
+    asked = f'{way[:-1]}, "startLine": {first}}}' if way.endswith("}") and first > 1 else way
+    return f"[... {lines} lines, {len(gap)} characters left out; {asked} reads them]"
 
 
 def folded_result(message: PromptMessage, cost: TextCost) -> PromptMessage:

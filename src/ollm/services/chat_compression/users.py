@@ -57,7 +57,7 @@ def fold_users(
     for place, message in messages:
         if used <= cap // 2:
             return FoldedUsers(standing)
-        standing[place] = shortened(message, SHORT_TOKENS, text_cost)
+        standing[place] = msgspec.structs.replace(shortened(message, SHORT_TOKENS, text_cost), images=())
         used += cost(standing[place]) - cost(message)
     gone: list[int] = []
     for place, _ in messages:
