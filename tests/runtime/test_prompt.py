@@ -214,7 +214,7 @@ async def test_a_message_longer_than_half_the_window_stands_as_head_tail_and_num
     content = talk.prompt.messages()[-1].content
     assert content.startswith("FIRST")
     assert content.endswith("LAST")
-    assert 'recall {"messageId": 1}' in content
+    assert 'recall {"messageId": 1, "startLine": ' in content
     assert talk.prompt.used <= talk.prompt.budget().limit
     assert talk.of(Notice)
     assert talk.prompt.state().user_messages[1].endswith(" LAST")
