@@ -39,18 +39,17 @@ def _item_holds(condition: Condition, item: Any, boundary: Boundary, *, allows: 
         return isinstance(item, str) and any(
             is_under(item, value, boundary, allows=allows) for value in condition.values
         )
-    forms = _forms(condition.param, item, boundary)
-    every = all if allows else any
-    return every(any(_compare(condition.operator, form, value) for value in condition.values) for form in forms)
+    forms = _forms(condition.param, item, boundary, allows=allows)
+    return any(_compare(condition.operator, form, value) for form in forms for value in condition.values)
 
 
-def _forms(param: str, item: Any, boundary: Boundary) -> list[Any]:
-    """A path counts as given and as it reads from the workspace without `.` and `..`."""
+def _forms(param: str, item: Any, boundary: Boundary, *, allows: bool) -> list[Any]:
+    """A path counts without `.` and `..`, from the workspace and from the root; to restrict, as it was given too."""
     if param not in PATH_PARAMETERS or not isinstance(item, str):
         return [item]
     plain = os.path.normpath(boundary.workspace / item)
     relative = os.path.relpath(plain, boundary.workspace)
-    return [item] if item in (plain, relative) else [item, plain if relative.startswith("..") else relative]
+    return [relative, plain] if allows else [item, relative, plain]
 
 
 def _compare(operator: str, item: Any, value: Any) -> bool:

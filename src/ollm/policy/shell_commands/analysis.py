@@ -17,6 +17,7 @@ from ollm.policy.shell_commands.paths import PathJudge, is_stream
 from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
 from ollm.policy.shell_commands.words import Word, literal
+from ollm.policy.shell_commands.wrapper_table import WRAPPERS
 from ollm.policy.shell_commands.wrappers import SHELLS, inner_commands, splits_off
 from ollm.policy.visible import hidden_characters, is_hidden
 from ollm.system.paths import Boundary, Judgement
@@ -152,9 +153,9 @@ class _Analyst:
             return [(rest, inner, part.remarks)]
         found = inner_commands(name, part.words)
         judged = with_effects(part, PathJudge(self._boundary, part.directories, self._judged))
-        settings = _settings(name, part.words)
-        if settings:
-            judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *settings))
+        more = [*_settings(name, part.words), *_unsure(name, part.words, found)]
+        if more:
+            judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *more))
         self.parts.append(judged)
         found += _from_stdin(name, command, found)
         waiting: list[_Waiting] = []
@@ -220,6 +221,15 @@ def _settings(name: str, words: tuple[Word, ...]) -> list[str]:
         return []
     named = [re.match(r"([A-Za-z_]\w*)=", word.text) for word in words[1:]]
     return [f"it sets {match.group(1)}" for match in named if match and not is_harmless_variable(match.group(1))]
+
+
+def _unsure(name: str, words: tuple[Word, ...], found: list[Inner]) -> list[str]:
+    """A wrapper whose own words are not known may run something else than what stands there."""
+    inner = [one.words for one in found if one.words and not one.guess]
+    if name not in WRAPPERS or not inner:
+        return []
+    own = words[: len(words) - len(inner[-1])]
+    return ["what it runs is only known when it runs"] if any(not word.static for word in own) else []
 
 
 def _from_stdin(name: str, command: Command, found: list[Inner]) -> list[Inner]:

@@ -13,10 +13,12 @@ from ollm.policy.shell_commands.model import Part
 from ollm.policy.shell_commands.options import Grammar, scan
 from ollm.policy.shell_commands.paths import NONE, Objections, PathJudge
 from ollm.policy.shell_commands.programs import Program
+from ollm.policy.shell_commands.tables import names
 from ollm.policy.shell_commands.words import Word, literal
 from ollm.policy.shell_commands.wrappers import SHELLS
 from ollm.policy.shell_commands.writers import targets
 
+_INTERPRETERS = frozenset(names("python python3 node perl ruby php lua tclsh Rscript osascript"))
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
 _SUBSCRIPT = re.compile(r"\[.*(\$\(|`)")
@@ -186,11 +188,13 @@ def _other(part: Part, judge: PathJudge, name: str) -> Part:
     objections = (
         Objections(remarks=(f"{name} {programs.CHANGES_SHELL[name]}",)) if name in programs.CHANGES_SHELL else NONE
     )
-    if name in SHELLS and _reads_script(part):
+    if (name in SHELLS or name in _INTERPRETERS) and _reads_script(part):
         objections += Objections(remarks=(f"{name} runs what it reads",))
     named = targets(name, part.words)
     for word in named.written:
-        objections += judge.write(word, deep=named.deep)
+        objections += judge.write(word)
+    for word in named.removed:
+        objections += judge.remove(word)
     for word in named.read:
         objections += judge.read(word)
     if not named.written and not named.read:
@@ -199,9 +203,10 @@ def _other(part: Part, judge: PathJudge, name: str) -> Part:
 
 
 def _reads_script(part: Part) -> bool:
-    """A shell without a script: it runs its standard input."""
-    words = [word.text for word in part.words[1:] if not word.text.startswith(("-", "+"))]
-    return not words or any(word.text == "-s" for word in part.words)
+    """A shell or interpreter without a script of its own: it runs its input, or what another command prints."""
+    words = [word for word in part.words[1:] if not word.text.startswith(("-", "+"))]
+    streams = [word for word in words[:1] if word.descriptor or word.text in ("/dev/stdin", "/dev/fd/0")]
+    return not words or bool(streams) or any(word.text in ("-s", "-") for word in part.words)
 
 
 _RUNNING_OPTIONS = {

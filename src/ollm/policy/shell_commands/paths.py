@@ -58,8 +58,8 @@ class PathJudge:
             return self._glob(word.text)
         return self._path(word.text, writing=False)
 
-    def write(self, word: Word, *, deep: bool = False) -> Objections:
-        """What stands against writing there. With `deep` a directory above a protected one counts as well."""
+    def write(self, word: Word) -> Objections:
+        """What stands against writing there."""
         if word.descriptor or (word.static and is_stream(word.text)):
             return NONE
         if not word.static:
@@ -67,7 +67,11 @@ class PathJudge:
         found = self._path(word.text, writing=True)
         if word.glob:
             found += self._written_by_glob(word.text)
-        return found + self._above(word.text) if deep else found
+        return found
+
+    def remove(self, word: Word) -> Objections:
+        """What stands against removing a directory with everything in it: a protected one below counts as well."""
+        return self._above(word.text) if word.static else self._unknown(word)
 
     def protected(self, word: Word) -> Objections:
         """Protected places only: for programs of which it is not known what they do with a path."""

@@ -26,11 +26,11 @@ class Writer(Data, frozen=True):
 
 
 class Targets(Data, frozen=True):
-    """Words that name files written and files read. `deep`: whole trees are written."""
+    """Words that name files written and files read; `removed` ones go with everything in them."""
 
     written: tuple[Word, ...] = ()
     read: tuple[Word, ...] = ()
-    deep: bool = False
+    removed: tuple[Word, ...] = ()
 
 
 def _writer(shape: Shape, values: str = "", longs: str = "", **settings: object) -> Writer:
@@ -116,7 +116,7 @@ def targets(program: str, words: Sequence[Word]) -> Targets:
     deep = any(option.is_any(writer.deep) for option in found.options)
     match writer.shape:
         case "all":
-            found_targets = Targets(written=(*written, *operands), deep=deep)
+            found_targets = Targets(written=(*written, *operands), removed=tuple(operands) if deep else ())
         case "first":
             found_targets = Targets(written=(*written, *operands[:1]), read=tuple(operands[1:]))
         case "option":
@@ -136,8 +136,8 @@ def _copied(writer: Writer, operands: list[Word], directories: list[Word]) -> Ta
     if not places and operands:
         places = operands
     inside = [_inside(place, source) for place in places for source in sources]
-    moved = sources if writer.moves else []
-    return Targets(written=(*places, *inside, *moved), read=tuple(sources), deep=writer.moves)
+    moved = tuple(sources) if writer.moves else ()
+    return Targets(written=(*places, *inside, *moved), read=tuple(sources), removed=moved)
 
 
 def _inside(place: Word, source: Word) -> Word:

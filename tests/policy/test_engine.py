@@ -1,0 +1,331 @@
+"""Rules, groups, grants, approval levels and protections for calls of every tool (T7, design 3.15-3.18)."""
+
+from typing import Any
+
+import pytest
+
+from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, Verdict
+from ollm.policy.engine import PolicyEngine
+from ollm.policy.grants import GrantBook
+from ollm.policy.rules import RuleSet, Source, read_rules
+from tests.covers import covers
+from tests.policy.conftest import Place, rule, shell
+
+
+def call(engine: PolicyEngine, tool: str, **params: Any) -> Verdict:
+    return engine.evaluate(PolicyRequest(tool=tool, params=params))
+
+
+def on(tool: str, action: str, *conditions: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"tool": tool, "action": action, "conditions": list(conditions), **more}
+
+
+def when(param: str, operator: str, value: Any) -> dict[str, Any]:
+    return {"param": param, "operator": operator, "value": value}
+
+
+@covers("T7.1", "T7.2", "T7.3")
+@pytest.mark.parametrize("action", ["allow", "ask", "deny"])
+def test_the_action_of_the_rule_is_the_verdict(place: Place, action: str):
+    assert call(place.engine([on("write_file", action)]), "write_file", path="a.txt").decision == action
+
+
+@covers("T7.4")
+@pytest.mark.parametrize(("named", "general"), [("allow", "deny"), ("deny", "allow"), ("ask", "allow")])
+def test_rules_that_name_the_tool_come_before_rules_for_all(place: Place, named: str, general: str):
+    engine = place.engine([on("*", general), on("write_file", named)])
+
+    assert call(engine, "write_file", path="a.txt").decision == named
+    assert call(engine, "edit_file", path="a.txt").decision == general
+
+
+@covers("T7.5")
+@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
+def test_the_default_action_speaks_where_no_rule_does(place: Place, default: str):
+    verdict = call(place.engine([on("other", "deny")], default), "some_tool", x=1)
+
+    assert verdict.decision == default
+    assert verdict.rule is not None
+    assert verdict.rule.layer == "default"
+
+
+@covers("T7.4")
+def test_inside_a_group_deny_beats_ask_beats_allow_whatever_the_order(place: Place):
+    rules = [on("t", "allow"), on("t", "deny", when("x", "equals", 1)), on("t", "ask", when("x", "equals", [1, 2]))]
+    for order in (rules, rules[::-1]):
+        engine = place.engine(order)
+        assert [call(engine, "t", x=x).decision for x in (1, 2, 3)] == ["deny", "ask", "allow"]
+
+
+@covers("T7.6")
+@pytest.mark.parametrize(
+    ("condition", "yes", "no"),
+    [
+        (when("x", "equals", "a"), "a", "ab"),
+        (when("x", "equals", 5), 5, 6),
+        (when("x", "equals", True), True, False),
+        (when("x", "equals", "true"), True, False),
+        (when("x", "equals", ["a", "b"]), "b", "c"),
+        (when("x", "contains", "b"), "abc", "ac"),
+        (when("x", "startsWith", "ab"), "abc", "cab"),
+        (when("x", "matches", "^a+$"), "aaa", "aab"),
+        (when("x", "matches", "b"), "abc", "ac"),
+        (when("path", "under", "src"), "src/a.py", "srcx/a.py"),
+        (when("path", "under", "src"), "./src/../src/a.py", "src/../a"),
+        (when("path", "startsWith", "src/"), "./src/a.py", "lib/src/a"),
+        (when("path", "equals", "src/a.py"), "src/./a.py", "src/b.py"),
+    ],
+)
+@pytest.mark.parametrize("action", ["allow", "deny"])
+def test_conditions_are_held_against_the_parameters(
+    place: Place, condition: dict[str, Any], yes: Any, no: Any, action: str
+):
+    other = "deny" if action == "allow" else "allow"
+    engine = place.engine([on("t", action, condition)], other)
+    name = condition["param"]
+
+    assert call(engine, "t", **{name: yes}).decision == action
+    assert call(engine, "t", **{name: no}).decision == other
+
+
+@covers("T7.6")
+def test_a_path_that_only_looks_allowed_is_not(place: Place):
+    engine = place.engine([on("t", "allow", when("path", "startsWith", "src/"))])
+
+    assert call(engine, "t", path="src/../a").decision == "ask"
+
+
+@covers("T7.6")
+def test_all_conditions_must_hold_and_a_missing_parameter_holds_none(place: Place):
+    engine = place.engine([on("t", "deny", when("x", "equals", 1), when("y", "equals", 2))], "allow")
+
+    assert call(engine, "t", x=1, y=2).decision == "deny"
+    assert call(engine, "t", x=1, y=3).decision == "allow"
+    assert call(engine, "t", x=1).decision == "allow"
+
+
+def test_a_list_is_allowed_when_every_item_is_and_denied_when_one_is(place: Place):
+    paths = {"paths": ["src/a.py", "secrets/b"]}
+    allowing = place.engine([on("read_many_files", "allow", when("paths", "under", "src"))])
+    denying = place.engine([on("read_many_files", "deny", when("paths", "under", "secrets"))], "allow")
+
+    assert call(allowing, "read_many_files", **paths).decision == "ask"
+    assert call(denying, "read_many_files", **paths).decision == "deny"
+
+
+@covers("T7.7")
+def test_risk_is_said_per_tool_and_per_call(place: Place):
+    engine = place.engine(trusted=True)
+
+    assert call(engine, "read_file", path="a").risk == Risk.LOW
+    assert call(engine, "write_file", path="a").risk == Risk.MEDIUM
+    assert shell(engine, "ls").risk == Risk.LOW
+    assert shell(engine, "rm -rf x").risk == Risk.HIGH
+    assert call(place.engine([on("t", "ask", risk="high")]), "t").risk == Risk.HIGH
+
+
+@covers("T7.8")
+def test_a_confirmation_names_tool_description_risk_locations_and_the_command(place: Place):
+    engine = place.engine()
+    request = PolicyRequest(tool="shell", params={"command": "make\u202e test", "cwd": "src"})
+    details = engine.confirmation(request, engine.evaluate(request), "call-1", "Run the tests.")
+
+    assert isinstance(details, ConfirmationDetails)
+    assert (details.tool, details.description, details.risk) == ("shell", "Run the tests.", Risk.HIGH)
+    assert details.locations == ("src",)
+    assert details.command == "make⟨U+202E⟩ test"
+    assert details.parts[0].command.startswith("make")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "text",
+        {"tool": "t"},
+        {"tool": "t", "action": "maybe"},
+        {"tool": "t", "action": "allow", "conditions": "x"},
+        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "like", "value": "a"}]},
+        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "matches", "value": "("}]},
+        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "matches", "value": r"(a)\1"}]},
+        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "equals"}]},
+        {"tool": "t", "action": "allow", "conditions": [{"param": "x", "operator": "program", "value": 5}]},
+        {"tool": "t", "action": "allow", "conditions": [{"operator": "equals", "value": 5}]},
+        {"tool": "t", "action": "allow", "condition": []},
+        {"tool": "t", "action": "allow", "risk": "enormous"},
+        {"tool": 5, "action": "allow"},
+    ],
+)
+@covers("S10.6")
+def test_a_rule_that_cannot_be_read_makes_its_tool_ask_and_says_why(place: Place, entry: Any):
+    engine = place.engine([entry], "allow")
+
+    assert call(engine, "t", x="a").decision == "ask"
+    assert "cannot be read" in engine.rules.problems[0]
+
+
+def test_a_workspace_file_may_add_deny_and_ask_but_never_allow(place: Place):
+    entries = [on("a", "allow"), on("b", "ask"), on("c", "deny")]
+    rules = read_rules(entries, Source(file="config.yaml", lines=(1, 2, 3), workspace=True))
+
+    assert [rule.tool for rule in rules] == ["b", "c"]
+    assert (rules[1].reference.file, rules[1].reference.line) == ("config.yaml", 3)
+
+
+def test_configured_rules_come_before_built_in_ones(place: Place):
+    engine = PolicyEngine(
+        RuleSet(rules=read_rules([on("read_file", "deny"), rule("ask", "program", "ls")])), place.boundary
+    )
+
+    assert call(engine, "read_file", path="a").decision == "deny"
+    assert call(engine, "grep", pattern="a").decision == "allow"
+    assert shell(engine, "ls").decision == "ask"
+    assert shell(engine, "pwd").decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "tool", ["read_file", "read_many_files", "glob", "grep", "ls", "memory", "write_todos", "recall"]
+)
+def test_reading_and_notes_run_unasked(place: Place, tool: str):
+    assert call(place.engine(), tool, path="src").decision == "allow"
+
+
+@pytest.mark.parametrize("tool", ["write_file", "edit_file", "shell", "web_fetch", "web_search", "unknown_tool"])
+def test_everything_else_asks(place: Place, tool: str):
+    assert call(place.engine(), tool, path="src/a.py", command="make", url="https://x.org", query="x").decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("grant", "tool", "params", "decision"),
+    [
+        ("write_file", "write_file", {"path": "a.txt"}, "allow"),
+        ("write_file", "edit_file", {"path": "a.txt"}, "ask"),
+        ("write_file:src/**", "write_file", {"path": "src/deep/a.py"}, "allow"),
+        ("write_file:src/**", "write_file", {"path": "src/../a.py"}, "ask"),
+        ("write_file:src/**", "write_file", {"path": "srcx/a.py"}, "ask"),
+        ("write_file:src/*.py", "write_file", {"path": "src/a.py"}, "allow"),
+        ("write_file:src/*.py", "write_file", {"path": "src/deep/a.py"}, "ask"),
+        ("write_file:**", "write_file", {"path": ".git/config"}, "ask"),
+        ("web_fetch:docs.python.org", "web_fetch", {"url": "https://docs.python.org/3/"}, "allow"),
+        ("web_fetch:docs.python.org", "web_fetch", {"url": "https://DOCS.python.org:443/3/"}, "allow"),
+        ("web_fetch:docs.python.org", "web_fetch", {"url": "https://docs.python.org.evil.com/"}, "ask"),
+        ("web_fetch:docs.python.org", "web_fetch", {"url": "https://evil.com/docs.python.org"}, "ask"),
+        ("web_fetch:docs.python.org", "web_fetch", {"url": "https://docs.python.org@evil.com/"}, "ask"),
+        ("web_fetch:*.python.org", "web_fetch", {"url": "https://docs.python.org/"}, "allow"),
+        ("web_fetch:*.python.org", "web_fetch", {"url": "https://evilpython.org/"}, "ask"),
+        ("shell:npm run test", "shell", {"command": "npm run test"}, "allow"),
+        ("shell:npm run test", "shell", {"command": "npm run test -- --watch"}, "allow"),
+        ("shell:npm run test", "shell", {"command": "npm run test && ls"}, "allow"),
+        ("shell:npm run test", "shell", {"command": "npm run test2"}, "ask"),
+        ("shell:npm run test", "shell", {"command": "npm run"}, "ask"),
+        ("shell:npm run test", "shell", {"command": "npm run test; evil"}, "ask"),
+        ("shell:npm run test", "shell", {"command": "npm run test > log"}, "ask"),
+        ("shell:npm run test", "shell", {"command": "A=1 npm run test"}, "ask"),
+        ("shell:npm run test", "shell", {"command": "npm run test $(evil)"}, "ask"),
+        ("shell:find", "shell", {"command": "find . -delete"}, "ask"),
+        ("shell", "shell", {"command": "make > log"}, "allow"),
+        ("shell", "shell", {"command": "echo x > .git/config"}, "ask"),
+        ("shell:make > log", "shell", {"command": "make > log"}, "allow"),
+        ("shell:make > log", "shell", {"command": "make > log; evil"}, "ask"),
+    ],
+)
+def test_a_grant_answers_exactly_what_it_names(
+    place: Place, grant: str, tool: str, params: dict[str, Any], decision: str
+):
+    engine = place.engine(grants=GrantBook(granted=[grant]), trusted=True)
+
+    assert call(engine, tool, **params).decision == decision
+
+
+def test_no_grant_and_no_approval_level_answers_a_deny(place: Place):
+    rules = [on("write_file", "deny"), rule("deny", "program", "rm")]
+    for settings in ({"grants": GrantBook(granted=["write_file", "shell"])}, {"approval": "yolo"}):
+        engine = place.engine(rules, **settings)
+        assert call(engine, "write_file", path="a").decision == "deny"
+        assert shell(engine, "rm x").decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("approval", "tool", "params", "decision"),
+    [
+        ("ask", "write_file", {"path": "a"}, "ask"),
+        ("accept-edits", "write_file", {"path": "a"}, "allow"),
+        ("accept-edits", "edit_file", {"path": "src/a.py"}, "allow"),
+        ("accept-edits", "edit_file", {"path": ".env"}, "ask"),
+        ("accept-edits", "write_file", {"path": "/tmp/a"}, "deny"),
+        ("accept-edits", "shell", {"command": "make"}, "ask"),
+        ("yolo", "shell", {"command": "make && rm -rf build"}, "allow"),
+        ("yolo", "shell", {"command": "echo $(unknown) > log"}, "allow"),
+        ("yolo", "shell", {"command": "cat /etc/passwd"}, "ask"),
+        ("yolo", "shell", {"command": "echo x > .git/hooks/pre-commit"}, "ask"),
+        ("yolo", "write_file", {"path": ".ollm/config.yaml"}, "ask"),
+        ("yolo", "read_file", {"path": "/etc/passwd"}, "ask"),
+        ("yolo", "web_fetch", {"url": "https://x.org"}, "allow"),
+        ("read-only", "read_file", {"path": "a"}, "allow"),
+        ("read-only", "write_file", {"path": "a"}, "deny"),
+        ("read-only", "shell", {"command": "ls | wc -l"}, "allow"),
+        ("read-only", "shell", {"command": "make"}, "deny"),
+        ("read-only", "shell", {"command": "ls > x"}, "deny"),
+        ("read-only", "some_tool", {}, "deny"),
+        ("read-only", "web_fetch", {"url": "https://x.org"}, "ask"),
+    ],
+)
+def test_approval_levels(place: Place, approval: Any, tool: str, params: dict[str, Any], decision: str):
+    assert call(place.engine(approval=approval), tool, **params).decision == decision
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "grant"),
+    [
+        ("shell", {"command": "npm run test -- --watch"}, "shell:npm run test"),
+        ("shell", {"command": "cargo test --all && ls"}, "shell:cargo test"),
+        ("shell", {"command": "python -m pytest -q"}, "shell:python -m pytest"),
+        ("shell", {"command": "rm build/x"}, "shell:rm build/x"),
+        ("shell", {"command": "git push -f"}, "shell:git push -f"),
+        ("shell", {"command": "git commit -m 'a b'"}, "shell:git commit"),
+        ("shell", {"command": "make > log"}, "shell:make > log"),
+        ("shell", {"command": "make; ./x"}, "shell:make; ./x"),
+        ("edit_file", {"path": "src/a.py"}, "edit_file:src/a.py"),
+        ("web_fetch", {"url": "https://Docs.python.org/3/"}, "web_fetch:docs.python.org"),
+        ("web_search", {"query": "x"}, "web_search"),
+    ],
+)
+def test_the_grant_on_offer_is_the_narrowest_that_makes_sense_and_it_answers(
+    place: Place, tool: str, params: dict[str, Any], grant: str
+):
+    verdict = call(place.engine(), tool, **params)
+    assert verdict.grant == grant
+
+    again = call(place.engine(grants=GrantBook(granted=[grant])), tool, **params)
+    assert again.decision == "allow"
+
+
+def test_a_locked_question_offers_no_grant(place: Place):
+    for verdict in (call(place.engine(), "write_file", path=".env"), shell(place.engine(), "cat .env")):
+        assert (verdict.decision, verdict.locked, verdict.grant) == ("ask", True, None)
+
+
+@covers("T3.8")
+def test_writing_outside_is_refused_by_its_own_name(place: Place):
+    verdict = call(place.engine(approval="yolo"), "write_file", path="../x")
+
+    assert (verdict.decision, verdict.error_type) == ("deny", "OutsideWorkspace")
+
+
+def test_a_command_is_not_run_outside_the_workspace(place: Place):
+    verdict = shell(place.engine(), "ls", cwd="..")
+
+    assert (verdict.decision, verdict.error_type) == ("deny", "OutsideWorkspace")
+    assert shell(place.engine(), "cat a.py", cwd="src").decision == "allow"
+    assert shell(place.engine(), "cat ../../secret", cwd="src").decision == "ask"
+
+
+def test_what_a_yes_opens_is_named(place: Place):
+    verdict = call(place.engine(), "read_file", path="../secret")
+
+    assert verdict.approve == (str(place.workspace.parent / "secret"),)
+
+
+def test_locations_said_by_the_tool_count(place: Place):
+    request = PolicyRequest(tool="mcp_read", params={"uri": "x"}, locations=(Location(target="../x"),))
+
+    assert place.engine([on("mcp_*", "allow")]).evaluate(request).locked

@@ -1,0 +1,141 @@
+"""Every kind of rule against shell commands: what it covers, what it does not, and what stays unsure (safety 1.4-1.10)."""
+
+from typing import Any
+
+import pytest
+
+from tests.covers import covers
+from tests.policy.conftest import Place, rule, shell
+from tests.policy.rule_lines import (
+    COVERED_BY_PROGRAM,
+    COVERED_BY_WORDS,
+    DENIED,
+    NOT_COVERED_BY_PROGRAM,
+    NOT_COVERED_BY_WORDS,
+    NOT_DENIED,
+    PROGRAMS,
+    UNSURE,
+)
+
+BY_PROGRAM = [rule("allow", "program", PROGRAMS.split())]
+BY_WORDS = [
+    rule("allow", "startsWith", ["git diff", "git log", "npm run test"]),
+    rule("allow", "equals", "npm test"),
+    rule("allow", "matches", r"^pytest( -q)?$"),
+    rule("allow", "matches", r"cargo (build|test)"),
+    rule("allow", "program", "ls"),
+]
+RESTRICTING = [
+    rule("deny", "program", "rm", flags=["recursive", "force"]),
+    rule("deny", "startsWith", "git push --force"),
+    rule("deny", "program", "curl"),
+    rule("deny", "startsWith", "npm publish"),
+    rule("deny", "matches", "^terraform (apply|destroy)"),
+    rule("deny", "contains", "--no-verify"),
+    rule("deny", "equals", "make deploy"),
+    rule("deny", "under", "secrets"),
+    rule("allow", "program", ["rm", "git", "ls", "make", "cat", "npm"]),
+]
+
+
+@covers("T7.1", "T7.6")
+@pytest.mark.parametrize("command", COVERED_BY_PROGRAM)
+def test_an_allowed_program_runs_with_ordinary_words(place: Place, command: str):
+    verdict = shell(place.engine(BY_PROGRAM), command)
+
+    assert verdict.decision == "allow", verdict.reason
+
+
+@pytest.mark.parametrize("command", NOT_COVERED_BY_PROGRAM)
+def test_allowing_many_programs_allows_no_more_than_these_programs(place: Place, command: str):
+    assert shell(place.engine(BY_PROGRAM), command).decision == "ask"
+
+
+@covers("T7.2", "T7.6")
+@pytest.mark.parametrize("command", DENIED)
+def test_a_restricting_rule_finds_its_command_in_every_spelling(place: Place, command: str):
+    assert shell(place.engine(RESTRICTING, "allow"), command).decision == "deny"
+
+
+@pytest.mark.parametrize("command", UNSURE)
+def test_a_command_that_may_turn_out_to_be_denied_is_asked_about(place: Place, command: str):
+    assert shell(place.engine(RESTRICTING, "allow"), command).decision == "ask"
+
+
+@pytest.mark.parametrize("command", NOT_DENIED)
+def test_a_restricting_rule_leaves_its_neighbours_alone(place: Place, command: str):
+    verdict = shell(place.engine(RESTRICTING, "allow"), command)
+
+    assert verdict.decision == "allow", verdict.reason
+
+
+@pytest.mark.parametrize("command", COVERED_BY_WORDS)
+def test_words_are_compared_after_quotes_and_harmless_options_are_gone(place: Place, command: str):
+    verdict = shell(place.engine(BY_WORDS), command)
+
+    assert verdict.decision == "allow", verdict.reason
+
+
+@pytest.mark.parametrize("command", NOT_COVERED_BY_WORDS)
+def test_an_allowing_rule_covers_whole_words_only(place: Place, command: str):
+    assert shell(place.engine(BY_WORDS), command).decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rules", "command"),
+    [
+        ([rule("allow", "startsWith", "git -C sub status")], "git -C sub status"),
+        ([rule("allow", "equals", "sort -o out.txt in.txt")], "sort -o out.txt in.txt"),
+        ([rule("allow", "startsWith", "find . -delete")], "find . -delete"),
+    ],
+)
+def test_an_option_that_runs_or_writes_is_covered_where_the_rule_names_it(
+    place: Place, rules: list[dict[str, Any]], command: str
+):
+    assert shell(place.engine(rules), command).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("rm build/x", "allow"),
+        ("rm -r build", "allow"),
+        ("rm build/../src/a.py", "ask"),
+        ("rm build/x src/a.py", "ask"),
+        ("rm buildx", "ask"),
+        ("rm $X", "ask"),
+        ("cd src && rm build/x", "ask"),
+    ],
+)
+def test_under_allows_only_when_every_path_is_inside(place: Place, command: str, decision: str):
+    conditions = [
+        {"param": "command", "operator": "program", "value": "rm"},
+        {"param": "command", "operator": "under", "value": "build"},
+    ]
+    engine = place.engine(
+        [{"tool": "shell", "action": "allow", "conditions": conditions}, rule("allow", "program", "cd")]
+    )
+
+    assert shell(engine, command).decision == decision
+
+
+def test_a_write_rule_also_forbids_redirection_to_that_path(place: Place):
+    condition = {"param": "path", "operator": "under", "value": "vendor"}
+    engine = place.engine([{"tool": "write_file", "action": "deny", "conditions": [condition]}], "allow")
+
+    assert shell(engine, "echo x > vendor/a").decision == "deny"
+    assert shell(engine, "echo x > src/a").decision == "ask"
+
+
+def test_parts_tell_what_was_thought_of_each_command(place: Place):
+    verdict = shell(
+        place.engine([rule("allow", "program", "ls"), rule("deny", "program", "rm")]), "ls -la && (sudo rm x)"
+    )
+
+    assert [(part.command, part.decision) for part in verdict.parts] == [
+        ("ls -la", "allow"),
+        ("sudo rm x", "ask"),
+        ("rm x", "deny"),
+    ]
+    assert verdict.rule is not None
+    assert verdict.rule.text == "deny shell, command program rm"

@@ -1,0 +1,110 @@
+"""Which workspaces are trusted, with which files (design 3.17)."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.errors import NotFoundError, StorageError
+from ollm.policy.trust import TrustBook
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    directory = tmp_path / "project"
+    (directory / ".ollm/commands").mkdir(parents=True)
+    (directory / ".ollm/config.yaml").write_text("policy: {}\n")
+    (directory / "AGENTS.md").write_text("Be kind.\n")
+    (directory / "main.py").write_text("print()\n")
+    return directory
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> TrustBook:
+    return TrustBook(tmp_path / "home/trust.json")
+
+
+def test_an_unknown_workspace_is_not_trusted_and_its_files_are_named(book: TrustBook, workspace: Path, tmp_path: Path):
+    state = book.state(workspace)
+
+    assert (state.trusted, state.known) == (False, False)
+    assert state.files == (".ollm/config.yaml", "AGENTS.md")
+    assert not (tmp_path / "home").exists()
+
+
+def test_trust_lasts_while_the_files_stay_what_they_were(book: TrustBook, workspace: Path):
+    assert book.trust(workspace).trusted
+
+    (workspace / "main.py").write_text("other\n")
+    assert book.state(workspace).trusted
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "name"),
+    [
+        (lambda place: (place / "AGENTS.md").write_text("Be cruel.\n"), "changed", "AGENTS.md"),
+        (lambda place: (place / ".ollm/commands/x.md").write_text("x"), "added", ".ollm/commands/x.md"),
+        (lambda place: (place / ".ollm/config.yaml").unlink(), "removed", ".ollm/config.yaml"),
+        (lambda place: (place / "OLLM.md").symlink_to("/etc/passwd"), "added", "OLLM.md"),
+    ],
+)
+def test_a_change_asks_again_and_says_what_changed(book: TrustBook, workspace: Path, change, field: str, name: str):
+    book.trust(workspace)
+    change(workspace)
+
+    state = book.state(workspace)
+    assert (state.trusted, state.known) == (False, True)
+    assert getattr(state, field) == (name,)
+    assert book.trust(workspace).trusted
+
+
+def test_trust_goes_by_the_real_path(book: TrustBook, workspace: Path, tmp_path: Path):
+    link = tmp_path / "link"
+    link.symlink_to(workspace)
+    book.trust(link)
+
+    assert book.state(workspace).trusted
+    assert [state.workspace for state in book.all()] == [os.path.realpath(workspace)]
+    assert not book.state(tmp_path).trusted
+
+
+def test_a_link_that_leads_elsewhere_is_a_change(book: TrustBook, workspace: Path, tmp_path: Path):
+    (tmp_path / "one").write_text("same")
+    (tmp_path / "two").write_text("same")
+    (workspace / "OLLM.md").symlink_to(tmp_path / "one")
+    book.trust(workspace)
+    (workspace / "OLLM.md").unlink()
+    (workspace / "OLLM.md").symlink_to(tmp_path / "two")
+
+    assert book.state(workspace).changed == ("OLLM.md",)
+
+
+def test_trust_can_be_taken_back(book: TrustBook, workspace: Path, tmp_path: Path):
+    book.trust(workspace)
+    book.revoke(workspace)
+
+    assert not book.state(workspace).known
+    with pytest.raises(NotFoundError):
+        book.revoke(workspace)
+
+
+def test_the_file_is_private_and_a_forged_list_does_not_pass(book: TrustBook, workspace: Path, tmp_path: Path):
+    book.trust(workspace)
+    file = tmp_path / "home/trust.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+
+    document = json.loads(file.read_text())
+    entry = document["workspaces"][os.path.realpath(workspace)]
+    entry["files"]["AGENTS.md"] = "0" * 64
+    file.write_text(json.dumps(document))
+    assert not book.state(workspace).trusted
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"workspaces": []}', '{"workspaces": {"/x": 5}}'])
+def test_a_damaged_file_is_reported_by_name(book: TrustBook, workspace: Path, tmp_path: Path, content: str):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/trust.json").write_text(content)
+
+    with pytest.raises(StorageError, match=r"trust\.json"):
+        book.state(workspace)
