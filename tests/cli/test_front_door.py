@@ -8,6 +8,7 @@ import sys
 import click
 import pytest
 
+from ollm import __version__
 from ollm.cli import edge
 from ollm.cli.group import SUMMARIES, command
 from ollm.cli.main import FAMILIES
@@ -51,6 +52,18 @@ def test_help_lists_every_family_with_a_sentence() -> None:
 
     assert set(SUMMARIES) == set(FAMILIES)
     assert all(f"  {name}" in shown for name in FAMILIES)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["--debug", "--version"]])
+def test_the_version_is_told_however_it_is_asked_for(arguments: list[str]) -> None:
+    done = ollm(*arguments)
+
+    assert (done.returncode, done.stdout) == (0, f"ollm {__version__}\n")
+
+
+def test_help_can_be_asked_for_in_words() -> None:
+    assert ollm("help").stdout == ollm("--help").stdout
+    assert ollm("help", "config").stdout == ollm("config", "--help").stdout
 
 
 def test_a_mistyped_command_is_answered_with_the_nearest_one() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.requirements import STRICT
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -30,6 +32,14 @@ def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
     targets = [target for target in re.findall(r"\]\(([^)#]+)", text) if "://" not in target]
 
     assert [target for target in targets if not (ROOT / page.parent / target).exists()] == []
+
+
+def test_every_page_can_be_found_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = [page for page in (ROOT / "docs").glob("*.md") if page.name != "index.md"]
+
+    assert pages
+    assert [page.name for page in pages if page.name not in index] == [] or not STRICT
 
 
 def test_every_setting_is_explained() -> None:

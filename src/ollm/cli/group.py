@@ -6,6 +6,7 @@ from importlib import import_module
 
 import click
 
+from ollm import __version__
 from ollm.cli.main import FAMILIES
 
 TYPE_CHECKING = False
@@ -51,7 +52,9 @@ class LazyGroup(click.Group):
         return found
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own = args[:1] in (["--help"], ["-h"])
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        own = bool(args) and args[0] in ("--help", "-h", "--version", "-V")
         completing = ctx.resilient_parsing and not args
         if not own and not completing and (not args or args[0].startswith("-")):
             args = ["chat", *args]
@@ -91,5 +94,6 @@ def _unknown(name: str) -> str:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EPILOG,
 )
+@click.version_option(__version__, "-V", "--version", message="ollm %(version)s")
 def command() -> None:
     """A terminal coding agent for the models you host yourself."""
