@@ -47,17 +47,20 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 @click.argument("session", metavar="[ID]", required=False)
 @click.option("--output", "-o", required=True, metavar="FILE", help="The file to write; - is stdout.")
 @click.option("--format", "form", type=click.Choice(["json", "markdown", "html"]), help="Else by the file's name.")
+@click.option("--redact", is_flag=True, help="Take secrets out of every text.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @workspace_option
-def export(session: str | None, output: str, form: str | None, force: bool, workspace: str | None) -> None:
+def export(
+    session: str | None, output: str, form: str | None, redact: bool, force: bool, workspace: str | None
+) -> None:
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
     from ollm.app import Process
 
     process = Process()
     session_id = chosen(process, session, workspace)
     loaded = process.session_files.read(session_id)
-    pieces = _pieces(process, session_id, loaded, form or _form_of(output))
     _tell_damage(loaded)
+    pieces = _pieces(process, loaded, form or _form_of(output), redact)
     if output == "-":
         _write(sys.stdout.buffer, pieces)
         return
@@ -79,12 +82,19 @@ def chosen(process: Process, session: str | None, workspace: str | None) -> str:
     raise NotFoundError(f"There is no session in {place} yet.", action="`ollm sessions list` shows all there are.")
 
 
-def _pieces(process: Process, session_id: str, loaded: Loaded, form: str) -> Iterator[bytes]:
-    if form == "json":
-        return process.session_files.document(session_id)
-    from ollm.services.session_export import html, markdown
+def _pieces(process: Process, loaded: Loaded, form: str, redact: bool) -> Iterator[bytes]:
+    session = loaded.session
+    if form == "json" and not redact:
+        return process.session_files.document(session.session_id)
+    from ollm.services.session_export import html, markdown, redacted_session
 
-    text = markdown(loaded.session) if form == "markdown" else html(loaded.session)
+    if redact:
+        session = redacted_session(session, process.redactor.redact)
+    if form == "json":
+        import msgspec
+
+        return iter([msgspec.json.encode(session), b"\n"])
+    text = markdown(session) if form == "markdown" else html(session)
     return (piece.encode("utf-8", "replace") for piece in text)
 
 

@@ -166,6 +166,9 @@ class _Tail:
             self._take(entry)
 
     def line(self) -> Line:
+        if self._partial and self._take:
+            said = "".join(str(part.get("text", "")) for part in self._partial)
+            self._take(Entry(self._number + 1, "assistant", self._head["lastActivity"], None, said[:MAX_TEXT]))
         return _changed(self._before, self._head, self._read, (self._count, self._number, int(bool(self._partial))))
 
 

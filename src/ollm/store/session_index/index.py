@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.store.session_index import database
 from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
-from ollm.store.session_index.words import spaced
+from ollm.store.session_index.words import packed, spaced, unpacked
 
 if TYPE_CHECKING:
     from ollm.store.session_index.entries import Entry, Line
@@ -196,7 +196,7 @@ class _Taker:
         if entry.call:
             self._calls.add(entry.call)
         query = "INSERT INTO entries(session, number, role, timestamp, call, text) VALUES (?, ?, ?, ?, ?, ?)"
-        row = self._connection.execute(query, (self._session, *entry)).lastrowid
+        row = self._connection.execute(query, (self._session, *entry[:-1], packed(entry.text))).lastrowid
         self._connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (row, spaced(entry.text)))
 
 
@@ -204,7 +204,9 @@ def forget_text(connection: sqlite3.Connection, session: int, which: str = "", *
     """Take out a session's texts; `which` narrows it down (an answer that was under way when it was last read)."""
     query = f"SELECT id, text FROM entries WHERE session = ? {which}"  # noqa: S608 - `which` is written in this file
     for row, text in connection.execute(query, (session, *values)).fetchall():
-        connection.execute("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (row, spaced(text)))
+        connection.execute(
+            "INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (row, spaced(unpacked(text)))
+        )
         connection.execute("DELETE FROM entries WHERE id = ?", (row,))
 
 

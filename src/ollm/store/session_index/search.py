@@ -6,7 +6,7 @@ import sqlite3
 from typing import Any, NamedTuple
 
 from ollm.store.session_index.index import Progress, SessionIndex
-from ollm.store.session_index.words import question, snippet
+from ollm.store.session_index.words import question, snippet, unpacked
 
 RANKED_UP_TO = 20_000
 
@@ -35,6 +35,7 @@ def search(
     index: SessionIndex, text: str, filters: Filters = ANY, limit: int = 20, progress: Progress | None = None
 ) -> Found:
     """What was said that holds all the words of `text`, literally."""
+    text = text.encode("utf-8", "replace").decode()
     if not text.strip():
         return Found([], True, 0)
     index.refresh_text(progress)
@@ -60,9 +61,10 @@ def _by_words(connection: sqlite3.Connection, text: str, expression: str, filter
 def _by_signs(connection: sqlite3.Connection, text: str, filters: Filters, limit: int) -> Found:
     """Nothing but signs was typed, which are no words: look for them as they stand."""
     where, values = _conditions(filters)
+    connection.create_function("unpacked", 1, unpacked, deterministic=True)
     query = (
-        f"{_COLUMNS} FROM entries JOIN sessions ON sessions.id = entries.session WHERE instr(text, ?) {where} "
-        "ORDER BY entries.id DESC LIMIT ?"
+        f"{_COLUMNS} FROM entries JOIN sessions ON sessions.id = entries.session "
+        f"WHERE instr(unpacked(text), ?) {where} ORDER BY entries.id DESC LIMIT ?"
     )
     rows = connection.execute(query, (text.strip(), *values, limit)).fetchall()
     return Found([_hit(row, text) for row in rows], False, len(rows))
@@ -87,5 +89,5 @@ def _hit(row: tuple[Any, ...], typed: str) -> dict[str, Any]:
         "role": role,
         "timestamp": timestamp,
         "title": title,
-        "snippet": snippet(text, typed),
+        "snippet": snippet(unpacked(text), typed),
     }

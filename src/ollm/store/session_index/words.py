@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from unicodedata import normalize
 
 # Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
@@ -13,6 +14,7 @@ MAX_WORDS = 64
 HALF_WORD = 3  # from this length on a word also finds longer ones that begin with it
 OPEN, CLOSE = "«", "»"
 AROUND = 60
+PACKED_FROM = 200
 
 
 def spaced(text: str) -> str:
@@ -20,6 +22,15 @@ def spaced(text: str) -> str:
     if text.isascii():
         return text
     return re.sub(_ALONE, rf"\1{_SEPARATOR}", text.encode("utf-8", "replace").decode())
+
+
+def packed(text: str) -> str | bytes:
+    """The text as it is stored: long ones compressed, so that the index stays smaller than what was said."""
+    return text if len(text) < PACKED_FROM else zlib.compress(text.encode("utf-8", "replace"), 6)
+
+
+def unpacked(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
 
 
 def question(text: str) -> str:

@@ -1,0 +1,250 @@
+"""The index: derived, quick, never in the way, and every word found literally."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ollm.domain.messages import TextPart
+from ollm.store.session_index import database
+from ollm.store.session_index.index import SessionIndex
+from ollm.store.session_index.search import RANKED_UP_TO, Filters, search
+from tests.covers import covers
+from tests.store.sessions.support import Home, call, run, said
+
+
+def found(home: Home, text: str, **filters: str) -> list[str]:
+    return [hit["snippet"] for hit in search(home.index(), text, Filters(**filters)).hits]
+
+
+def test_only_what_changed_is_read_again(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded("one", "two")
+    index = home.index()
+    assert index.lines()[0]["messageCount"] == 2
+    home.sessions.chmod(0o700)
+    rows = index._rows()
+    assert index.lines()[0]["messageCount"] == 2
+    assert index._rows() == rows
+
+    async def more() -> None:
+        service = home.service()
+        await service.open_session(session_id)
+        for number in range(3):
+            await service.record_message(session_id, said(f"new {number}"))
+        assert home.index().lines()[0]["messageCount"] == 5
+        assert len(search(home.index(), "new").hits) == 3
+        read = home.index()._rows()[session_id]["text_read"]
+        assert read == home.journal(session_id).stat().st_size
+        await service.record_tool_call(session_id, call("c9"))
+        assert search(home.index(), "needle").hits == []
+        await service.record_tool_call(session_id, call("c9", result="needle in a result"))
+        assert len(search(home.index(), "needle").hits) == 1
+        await service.record_partial(session_id, [TextPart(text="half an ans")])
+        assert len(search(home.index(), "ans").hits) == 1
+        await service.record_message(session_id, said("half an answer", "assistant"))
+        assert len(search(home.index(), "half").hits) == 1
+        await service.close_session(session_id)
+        assert len(search(home.index(), "half").hits) == 1
+        assert home.index().lines()[0]["messageCount"] == 6
+
+    run(more)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.unlink(),
+        lambda path: os.truncate(path, 5000),
+        lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 9000),
+        lambda path: path.write_text("nonsense"),
+        lambda path: path.write_bytes(b""),
+    ],
+)
+def test_a_missing_or_broken_index_is_built_anew(tmp_path, harm):
+    home = Home(tmp_path)
+    home.recorded("a needle here")
+    assert len(found(home, "needle")) == 1
+    harm(tmp_path / "index.db")
+    assert len(home.index().lines()) == 1
+    assert len(found(home, "needle")) == 1
+    index = home.index()
+    index.lines()
+    assert index.in_file
+
+
+def test_an_index_of_a_newer_version_is_left_alone(tmp_path):
+    home = Home(tmp_path)
+    home.recorded("a needle here")
+    home.index().lines()
+    connection = sqlite3.connect(tmp_path / "index.db")
+    connection.execute(f"PRAGMA user_version = {database.VERSION + 1}")
+    connection.close()
+    before = (tmp_path / "index.db").read_bytes()
+    assert len(home.index().lines()) == 1
+    assert len(found(home, "needle")) == 1
+    assert (tmp_path / "index.db").read_bytes() == before
+
+
+@pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_locked_index_stops_nobody(tmp_path, mode, monkeypatch):
+    monkeypatch.setattr(database, "BUSY_MILLISECONDS", 100)
+    home = Home(tmp_path)
+    home.recorded("a needle here")
+    home.index().lines()
+    other = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
+    other.execute(f"BEGIN {mode}")
+    home.recorded("another needle")
+    assert len(home.index().lines()) == 2
+    assert len(found(home, "needle")) == 2
+    other.close()
+    assert len(home.index().lines()) == 2
+
+
+def test_an_index_that_cannot_be_written_is_worked_out_in_memory(tmp_path):
+    home = Home(tmp_path)
+    home.recorded("a needle here")
+    (tmp_path / "index.db").unlink(missing_ok=True)
+    (tmp_path / "index.db").mkdir()
+    assert len(home.index().lines()) == 1
+    assert len(found(home, "needle")) == 1
+
+
+def test_several_processes_index_at_once(tmp_path):
+    home = Home(tmp_path)
+    for number in range(20):
+        home.recorded(f"needle {number}")
+    (tmp_path / "index.db").unlink(missing_ok=True)
+    failed: list[BaseException] = []
+
+    def look() -> None:
+        try:
+            index = SessionIndex(tmp_path / "index.db", (home.sessions,))
+            assert len(search(index, "needle", limit=50).hits) == 20
+            index.close()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=look) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+@covers("H473", "H622")
+@pytest.mark.parametrize(
+    ("text", "typed", "hit"),
+    [
+        ("see src/ollm/store/index.py", "ollm/store", "«ollm/store»"),
+        ("call getUserName() now", "getUser", "«getUser»Name"),
+        ("snake_case_name", "case", "snake_«case»_name"),
+        ("日本語のテキスト", "本語", "日«本語»の"),
+        ("日本語のテキスト", "語の", "日本«語の»テ"),
+        ("ひらがなとカタカナ", "がな", "ひら«がな»と"),
+        ("configuration", "config", "«config»uration"),
+        ("Élan vital", "elan", "«Élan»"),
+        ("a AND b", "AND", "«AND»"),
+        ("say NEAR( it", "NEAR(", "«NEAR(»"),
+        ('a "quoted" word', '"quoted"', '«"quoted"»'),
+        ("x && y", "&&", "«&&»"),
+        ("5 * 3", "*", "«*»"),
+        ("one two three", "three one", "«one» two «three»"),
+        ("C++ code", "C++", "«C++»"),
+        ("naïve col:umn", "col:umn", "«col:umn»"),
+    ],
+)
+def test_what_is_typed_is_found_as_it_stands(tmp_path, text, typed, hit):
+    home = Home(tmp_path)
+    home.recorded("something else", text, "nothing of the kind")
+    (snippet,) = found(home, typed)
+    assert hit in snippet
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", " ", '"', "*", "AND", "NOT", "NEAR(", "x" * 10_000, "a " * 5_000, "^", "-", "{", "\0", "col:", "(", "\ud800"],
+)
+def test_nothing_that_is_typed_breaks_a_search(tmp_path, typed):
+    home = Home(tmp_path)
+    home.recorded("plain text")
+    assert found(home, typed) == []
+
+
+def test_filters_narrow_a_search(tmp_path):
+    home = Home(tmp_path)
+    here, there = home.recorded("needle", workspace="/here"), home.recorded("needle", workspace="/there")
+    hits = search(home.index(), "needle", Filters(workspace="/here")).hits
+    assert [hit["sessionId"] for hit in hits] == [here]
+    assert found(home, "needle", role="assistant") == []
+    assert found(home, "needle", model="other") == []
+    assert len(found(home, "needle", model="m", role="user", since="2026-01-01T00:00:00.000Z")) == 2
+    assert found(home, "needle", since="2027-01-01T00:00:00.000Z") == []
+    assert there
+
+
+def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded("start")
+    path = home.document(session_id)
+    head, rest = path.read_bytes().split(b"\n", 1)
+    line = b'{"role":"user","parts":[{"type":"text","text":"hay"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
+    lines = b",\n".join(line % number for number in range(1, RANKED_UP_TO + 10))
+    path.write_bytes(head + b"\n" + lines + b"\n" + rest[rest.index(b'],"toolCalls"') :])
+    result = search(home.index(), "hay", limit=3)
+    assert not result.ranked
+    assert [hit["number"] for hit in result.hits] == [RANKED_UP_TO + 9, RANKED_UP_TO + 8, RANKED_UP_TO + 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the quick brown fox jumps over the lazy dog again and again. ",
+        "日本語の文章は単語の間に空白がない。",
+        "def f(x): return x.y[z] + 1\n",
+    ],
+)
+def test_the_index_is_at_most_twice_the_text(tmp_path, text):
+    home = Home(tmp_path)
+    words = [f"{text * 40} {number} {number * 7919:x}" for number in range(150)]
+    home.recorded(*words)
+    index = home.index()
+    search(index, "fox")
+    index.close()
+    said_bytes = sum(len(word.encode()) for word in words)
+    assert (tmp_path / "index.db").stat().st_size <= 2 * said_bytes
+
+
+@covers("H529", "H532")
+def test_a_deleted_session_leaves_no_byte_of_what_was_said(tmp_path):
+    home = Home(tmp_path)
+    marker = "zqxmarkerzqx"
+    keep, gone = home.recorded("stays here"), home.recorded(f"a {marker} inside", f"again {marker}")
+    assert len(found(home, marker)) == 2
+    for name in ("context-snapshots", "undo"):
+        (tmp_path / name / gone).mkdir(parents=True)
+        (tmp_path / name / gone / "copy").write_text(marker)
+    (home.sessions / f"{gone}.json.damaged-1").write_text(marker)
+    (tmp_path / "trash").mkdir()
+    (tmp_path / "trash" / f"{gone}.json").write_text(marker)
+    (tmp_path / "session-data").mkdir()
+    (tmp_path / "session-data" / f"{gone}.json").write_text(marker)
+    (tmp_path / "input-history").write_text(json.dumps({"sessionId": gone, "text": marker}) + '\n{"text":"other"}\n')
+    (tmp_path / "context-snapshots" / "snapshot-map.json").write_text(json.dumps({f"{marker}": gone, "b": keep}))
+    code = "from ollm.app import Process; import sys; Process().library.delete(sys.argv[1])"
+    subprocess.run(
+        [sys.executable, "-c", code, gone], env={**os.environ, "OLLM_HOME": str(tmp_path)}, check=True, timeout=60
+    )
+    left = [
+        path
+        for path in tmp_path.rglob("*")
+        if path.is_file() and (marker.encode() in path.read_bytes() or gone in path.name)
+    ]
+    assert left == []
+    assert (tmp_path / "input-history").read_text() == '{"text":"other"}\n'
+    assert len(found(home, "stays")) == 1
