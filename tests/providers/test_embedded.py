@@ -169,21 +169,21 @@ async def test_a_real_server_renders_counts_completes_and_binds_the_answer_to_a_
 
     assert rendered is not None
     assert "Say hello" in rendered
-    assert (await server.describe("smollm2")).window == 2048
+    assert (await server.describe("smollm2")).window == 4096
     schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
     completion = CompletionRequest(model="smollm2", prompt=rendered, max_tokens=20, schema=schema, temperature=0)
     pieces = [piece async for piece in server.complete(completion)]
     assert text_of(pieces).replace(" ", "").replace("\n", "") in ('{"n":1}', '{"n":2}')
     assert isinstance(pieces[-1], FinishPiece)
     assert pieces[-1].usage.prompt_tokens == await server.count_prompt(request)
-    answer = await said(server, ask("One or two?", model="smollm2", window=2048, max_tokens=20, response_schema=schema))
+    answer = await said(server, ask("One or two?", model="smollm2", window=4096, max_tokens=20, response_schema=schema))
     assert text_of(answer).replace(" ", "").replace("\n", "") in ('{"n":1}', '{"n":2}')
     await server.close()
 
 
 async def test_cancelling_frees_a_real_server_at_once(llama_server: str) -> None:
     server = openai(llama_server, ProviderTimeouts())
-    async with aclosing(server.stream(ask("Write a very long story.", model="smollm2", window=2048))) as pieces:
+    async with aclosing(server.stream(ask("Write a very long story.", model="smollm2", window=4096))) as pieces:
         async for piece in pieces:
             if not isinstance(piece, ProgressPiece):
                 break

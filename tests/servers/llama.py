@@ -20,7 +20,7 @@ from ollm.providers.model_files import DEFAULT
 from ollm.providers.model_store import ModelStore
 
 CACHE = Path.home() / ".cache" / "ollm-test-models"
-WINDOW = 2048
+WINDOW = 4096
 
 
 def model_file() -> Path:
@@ -59,7 +59,9 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=WINDOW)
     options = parser.parse_args()
     threading.Thread(target=end_with_parent, daemon=True).start()
-    server = serve(Order(path=str(model_file()), name=DEFAULT.name, window=options.window, threads=1, key=""))
+    server = serve(
+        Order(path=str(model_file()), name=DEFAULT.name, window=options.window, threads=1, key="", tiny=True)
+    )
     print(server.listening_address, flush=True)
     threading.Event().wait()
 

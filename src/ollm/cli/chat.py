@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import NoServerError, UsageError
+
+if TYPE_CHECKING:
+    from ollm.cli.start import Start
 
 APPROVALS = ("read-only", "ask", "accept-edits", "yolo")
 MODES = ("assistant", "plan", "code", "debug")
@@ -42,13 +46,27 @@ def chat(**options: Any) -> None:
     prompt: str | None = options["prompt"]
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         prompt = "-"
+    run = _run(start, prompt, options["output"])
+    try:
+        code = run()
+    except NoServerError as error:
+        from ollm.cli.fetching import fetched
+
+        if not fetched(error, start.flags):
+            raise
+        code = run()
+    sys.exit(code)
+
+
+def _run(start: Start, prompt: str | None, output: str) -> Callable[[], int]:
     if prompt is None:
         from ollm.cli.terminal import talk
 
-        sys.exit(talk(start))
+        return lambda: talk(start)
     from ollm.cli.oneshot import ask_once
 
-    sys.exit(ask_once(start, question(prompt), options["output"]))
+    asked = question(prompt)
+    return lambda: ask_once(start, asked, output)
 
 
 def question(prompt: str) -> tuple[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from ollm.domain.errors import NoServerError
 from ollm.providers.downloads import Progress
 from ollm.providers.model_files import CatalogueModel, ModelFile, ModelFileMissingError
 from ollm.providers.model_store import ModelStore
@@ -15,6 +17,15 @@ def fetch(store: ModelStore, model: CatalogueModel, url: str | None = None) -> M
     """Fetch with progress on stderr."""
     with progress(model.name, model.size) as tell:
         return store.get(model, tell, url=url)
+
+
+def fetched(error: NoServerError, flags: Mapping[str, Any]) -> bool:
+    """Whether the model file that was missing is here now, after a question."""
+    if not isinstance(error, ModelFileMissingError):
+        return False
+    from ollm.app import Process
+
+    return offer(Process(flags=flags).model_store, error)
 
 
 def offer(store: ModelStore, missing: ModelFileMissingError) -> bool:
