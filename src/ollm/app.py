@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from ollm.config.load import Loaded
     from ollm.config.paths import Home
     from ollm.config.settings import Settings
+    from ollm.domain.context import CompressionRecord
     from ollm.domain.events import Event
     from ollm.domain.messages import Call
     from ollm.domain.session import Session
     from ollm.domain.tools import ToolCallRecord
+    from ollm.extensions.hooks import Hooks
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.policy.rules import RuleSet
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from ollm.runtime.workspace import WorkspaceContext
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
+    from ollm.services.context_manager import ContextManager
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
     from ollm.services.file_discovery import FileDiscoveryService
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from ollm.store.snapshot_files import SnapshotFiles
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.paths import Boundary
+    from ollm.system.processes import ProcessHost
     from ollm.tools.registry import ToolRegistry
     from ollm.tools.web_fetch import PageCache
 
@@ -468,6 +472,12 @@ class ConversationScope:
         parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
         parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
         parts.observers.append(FreshPages(self.pages))
+        if self.hooks:
+            from ollm.runtime.hook_observer import HookObserver
+
+            observer = HookObserver(self.hooks)
+            parts.observers.append(observer)
+            self.stream.listen(observer.hear)
         self.stack.callback(self.scope.close)
 
     def parts(self, model: Model) -> Parts:
@@ -599,14 +609,53 @@ class ConversationScope:
     def jobs(self) -> BackgroundJobs:
         """The commands of this conversation; all of them, and what they leave behind, end with it."""
         from ollm.services.background_jobs import BackgroundJobs
+
+        jobs = BackgroundJobs(self.host, self.process.settings.tools.shell.max_background)
+        self.stack.push_async_callback(jobs.close)
+        return jobs
+
+    @cached_property
+    def host(self) -> ProcessHost:
+        """Starts everything this conversation runs, and ends it."""
         from ollm.system.processes import ProcessHost, make_undumpable
 
         make_undumpable()
         host = ProcessHost()
-        jobs = BackgroundJobs(host, self.process.settings.tools.shell.max_background)
         self.stack.push_async_callback(host.close)
-        self.stack.push_async_callback(jobs.close)
-        return jobs
+        return host
+
+    @cached_property
+    def hooks(self) -> Hooks | None:
+        """The configured hooks; None when there are none, and then nothing of them is imported."""
+        if not self.process.settings.hooks:
+            return None
+        from ollm.extensions.hook_process import HookRunner
+        from ollm.extensions.hook_settings import read_hooks
+        from ollm.extensions.hooks import HookContext, Hooks
+
+        found, problems = read_hooks(self.process.settings.hooks)
+        self.notices.extend(problems)
+        runner = HookRunner(self.host, self.scope.path, self.process.tool_environment)
+        context = HookContext(lambda: self.session.id, str(self.scope.path), self.stream.emit, self.add_hook_context)
+        return Hooks(found, runner, context)
+
+    def add_hook_context(self, entry: Mapping[str, Any]) -> None:
+        """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
+        self.entries.add_context(
+            str(entry.get("key", "")),
+            str(entry.get("content", "")),
+            priority=entry.get("priority", 50),
+            source="hook",
+            ttl_seconds=entry.get("ttl"),
+            volatile=entry.get("volatile") is True,
+        )
+
+    @cached_property
+    def entries(self) -> ContextManager:
+        from ollm.domain.events import Notice
+        from ollm.services.context_manager import ContextManager
+
+        return ContextManager(self.process.clock, lambda text: self.stream.emit(Notice(level="warning", text=text)))
 
     async def archived(self) -> Session | None:
         """The session as it stands, for `recall`."""
@@ -615,16 +664,43 @@ class ConversationScope:
     def prompt(self, model: Model) -> Prompt:
         from ollm.runtime.prompt import Prompt, PromptModel
         from ollm.runtime.room import Room
-        from ollm.services.context_manager import ContextManager
         from ollm.services.token_counting import TokenCounter
 
         settings, clock = self.process.settings, self.process.clock
         counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
-        room = Room(settings, counter, self.snapshots, keep=self.session.compressed, clock=clock)
+        room = Room(
+            settings,
+            counter,
+            self.snapshots,
+            keep=self.compressed,
+            before=self.before_compression,
+            clock=clock,
+        )
         whom = PromptModel(
             session_id="", model=model.name, window=model.window, mode=self.opening.mode or settings.modes.default
         )
-        return Prompt(whom, settings, counter, ContextManager(clock), room, goals=self.goals)
+        if self.process.trusted:
+            self.instruct()
+        return Prompt(whom, settings, counter, self.entries, room, goals=self.goals)
+
+    def instruct(self) -> None:
+        """Tell the model what the project's own files ask of it."""
+        from ollm.runtime.project_instructions import project_instructions
+
+        found, warnings = project_instructions(self.scope.boundary, Path.cwd())
+        for entry in found:
+            self.entries.add_entry(entry)
+        self.notices.extend(warnings)
+
+    async def before_compression(self) -> None:
+        if self.hooks:
+            await self.hooks.happened("before-compression", {})
+
+    async def compressed(self, record: CompressionRecord) -> None:
+        await self.session.compressed(record)
+        if self.hooks:
+            data = {"before": record.original_token_count, "after": record.compressed_token_count}
+            await self.hooks.happened("after-compression", data)
 
     def loops(self) -> LoopDetectionService:
         from ollm.services.loop_detection import LoopDetectionService
@@ -640,6 +716,7 @@ class ConversationScope:
 
     def desk(self) -> Desk:
         """What running calls takes."""
+        from ollm.extensions.base import NoHooks
         from ollm.runtime.one_call import Desk
         from ollm.tools.base import ToolContext
 
@@ -653,6 +730,7 @@ class ConversationScope:
             context=context,
             emit=self.stream.emit,
             asker=self.asker(),
+            hooks=self.hooks or NoHooks(),
             record=self.session.record_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,

@@ -15,6 +15,7 @@ from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Status
 from ollm.runtime.event_stream import Subscription
 from ollm.runtime.history import page
+from ollm.runtime.mode_following import follow
 from ollm.runtime.observers import TurnReport
 from ollm.runtime.parts import Parts
 from ollm.runtime.resume import KEY as RESUMED
@@ -129,8 +130,6 @@ class LocalConversation:
 
     async def _run_turn(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         await self._open_session()
-        for observer in self.parts.observers:
-            await self._told(observer.before_turn(text))
         parts = self.parts
         recorder = parts.session.recorder
         recorder.begin_turn()
@@ -142,7 +141,8 @@ class LocalConversation:
                 model=parts.model,
                 dispatch=parts.dispatch,
                 loops=parts.loops,
-                tools=parts.tools,
+                tools=lambda: parts.tools,
+                prepare=self._prepare,
                 emit=lambda event: held.append(event) if isinstance(event, TurnFinished) else parts.stream.emit(event),
                 monotonic=parts.monotonic,
             )
@@ -153,6 +153,12 @@ class LocalConversation:
         finally:
             self._talking = False
             await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
+
+    async def _prepare(self, text: str) -> None:
+        """Between the user's message and the first request. Raises DeniedError when an observer says no."""
+        for observer in self.parts.observers:
+            await observer.before_turn(text)
+        await follow(self.parts, text)
 
     async def _after_turn(self, finished: TurnFinished) -> None:
         """Save, tell the observers, and only then say that the turn is over."""
@@ -165,6 +171,7 @@ class LocalConversation:
             usage=finished.usage,
         )
         self.parts.prompt.entries.remove_context(RESUMED)
+        self.parts.last_loop = finished.message if finished.reason == "loop" else ""
         await self._told(recorder.save())
         for observer in self.parts.observers:
             await self._told(observer.after_turn(report))

@@ -85,6 +85,7 @@ class Parts(msgspec.Struct, kw_only=True):
     approval: Approval = "ask"  # what was chosen, apart from what a mode imposes
     auto_switch: Literal["off", "propose", "on"] = "propose"
     tools: tuple[ToolSchema, ...] = ()
+    proposed: set[str] = msgspec.field(default_factory=set)  # modes that were spoken of already
     last_loop: str = ""
     notices: list[str] = msgspec.field(default_factory=list)  # what the person is told when it opens
     observers: list[TurnObserver] = msgspec.field(default_factory=list)

@@ -72,6 +72,10 @@ async def _forget(_record: CompressionRecord) -> None:
     """For contexts that no session stands behind."""
 
 
+async def _unannounced() -> None:
+    """Nobody wants to know beforehand."""
+
+
 class Room:
     """Decides when a context is compressed, and sees it through. `keep` writes a success into the session."""
 
@@ -82,6 +86,7 @@ class Room:
         snapshots: SnapshotManager | None = None,
         *,
         keep: Keep = _forget,
+        before: Callable[[], Awaitable[None]] = _unannounced,
         clock: Clock = now,
     ) -> None:
         self._settings = settings.compression
@@ -89,6 +94,7 @@ class Room:
         self._counter = counter
         self._snapshots = snapshots
         self._keep = keep
+        self._before = before
         self._clock = clock
         self._breaker = CompressionBreaker()
         self._armed = True
@@ -160,6 +166,7 @@ class Room:
     async def _attempt(self, prompt: Compressible, emit: Emit, how: How) -> bool:
         """One compression from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
         options, summarise, trigger = how
+        await self._before()
         before = prompt.used
         service = ChatCompressionService(self._counter, summarise, clock=self._clock)
         try:

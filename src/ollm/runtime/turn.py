@@ -6,12 +6,12 @@ Recording, room in the window, policy, tools and loop detection are collaborator
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
 from ollm.domain.context import Usage
-from ollm.domain.errors import ModelTimeoutError, NoServerError, OllmError
+from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
 from ollm.domain.messages import AnyPart, Call, JsonObject, Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.struct import Data
@@ -41,7 +41,8 @@ class TurnParts(Data, frozen=True):
     model: Model
     dispatch: Dispatcher
     loops: LoopDetectionService
-    tools: tuple[ToolSchema, ...]
+    tools: Callable[[], tuple[ToolSchema, ...]]
+    prepare: Callable[[str], Awaitable[None]]
     emit: Callable[[Event], None]
     monotonic: Callable[[], float]
 
@@ -75,9 +76,12 @@ class Turn:
         return self._finish("answered", "")
 
     async def _begin(self, parts: tuple[AnyPart, ...]) -> None:
+        """The user's words are on disk before anything else happens."""
         self._parts.loops.reset()
-        message = await self._record("user", parts)
+        message = await self._parts.recorder.message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
+        await self._parts.prepare(message.text)
+        self._parts.prompt.add(message, {})
 
     async def _step(self) -> bool:
         """One request and the calls it asks for; True when the model is to be asked again."""
@@ -112,7 +116,7 @@ class Turn:
 
     def _stream(self) -> AsyncGenerator[AnyPiece, None]:
         prompt = self._parts.prompt
-        return self._parts.model.stream(prompt.messages(), self._parts.tools, prompt.answer_room)
+        return self._parts.model.stream(prompt.messages(), self._parts.tools(), prompt.answer_room)
 
     def _name(self, answer: Answer) -> list[Call]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
@@ -200,5 +204,7 @@ def reason_for(error: OllmError) -> TurnReason:
             return "no-server"
         case ModelTimeoutError():
             return "timeout"
+        case DeniedError():
+            return "cancelled"
         case _:
             return "model-error"

@@ -1,0 +1,156 @@
+"""One run of a hook: a JSON document in, a JSON document out, within limits, and the whole process tree ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ollm.domain.struct import Data
+from ollm.extensions.hook_settings import Hook
+from ollm.system.processes import Command, ProcessHost, StartError
+
+LARGEST = 1024 * 1024
+BLOCKS = 2
+SHOWN = 500
+LAST_WORDS = 0.5  # seconds for output that is still in the pipe when the hook has ended
+
+
+class HookReply(Data, frozen=True):
+    """What a hook said. `failure` tells why it said nothing that counts."""
+
+    go_on: bool = True
+    message: str = ""
+    context: tuple[dict[str, Any], ...] = ()
+    arguments: dict[str, Any] | None = None
+    failure: str = ""
+
+
+class HookRunner:
+    """Runs hooks in the workspace with the environment tools get."""
+
+    def __init__(self, host: ProcessHost, workspace: Path, environment: Mapping[str, str]) -> None:
+        self._host = host
+        self._workspace = workspace
+        self._environment = environment
+
+    async def run(self, hook: Hook, document: Mapping[str, Any]) -> HookReply:
+        try:
+            code, out, errors = await asyncio.wait_for(self._run(hook, msgspec.json.encode(document)), hook.timeout)
+        except TimeoutError:
+            return HookReply(failure=f"it took longer than {hook.timeout:g} s")
+        except StartError as error:
+            return HookReply(failure=f"it could not be started: {error}")
+        if len(out) > LARGEST:
+            return HookReply(failure="it said more than 1 MiB")
+        if code == BLOCKS:
+            return msgspec.structs.replace(read_reply(out), go_on=False, failure="", message=reason(out, errors))
+        if code != 0:
+            return HookReply(failure=f"it ended with exit code {code}: {plain(errors) or plain(out)}".rstrip(": "))
+        return read_reply(out)
+
+    async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
+        pipes = [os.pipe() for _ in range(3)]
+        (source, feeding), (reading, output), (reading_errors, errors) = pipes
+        command = Command(
+            argv=("/bin/sh", "-c", hook.command), cwd=self._workspace, environment=dict(self._environment)
+        )
+        try:
+            process = await self._host.start(command, output, errors=errors, source=source)
+        except BaseException:
+            for end in (feeding, reading, reading_errors):
+                os.close(end)
+            raise
+        finally:
+            for end in (source, output, errors):
+                os.close(end)
+        said, complained = Kept(), Kept()
+        try:
+            await listen(reading, said)
+            await listen(reading_errors, complained)
+            await feed(feeding, document)
+            code = await process.wait()
+            await asyncio.wait([said.over, complained.over], timeout=LAST_WORDS)
+            return code, bytes(said.data), bytes(complained.data)
+        finally:
+            said.stop()
+            complained.stop()
+            await process.end(grace=0.1)
+
+
+class Kept(asyncio.Protocol):
+    """What comes through a pipe, up to a little over the limit; then the pipe is closed."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+        if len(self.data) > LARGEST:
+            self.stop()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.over.done():
+            self.over.set_result(None)
+
+    def stop(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+async def listen(descriptor: int, kept: Kept) -> None:
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: kept, pipe)
+
+
+async def feed(descriptor: int, document: bytes) -> None:
+    """Write the document; a hook that does not read it is no fault."""
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(descriptor, "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    try:
+        with suppress(OSError):
+            writer.write(document)
+            await writer.drain()
+    finally:
+        writer.close()
+
+
+def read_reply(out: bytes) -> HookReply:
+    """What stdout holds: nothing, or one JSON object."""
+    if not out.strip():
+        return HookReply()
+    try:
+        found = msgspec.json.decode(out)
+    except msgspec.DecodeError as error:
+        return HookReply(failure=f"what it printed is not JSON: {error}")
+    if not isinstance(found, dict):
+        return HookReply(failure="what it printed is not a JSON object")
+    context, arguments = found.get("context", []), found.get("arguments")
+    entries = context if isinstance(context, list) else [context]
+    return HookReply(
+        go_on=found.get("continue") is not False,
+        message=str(found.get("message") or ""),
+        context=tuple(entry for entry in entries if isinstance(entry, dict)),
+        arguments=arguments if isinstance(arguments, dict) else None,
+    )
+
+
+def reason(out: bytes, errors: bytes) -> str:
+    return read_reply(out).message or plain(errors) or plain(out) or "no reason was given"
+
+
+def plain(data: bytes) -> str:
+    text = data[: SHOWN * 4].decode("utf-8", "replace")
+    return "".join(c for c in text if c.isprintable() or c in "\n\t").strip()[:SHOWN]

@@ -1,0 +1,76 @@
+"""Hooks as people write them in the settings, read into data with every mistake told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Literal, get_args
+
+from ollm.domain.struct import Data
+
+HookEvent = Literal[
+    "session-start",
+    "session-end",
+    "before-turn",
+    "after-turn",
+    "before-tool",
+    "after-tool",
+    "before-compression",
+    "after-compression",
+    "notification",
+]
+EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
+KEYS = {"command", "tools", "required", "timeout"}
+TIMEOUT = 30.0
+LONGEST_TIMEOUT = 600.0
+
+
+class Hook(Data, frozen=True):
+    """A command to run at an event. `tools` narrows tool events by name (globs); a `required` hook before a tool
+    stops the call when it fails."""
+
+    event: HookEvent
+    command: str
+    tools: tuple[str, ...] = ()
+    required: bool = False
+    timeout: float = TIMEOUT
+
+    def concerns(self, tool: str | None) -> bool:
+        return tool is None or not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
+
+
+def read_hooks(configured: Mapping[str, Any]) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """The hooks that can be read, and what is wrong with the others."""
+    hooks: list[Hook] = []
+    problems: list[str] = []
+    for name, entries in configured.items():
+        if name not in EVENTS:
+            problems.append(f"hooks.{name}: there is no such event; there are {', '.join(EVENTS)}")
+            continue
+        for place, entry in enumerate(entries if isinstance(entries, list | tuple) else [entries]):
+            found = read_hook(name, entry)
+            if isinstance(found, Hook):
+                hooks.append(found)
+            else:
+                problems.append(f"hooks.{name}[{place}]: {found}")
+    return tuple(hooks), tuple(problems)
+
+
+def read_hook(event: HookEvent, entry: Any) -> Hook | str:
+    if isinstance(entry, str):
+        entry = {"command": entry}
+    if not isinstance(entry, Mapping):
+        return "a command, or a mapping with one, is expected"
+    if unknown := sorted(set(entry) - KEYS):
+        return f"unknown key {unknown[0]}; there are {', '.join(sorted(KEYS))}"
+    command, tools, timeout = entry.get("command"), entry.get("tools", ()), entry.get("timeout", TIMEOUT)
+    if not isinstance(command, str) or not command.strip():
+        return "command: a text is expected"
+    tools = (tools,) if isinstance(tools, str) else tools
+    if not isinstance(tools, list | tuple) or not all(isinstance(name, str) for name in tools):
+        return "tools: a list of names is expected"
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= LONGEST_TIMEOUT:
+        return f"timeout: seconds up to {LONGEST_TIMEOUT:g} are expected"
+    return Hook(
+        event=event, command=command, tools=tuple(tools), required=entry.get("required") is True, timeout=float(timeout)
+    )

@@ -1,0 +1,104 @@
+"""Hooks wrap turns and tools from outside: they are told what happens, may add context, and may stop a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ollm.domain.errors import DeniedError
+from ollm.domain.events import Event, Notice
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ToolCallRecord
+from ollm.extensions.base import HookDecision
+from ollm.extensions.hook_process import HookReply, HookRunner
+from ollm.extensions.hook_settings import Hook, HookEvent
+
+AddContext = Callable[[Mapping[str, Any]], None]
+
+
+class HookContext(msgspec.Struct, frozen=True):
+    """Where hooks speak to: whom they are about, the person, and the prompt."""
+
+    session: Callable[[], str | None]
+    workspace: str
+    emit: Callable[[Event], None]
+    add_context: AddContext
+
+
+class Hooks:
+    """The hooks of one conversation. Those of one event run side by side, except before a tool, where each may change
+    the arguments for the next."""
+
+    def __init__(self, hooks: Sequence[Hook], runner: HookRunner, context: HookContext) -> None:
+        self._hooks = tuple(hooks)
+        self._runner = runner
+        self._context = context
+        self._told: set[str] = set()
+        self._notifying: set[asyncio.Task[list[HookReply]]] = set()
+
+    async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
+        changed: JsonObject | None = None
+        for hook in self._for("before-tool", tool):
+            reply = await self._run(hook, {"tool": tool, "arguments": changed or arguments})
+            if reply.failure and hook.required:
+                return HookDecision(blocked=f"the required hook {hook.command!r} failed: {reply.failure}")
+            if not reply.go_on:
+                return HookDecision(blocked=reply.message)
+            changed = reply.arguments or changed
+        return HookDecision(arguments=changed)
+
+    async def after_tool(self, record: ToolCallRecord) -> None:
+        await self._all("after-tool", {"call": msgspec.to_builtins(record)}, record.name)
+
+    async def before_turn(self, text: str) -> None:
+        """Raises DeniedError when a hook says that the turn is not to be."""
+        for reply in await self._all("before-turn", {"text": text}):
+            if not reply.go_on:
+                raise DeniedError(f"A hook stopped this turn: {reply.message}")
+
+    async def happened(self, event: HookEvent, data: Mapping[str, Any]) -> None:
+        """Tell the hooks of an event, and wait for them."""
+        await self._all(event, data)
+
+    def notify(self, data: Mapping[str, Any]) -> None:
+        """Tell notification hooks without waiting."""
+        if self._for("notification"):
+            task = asyncio.create_task(self._all("notification", data))
+            self._notifying.add(task)
+            task.add_done_callback(self._notifying.discard)
+
+    async def close(self) -> None:
+        if self._notifying:
+            await asyncio.wait(self._notifying)
+
+    async def _all(self, event: HookEvent, data: Mapping[str, Any], tool: str | None = None) -> list[HookReply]:
+        hooks = self._for(event, tool)
+        return list(await asyncio.gather(*(self._run(hook, data) for hook in hooks))) if hooks else []
+
+    async def _run(self, hook: Hook, data: Mapping[str, Any]) -> HookReply:
+        context = self._context
+        document = {
+            "event": hook.event,
+            "data": data,
+            "session": context.session(),
+            "workspace": context.workspace,
+        }
+        reply = await self._runner.run(hook, document)
+        if reply.failure:
+            self._tell_once(hook, reply.failure)
+        elif reply.message and reply.go_on:
+            context.emit(Notice(level="info", text=reply.message))
+        for entry in reply.context:
+            context.add_context(entry)
+        return reply
+
+    def _for(self, event: HookEvent, tool: str | None = None) -> list[Hook]:
+        return [hook for hook in self._hooks if hook.event == event and hook.concerns(tool)]
+
+    def _tell_once(self, hook: Hook, failure: str) -> None:
+        if hook.command not in self._told:
+            self._told.add(hook.command)
+            self._context.emit(Notice(level="warning", text=f"The hook {hook.command!r} failed: {failure}."))

@@ -1,0 +1,22 @@
+"""What happens when a message fits another mode (design 3.16): nothing, a word about it, or the change itself."""
+
+from __future__ import annotations
+
+from ollm.domain.events import Notice
+from ollm.runtime.changes import change_mode
+from ollm.runtime.parts import Parts
+from ollm.services.modes import propose
+
+
+async def follow(parts: Parts, text: str) -> None:
+    """Propose or make the change a message asks for, as `modes.autoSwitch` says."""
+    if parts.auto_switch == "off":
+        return
+    found = propose(text, parts.prompt.mode)
+    if found is None or found.mode in parts.proposed:
+        return
+    if parts.auto_switch == "on":
+        await change_mode(parts, found.mode, "auto", found.confidence)
+        return
+    parts.proposed.add(found.mode)
+    parts.stream.emit(Notice(level="info", text=f"This looks like work for mode {found.mode}: /mode {found.mode}"))

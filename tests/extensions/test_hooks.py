@@ -1,0 +1,187 @@
+"""Hooks: real processes around real turns: slow, crashing, flooding, forking ones too."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ollm.extensions.hook_settings import Hook, read_hooks
+from tests.cli.running import Runner, running
+from tests.covers import covers
+from tests.servers.answers import Answer
+
+WRITE = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
+
+
+def configure(runner: Runner, hooks: dict[str, Any]) -> None:
+    runner.home.mkdir(exist_ok=True)
+    (runner.home / "config.yaml").write_text(json.dumps({"hooks": hooks}))
+
+
+def script(runner: Runner, name: str, text: str) -> str:
+    file = runner.home / name
+    runner.home.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+@covers("S5.6", "S5.7", "P20", "D761", "D762")
+async def test_context_from_a_hook_is_in_the_prompt_of_every_turn_by_priority(tmp_path: Path) -> None:
+    low = {"context": [{"key": "low", "content": "LOW ENTRY", "priority": 10}]}
+    high = {"context": [{"key": "high", "content": "HIGH ENTRY", "priority": 90}]}
+    async with running(tmp_path, ["one", "two"]) as runner:
+        configure(runner, {"session-start": [f"echo '{json.dumps(low)}'", f"echo '{json.dumps(high)}'"]})
+        await runner.run("-p", "hi")
+        await runner.run("-p", "again", "--continue")
+
+    for request in runner.server.chats:
+        system = request["messages"][0]["content"]
+        assert 0 < system.index("HIGH ENTRY") < system.index("LOW ENTRY")
+
+
+async def test_a_hook_reads_what_happens_as_one_document(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {})]), "done"]) as runner:
+        log = tmp_path / "log"
+        hook = script(runner, "log.sh", f"cat >> {log}; echo >> {log}")
+        configure(runner, dict.fromkeys(["session-start", "session-end", "before-turn", "after-turn"], hook)
+                  | {"before-tool": hook, "after-tool": hook, "notification": hook})  # fmt: skip
+        done = await runner.run("-p", "list")
+
+    assert done.code == 0, done.err
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [entry["event"] for entry in told if entry["event"] != "notification"] == [
+        "session-start", "before-turn", "before-tool", "after-tool", "after-turn", "session-end",
+    ]  # fmt: skip
+    assert {entry["session"] for entry in told} == {runner.sessions()[0]["sessionId"]}
+    assert {entry["workspace"] for entry in told} == {str(runner.workspace)}
+    assert told[1]["data"] == {"text": "list"}
+
+
+async def test_exit_2_before_a_tool_blocks_it_with_the_reason_told_to_the_model(tmp_path: Path) -> None:
+    async with running(tmp_path, [WRITE, "I see."]) as runner:
+        blocking = {"command": "echo 'not on a Friday' >&2; exit 2", "tools": ["write_*"]}
+        configure(runner, {"before-tool": [blocking]})
+        await runner.run("-p", "write", "--yes")
+
+    assert not (runner.workspace / "new.txt").exists()
+    assert "not on a Friday" in runner.server.chats[1]["messages"][-1]["content"]
+    assert runner.sessions()[0]["toolCalls"][0]["error"]["type"] == "Denied"
+
+
+async def test_a_hook_may_change_the_arguments(tmp_path: Path) -> None:
+    async with running(tmp_path, [WRITE, "done"]) as runner:
+        changed = json.dumps({"arguments": {"path": "other.txt", "content": "y"}})
+        configure(runner, {"before-tool": [f"echo '{changed}'"]})
+        await runner.run("-p", "write", "--yes")
+
+    assert (runner.workspace / "other.txt").read_text() == "y"
+    assert not (runner.workspace / "new.txt").exists()
+
+
+async def test_a_hook_may_stop_a_turn_and_the_message_stays_recorded(tmp_path: Path) -> None:
+    async with running(tmp_path, ["never"]) as runner:
+        configure(runner, {"before-turn": ['echo \'{"continue": false, "message": "closed today"}\'']})
+        done = await runner.run("-p", "hi")
+
+    assert done.code == 130
+    assert "closed today" in done.err
+    assert runner.server.chats == []
+    assert runner.sessions()[0]["messages"][0]["parts"][0]["text"] == "hi"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("exit 7", "exit code 7"),
+        ("echo nonsense", "not JSON"),
+        ("echo '[1]'", "not a JSON object"),
+        ("yes | head -c 3000000", "1 MiB"),
+        ("kill -9 $$", "exit code"),
+    ],
+)
+async def test_a_hook_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, command: str, said: str) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {}), ("ls", {"path": "."})]), "done"]) as runner:
+        configure(runner, {"before-tool": [command]})
+        done = await runner.run("-p", "list")
+
+    assert done.out == "done\n"
+    assert done.err.count(said) == 1, done.err
+
+
+async def test_a_required_hook_that_fails_stops_the_call(tmp_path: Path) -> None:
+    async with running(tmp_path, [WRITE, "I see."]) as runner:
+        configure(runner, {"before-tool": [{"command": "exit 1", "required": True}]})
+        await runner.run("-p", "write", "--yes")
+
+    assert not (runner.workspace / "new.txt").exists()
+
+
+async def test_a_slow_hook_is_ended_with_everything_it_started(tmp_path: Path) -> None:
+    async with running(tmp_path, ["done"]) as runner:
+        slow = {"command": "setsid sleep 3141 & sleep 2718", "timeout": 0.5}
+        configure(runner, {"before-turn": [slow]})
+        began = time.monotonic()
+        done = await runner.run("-p", "hi")
+
+    assert done.out == "done\n"
+    assert "longer than 0.5 s" in done.err
+    assert time.monotonic() - began < 60
+    running_now = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    assert not [line for line in running_now if "sleep 3141" in line or "sleep 2718" in line]
+
+
+async def test_a_hook_that_leaves_a_child_behind_does_not_hold_the_turn(tmp_path: Path) -> None:
+    async with running(tmp_path, ["done"]) as runner:
+        configure(runner, {"before-turn": ["sleep 1234 & echo '{}'"]})
+        began = time.monotonic()
+        done = await runner.run("-p", "hi")
+
+    assert done.out == "done\n"
+    assert time.monotonic() - began < 25
+
+
+@covers("D769")
+async def test_hooks_get_the_environment_tools_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOOK_TEST_API_KEY", "s3cret-value-123")
+    async with running(tmp_path, ["done"]) as runner:
+        log = tmp_path / "env"
+        configure(runner, {"before-turn": [f"env > {log}"]})
+        await runner.run("-p", "hi")
+
+    assert "PATH=" in log.read_text()
+    assert "s3cret-value-123" not in log.read_text()
+
+
+async def test_an_untrusted_workspace_has_no_hooks(tmp_path: Path) -> None:
+    async with running(tmp_path, ["done", "done"]) as runner:
+        log = tmp_path / "ran"
+        (runner.workspace / ".ollm").mkdir()
+        (runner.workspace / ".ollm" / "config.yaml").write_text(
+            json.dumps({"hooks": {"before-turn": [f"touch {log}"]}})
+        )
+        await runner.run("-p", "hi")
+        before = log.exists()
+        await runner.run("trust")
+        await runner.run("-p", "hi")
+
+    assert not before
+    assert log.exists()
+
+
+def test_hooks_that_cannot_be_read_are_named() -> None:
+    hooks, problems = read_hooks(
+        {
+            "before-tool": [{"command": "check", "tools": "shell"}, {"command": ""}, {"comand": "x"}, 7],
+            "after-lunch": "x",
+            "after-turn": {"command": "x", "timeout": -1},
+        }
+    )
+
+    assert hooks == (Hook(event="before-tool", command="check", tools=("shell",)),)
+    assert [problem.partition(":")[0] for problem in problems] == [
+        "hooks.before-tool[1]", "hooks.before-tool[2]", "hooks.before-tool[3]", "hooks.after-lunch", "hooks.after-turn[0]",
+    ]  # fmt: skip
