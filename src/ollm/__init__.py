@@ -12,12 +12,20 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _EXPORTS: dict[str, str] = {
+    "Boundary": "ollm.system.paths",
     "ChatCompressionService": "ollm.services.chat_compression",
     "CompressionOptions": "ollm.services.chat_compression",
     "ContextManager": "ollm.services.context_manager",
     "ContextState": "ollm.services.snapshots",
+    "GrantBook": "ollm.policy.grants",
+    "MessageBus": "ollm.policy.message_bus",
+    "PolicyEngine": "ollm.policy.engine",
+    "PolicyRequest": "ollm.domain.tools",
+    "RuleSet": "ollm.policy.rules",
     "SnapshotManager": "ollm.services.snapshots",
     "TokenCounter": "ollm.services.token_counting",
+    "TrustBook": "ollm.policy.trust",
+    "read_rules": "ollm.policy.rules",
 }
 
 

@@ -40,7 +40,7 @@ class Parsed(Data, frozen=True):
 def parse(text: str) -> Parsed:
     """The syntax tree of a bash script. Never raises: what cannot be parsed says why."""
     source = text.replace("\0", "").encode("utf-8", "replace")
-    program = _shfmt()
+    program = parser_path()
     if program is None:
         return Parsed(source=source, error="the shell parser shfmt is not installed")
     try:
@@ -76,6 +76,7 @@ def stretches(text: str) -> Iterator[list[str]]:
 
 
 @cache
-def _shfmt() -> str | None:
+def parser_path() -> str | None:
+    """Where shfmt is: beside this Python, or on the PATH."""
     beside = [Path(sysconfig.get_path("scripts")) / "shfmt", Path(sys.executable).parent / "shfmt"]
     return next((str(path) for path in beside if path.is_file()), None) or shutil.which("shfmt")
