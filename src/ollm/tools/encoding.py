@@ -18,6 +18,23 @@ _MARKS = (
 _BINARY = frozenset(range(0x20)) - {0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1B} | {0x7F}
 
 
+# A guess between Western European tables is a toss on a short text: the commonest of them is taken.
+_WESTERN = (
+    "cp1250",
+    "cp1252",
+    "cp1254",
+    "cp1257",
+    "cp1258",
+    "latin",
+    "iso8859_",
+    "mac_",
+    "cp437",
+    "cp85",
+    "cp77",
+    "hp_",
+)
+
+
 class Encoding(Data, frozen=True):
     """How text stands in a file. `exact` is False when decoding lost something, so that it must not be written back."""
 
@@ -87,7 +104,8 @@ def _legacy(data: bytes) -> Encoding | None:
     from charset_normalizer import from_bytes
 
     best = from_bytes(sample).best()
-    for name in (best.encoding if best else "cp1252", "cp1252", "latin-1"):
+    guess = best.encoding if best and not best.encoding.startswith(_WESTERN) else "cp1252"
+    for name in (guess, "cp1252", "latin-1"):
         try:
             if data.decode(name).encode(name) == data:
                 return Encoding(name=name)

@@ -11,6 +11,7 @@ from ollm.tools.output import head
 LEAST_CHARS = 200
 LEAST_TOKENS = 10
 CHARS_PER_TOKEN = 4
+FAIR_CHARS = 2_000
 
 
 class FilePages:
@@ -29,10 +30,11 @@ class FilePages:
         tight = self._tokens is not None and self._tokens < LEAST_TOKENS
         return bool(self.texts) and (self._chars < LEAST_CHARS or self._lines < 5 or tight)
 
-    @property
-    def limits(self) -> OutputSettings:
-        """What the next file may take."""
+    def limits(self, files_left: int) -> OutputSettings:
+        """What the next file may take: half of the room while others wait, so that one long file is not all."""
         chars = self._chars if self._tokens is None else min(self._chars, int(CHARS_PER_TOKEN * self._tokens))
+        if files_left > 1:
+            chars = max(chars // 2, min(chars, FAIR_CHARS))
         return OutputSettings(max_chars=max(chars, 1) + NOTE_CHARS, max_lines=max(self._lines, 1))
 
     def add(self, path: str, page: str | ToolFailure) -> None:

@@ -29,19 +29,27 @@ _COMPLETE = re.compile(
 )
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)}
+_PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """Without terminal escape sequences; other control characters are shown as pictures (ESC is ␛), CRLF is LF."""
-    if not _SUSPECT.search(text):
+    if _is_plain(text):
         return text
     return visible(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def visible(text: str) -> str:
     """Nothing taken away: control characters, also those of escape sequences, are shown as pictures (CRLF is LF)."""
-    return text.replace("\r\n", "\n").translate(_CONTROLS) if _SUSPECT.search(text) else text
+    return text if _is_plain(text) else text.replace("\r\n", "\n").translate(_CONTROLS)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether there is nothing to clean; quick for plain ASCII, which most output is."""
+    if text.isascii():
+        return not text.encode("ascii").translate(None, _PLAIN)
+    return not _SUSPECT.search(text)
 
 
 class StreamCleaner:

@@ -53,10 +53,11 @@ class ReadManyFiles(Tool[ManyFiles], frozen=True):
             raise ToolFailure("ValidationError", "paths: expected text that is not empty.")
         wanted = await self._wanted(context, needs)
         pages = FilePages(self.max_tokens, context.settings.output)
-        for path in wanted.paths[:MOST_FILES]:
+        for number, path in enumerate(wanted.paths[:MOST_FILES]):
             if pages.full:
                 break
-            pages.add(path, await self._page(context, needs.ledger, path, pages.limits))
+            limits = pages.limits(len(wanted.paths) - number)
+            pages.add(path, await self._page(context, needs.ledger, path, limits))
         if not pages.read and pages.failures:
             raise ToolFailure(pages.failures[0].kind, " ".join(failure.message for failure in pages.failures[:20]))
         notes = [*wanted.notes, *pages.left_out(wanted.paths)]

@@ -60,7 +60,7 @@ class CheckedConnections(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        addresses = await _resolved(host, port)
+        addresses = await _resolved(self._target, host, port)
         refuse_private(self._target, addresses, self._allowed)
         failure: Exception | None = None
         for address in addresses[:4]:
@@ -71,11 +71,12 @@ class CheckedConnections(httpcore2.AsyncNetworkBackend):
         raise failure or httpcore2.ConnectError("no address")
 
 
-async def _resolved(host: str, port: int) -> list[Address]:
+async def _resolved(target: Target, host: str, port: int) -> list[Address]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise ToolFailure("NetworkError", f"The name {host} was not found: {error}.") from error
+        why = f"the name {host} was not found ({error})"
+        raise ToolFailure("NetworkError", f"{target.url} could not be fetched: {why}.") from error
     return [ipaddress.ip_address(str(answer[4][0]).partition("%")[0]) for answer in dict.fromkeys(found)]
 
 
