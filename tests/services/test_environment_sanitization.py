@@ -1,5 +1,6 @@
 """Which variables tools get."""
 
+import logging
 import string
 from typing import Any
 
@@ -131,7 +132,7 @@ def test_what_remains_is_allowed_or_matches_no_deny_pattern(
     assert all(environment[name] == value for name, value in result.items())
 
 
-@covers("S7.7")
+@covers("S7.7", "D350")
 def test_configured_rules_add_to_the_built_in_ones() -> None:
     service = EnvironmentSanitizationService(
         EnvironmentSettings(
@@ -194,6 +195,18 @@ def test_the_rule_is_named_and_the_value_is_not() -> None:
         ("X", "value: URL with a password"),
     ]
     assert "sesame" not in repr(found)
+
+
+@covers("D366")
+def test_names_are_logged_at_debug_level_only_and_values_never(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "ollm"):
+        SERVICE.sort({"A_KEY": "sesame-street", "PLAIN": "open"})
+        SERVICE.sanitize({"B_KEY": "sesame-street"})
+
+    assert {record.levelname for record in caplog.records} == {"DEBUG"}
+    assert "A_KEY" in caplog.text
+    assert "B_KEY" in caplog.text
+    assert "sesame" not in caplog.text
 
 
 def test_what_is_kept_back_is_known_for_redaction() -> None:

@@ -72,6 +72,20 @@ password="abc|abc
 env: {PASSWORD: hunter}|hunter
 token: abcdefghijkl|abcdefghijkl
 sshpass -p hunter2 ssh host|hunter2
+docker login -u bob -p hunter2|hunter2
+mysql -u root -phunter2 db|hunter2
+jdbc:postgresql://host/db?user=fred&password=secret&ssl=true|=secret
+curl -H "X-API-Key: abcdef" https://x|abcdef
+{"headers":{"x-api-key":"my-key-123"}}|my-key-123
+the password is hunter2.|hunter2
+pwd=hunter2;Server=x|hunter2
+API key: abcdef123456|abcdef123456
+https://x/c?sv=2020&sig=AbCdEf0123456789AbCdEf0123456789%3D|AbCdEf
+ENV DB_PASS hunter2|hunter2
+mongodb+srv://admin:Passw0rd@cluster0.mongodb.net/test|Passw0rd
+DefaultEndpointsProtocol=https;AccountName=x;AccountKey=Zm9vYmFyZm9vYmFy==;EndpointSuffix=core|Zm9v
+$env:API_KEY = "abc123"|abc123
+{"password":12345678}|12345678
 """
 
 HARMLESS = """
@@ -149,6 +163,30 @@ return {"token": token}
 headers = {"Authorization": f"Bearer {token}"}
 secret = Secret.from_file(path)
 KEY_BINDINGS=vi
+password = input("Password: ")
+let token: string | null = null;
+interface Login { username: string; password: string }
+  password: { type: String, required: true },
+  "token": {"type": "string"},
+  apiKey: z.string().min(1),
+SyntaxError: Unexpected token < in JSON at position 0
+<input type="password" name="password">
+kubectl get secrets
+secretKeyRef: {name: db, key: password}
+Authorization header missing
+Cookie policy: we use cookies
+PASSED tests/test_auth.py::test_token [ 50%]
+etag: "33a64df551425fcc55e4d42a148795d9f25f89d4"
+password: {{ vault_password }}
+password: !vault |
+token=$(gh auth token)
+"Authorization": "Bearer ${TOKEN}"
+Authorization: Bearer <token>
+password?: string
+signature = inspect.signature(f)
+signature: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+user:x:1000:1000::/home/user:/bin/bash
+https://host:443/a:b@c
 -----BEGIN PUBLIC KEY-----
 -----BEGIN CERTIFICATE-----
 aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgdGV4dA==

@@ -1,6 +1,6 @@
 """Secrets taken out of text before it leaves as a log line, an error or an export (S10.7, safety 4).
 
-Four steps, each linear in the text: private keys, values known to be secret, passwords in URLs and headers, what is
+Five steps, each linear in the text: private keys, values known to be secret, passwords in URLs and headers, what is
 assigned to a name that says secret, and tokens that are known by their shape. Ids, hashes, public keys, code and prose
 stay. The patterns are compiled when the first text that could hold a secret comes along, so importing costs nothing.
 """
@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 MARK = "[redacted]"
 SHORTEST_KNOWN_VALUE = 8
-_HINTS = ("pass", "pwd", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt", "://", "-----begin")
+_HINTS: tuple[str, ...] = ("pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt")
+_HINTS += ("://", "sig=", "signature=", "login", "mysql", " -u", "--user")
 
 
 class Redactor:
@@ -23,17 +24,33 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """The text with every secret replaced by a mark; the same text when there is none."""
-        from ollm.services.redaction import assignments, carriers, shapes
+        if "-----BEGIN " in text:
+            from ollm.services.redaction.carriers import without_private_keys
 
-        text = carriers.without_private_keys(text)
+            text = without_private_keys(text)
         for value in self._values:
-            if value in text:
-                text = text.replace(value, MARK)
-        lowered = text.lower()
-        if any(hint in lowered for hint in _HINTS):
-            text = carriers.without_credentials(text)
-            text = assignments.without_assigned(text)
-        return shapes.without_tokens(text)
+            text = text.replace(value, MARK)
+        return _without_tokens(_without_named(text))
+
+
+def _without_named(text: str) -> str:
+    """Without what stands behind a telling name or in a telling place."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return text
+    from ollm.services.redaction.assignments import without_assigned
+    from ollm.services.redaction.carriers import without_credentials
+
+    return without_assigned(without_credentials(text))
+
+
+def _without_tokens(text: str) -> str:
+    """Without what is known by its shape; no token is shorter than 16 characters."""
+    if all(len(word) < 16 for word in text.split()):
+        return text
+    from ollm.services.redaction.shapes import without_tokens
+
+    return without_tokens(text)
 
 
 def secret_in(value: str) -> str | None:

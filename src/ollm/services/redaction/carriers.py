@@ -30,7 +30,7 @@ def without_private_keys(text: str) -> str:
 
 def without_credentials(text: str) -> str:
     """Passwords in URLs, `Authorization` and `Cookie` headers, `curl -u`, netrc lines."""
-    text = _url_password().sub(_keep_user, text) if "://" in text else text
+    text = _url_password().sub(_keep_user, text) if "://" in text and "@" in text else text
     lowered = text.lower()
     if "authorization" in lowered:
         text = _authorization().sub(_keep_scheme, text)
@@ -43,7 +43,7 @@ def without_credentials(text: str) -> str:
 def kind_of_credential(value: str) -> str | None:
     if _BEGIN in value and _PRIVATE.search(value):
         return "private key"
-    found = _url_password().search(value) if "://" in value else None
+    found = _url_password().search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
 
 
@@ -52,7 +52,7 @@ def _url_password() -> re.Pattern[str]:
     """After `scheme://`: `user:password@` (the password may hold @) or a long token alone before the @."""
     return re.compile(
         r"""(?<=://)(?:(?P<token>(?=[^\s/:@"'<>]{0,64}[0-9])[^\s/:@"'<>]{16,255})@"""
-        r"""|(?P<user>[^\s/:@"'<>\\]{0,255}):(?P<password>[^\s/"'<>\\]{1,512}|[^\s/"'<>\\0-9][^\s"'<>\\]{0,512})@)"""
+        r"""|(?P<user>[^\s/:@"'<>\\]{0,255}):(?P<password>[^\s/"'<>\\]{1,255}|[^\s/"'<>\\0-9][^\s"'<>\\]{0,255})@)"""
     )
 
 
@@ -81,6 +81,7 @@ def _bearer() -> re.Pattern[str]:
 def _command_line() -> re.Pattern[str]:
     return re.compile(
         r"""(?<![\w\-])((?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:|sshpass\s{1,4}-p\s{0,4}["']?"""
+        r"""|docker\s{1,4}login\s[^\n|;&]{0,200}?-p\s{1,4}|mysql(?:dump|admin)?\s[^\n|;&]{0,200}?\s-p"""
         r"""|machine\s{1,4}\S{1,255}\s{1,4}login\s{1,4}\S{1,255}\s{1,4}password\s{1,4})([^\s"']{1,255})"""
     )
 

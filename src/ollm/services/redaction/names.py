@@ -11,128 +11,26 @@ SECRETS = frozenset(
     {"secret", "secrets", "token", "apikey", "credential", "credentials", "jwt", "authtoken", "accesstoken"}
 )
 SECRET_WORDS = PASSWORDS | SECRETS | {"pass", "pwd", "auth", "key", "pw", "cookie"}
-_JOINED = (
-    "password",
-    "passwd",
-    "passphrase",
-    "apikey",
-    "authtoken",
-    "accesstoken",
-    "secretkey",
-    "privatekey",
-    "accesskey",
-)
+_JOINED_PASSWORDS = ("password", "passwd", "passphrase")
+_JOINED_SECRETS = ("apikey", "authtoken", "accesstoken", "secretkey", "privatekey", "accesskey")
 _WEAK = frozenset({"auth", "cookie", "session", "sessionid", "signature", "sig", "pat", "bearer"})
-_KINDS_OF_KEY = frozenset(
-    {"api", "access", "secret", "private", "encryption", "signing", "auth", "master", "account", "client", "storage"}
-    | {
-        "deploy",
-        "session",
-        "webhook",
-        "shared",
-        "service",
-        "decryption",
-        "hmac",
-        "rsa",
-        "ssl",
-        "tls",
-        "license",
-        "admin",
-    }
+_KEY_WORDS = (
+    "api access secret private encryption signing auth master account client storage deploy session webhook shared "
+    "service decryption hmac rsa ssl tls license admin"
 )
+_KINDS_OF_KEY = frozenset(_KEY_WORDS.split())
 _HARMLESS_KEYS = frozenset(
     {"public", "primary", "foreign", "cache", "sort", "partition", "hot", "idempotency", "natural"}
 )
-_ABOUT = frozenset(
-    {
-        "type",
-        "name",
-        "names",
-        "count",
-        "counts",
-        "id",
-        "ids",
-        "url",
-        "uri",
-        "endpoint",
-        "field",
-        "length",
-        "limit",
-        "len",
-    }
-    | {
-        "size",
-        "path",
-        "file",
-        "dir",
-        "policy",
-        "ttl",
-        "expiry",
-        "expires",
-        "expiration",
-        "expired",
-        "at",
-        "in",
-        "header",
-    }
-    | {
-        "prefix",
-        "suffix",
-        "index",
-        "mode",
-        "method",
-        "enabled",
-        "disabled",
-        "required",
-        "status",
-        "error",
-        "errors",
-        "min",
-    }
-    | {
-        "max",
-        "budget",
-        "usage",
-        "parser",
-        "kind",
-        "provider",
-        "scope",
-        "scopes",
-        "lifetime",
-        "age",
-        "env",
-        "regex",
-        "class",
-    }
-    | {
-        "pattern",
-        "label",
-        "hint",
-        "prompt",
-        "manager",
-        "strength",
-        "algorithm",
-        "format",
-        "issuer",
-        "audience",
-        "schema",
-    }
-    | {"rotation", "version", "input", "output", "list", "stream", "ring", "word", "words", "start", "end", "position"}
-    | {
-        "per",
-        "used",
-        "cost",
-        "price",
-        "rate",
-        "estimate",
-        "estimator",
-        "counter",
-        "counting",
-        "factor",
-        "ratio",
-        "total",
-    }
+_ABOUT_WORDS = (
+    "type name names count counts id ids url uri endpoint field length limit len size path file dir policy "
+    "ttl expiry expires expiration expired at in header prefix suffix index mode method enabled disabled "
+    "required status error errors min max budget usage parser kind provider scope scopes lifetime age env "
+    "regex class pattern label hint prompt manager strength algorithm format issuer audience schema rotation "
+    "version input output list stream ring word words start end position per used cost price rate estimate "
+    "estimator counter counting factor ratio total"
 )
+_ABOUT = frozenset(_ABOUT_WORDS.split())
 _FIRST = frozenset({"max", "min", "num", "total", "public", "pub", "next", "prev", "has", "is", "needs", "no"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -157,15 +55,15 @@ def family_of(name: str) -> Family:
     words = words_of(name)
     if not words or words[-1] in _ABOUT or words[0] in _FIRST:
         return Family.NONE
-    if PASSWORDS.intersection(words) or words[-1].endswith(_JOINED[:3]) or _short_password(words):
+    if PASSWORDS.intersection(words) or words[-1].endswith(_JOINED_PASSWORDS) or _short_password(words):
         return Family.PASSWORD
-    if SECRETS.intersection(words) or words[-1].endswith(_JOINED[3:]) or _is_key(words, name):
+    if SECRETS.intersection(words) or words[-1].endswith(_JOINED_SECRETS) or _is_key(words, name):
         return Family.SECRET
     return Family.WEAK if words[-1] in _WEAK else Family.NONE
 
 
 def _short_password(words: tuple[str, ...]) -> bool:
-    return len(words) > 1 and words[-1] in ("pass", "pwd", "pw")
+    return words == ("pwd",) or (len(words) > 1 and words[-1] in ("pass", "pwd", "pw"))
 
 
 def _is_key(words: tuple[str, ...], name: str) -> bool:
