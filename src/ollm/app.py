@@ -231,9 +231,9 @@ class Process:
 
     async def model(self, name: str | None = None) -> Model:
         """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
-        from ollm.domain.model_facts import ModelFacts
         from ollm.providers.window import window
         from ollm.runtime.model import Model
+        from ollm.store.model_facts import facts_key
 
         registry = self.providers if name is None else self.providers_for(name)
         choice = await registry.choose()
@@ -242,8 +242,8 @@ class Process:
         except BaseException:
             await choice.provider.close()
             raise
-        key = f"{choice.provider.name}|{choice.provider.base_url}|{choice.model}"
-        return Model(choice.provider, choice.model, size, ModelFacts(key=key), why=f"{choice.why}; window: {why}")
+        facts = self.model_facts.get(facts_key(choice.provider.name, choice.provider.base_url, choice.model))
+        return Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
 
     def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
@@ -26,11 +27,13 @@ class Model:
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
         )
-        async for piece in self.provider.stream(request):
-            yield piece
+        async with aclosing(self.provider.stream(request)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """The text of an answer to `messages`, without tools, as it comes."""
-        async for piece in self.stream(messages, (), max_tokens):
-            if isinstance(piece, TextPiece):
-                yield piece.text
+        async with aclosing(self.stream(messages, (), max_tokens)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece):
+                    yield piece.text
