@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +49,17 @@ and change limits. It may not set {restricted}, allow anything in `policy`, or r
 
 def pages() -> dict[Path, str]:
     """Every generated page and its text."""
-    return {HERE / "configuration.md": configuration()}
+    return {HERE / "configuration.md": configuration(), HERE / "tools.md": _module("tools_page").tools_page()}
+
+
+def _module(name: str) -> Any:
+    """Another file of this directory, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def configuration() -> str:
