@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -877,8 +877,13 @@ def to_stderr(text: str) -> None:
 
 def redact_error(text: str) -> str:
     """A message as it may be printed: by the built-in rules alone, since the settings may be what is wrong."""
+    return _error_redactor().redact(text)
+
+
+@cache
+def _error_redactor() -> Redactor:
     from ollm.config.environment import process_environment
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
     from ollm.services.redaction import Redactor
 
-    return Redactor(EnvironmentSanitizationService().removed_values(process_environment())).redact(text)
+    return Redactor(EnvironmentSanitizationService().removed_values(process_environment()))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
@@ -128,33 +128,30 @@ class EnvironmentSanitizationService:
 
 
 class _Patterns:
-    """Globs over whole names, without case. Most names match none, so the plain kinds are told apart without one
-    regular expression."""
+    """Globs over whole names, without case. The plain ones, and most are, are compared as text."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        texts = [pattern.upper() for pattern in patterns]
-        self._all = [(pattern, re.compile(_translated(pattern), re.IGNORECASE)) for pattern in patterns]
-        self._exact = frozenset(texts)
-        self._starts = tuple(text[:-1] for text in texts if _is_plain(text[:-1]) and text.endswith("*"))
-        self._ends = tuple(text[1:] for text in texts if _is_plain(text[1:]) and text.startswith("*"))
-        rest = [text for text in texts if not _is_plain(text[1:]) and not _is_plain(text[:-1])]
-        self._rest = re.compile("|".join(map(_translated, rest)), re.IGNORECASE) if rest else None
+        self._tests = [(pattern, _test_of(pattern)) for pattern in patterns]
 
     def first(self, name: str) -> str | None:
         """The first pattern that matches, or None."""
         upper = name.upper()
-        if not (
-            upper in self._exact
-            or upper.endswith(self._ends)
-            or upper.startswith(self._starts)
-            or (self._rest and self._rest.fullmatch(name))
-        ):
-            return None
-        return next((pattern for pattern, expression in self._all if expression.fullmatch(name)), None)
+        return next((pattern for pattern, matches in self._tests if matches(upper)), None)
 
 
-def _is_plain(text: str) -> bool:
-    return not any(letter in "*?[{}" for letter in text)
+def _test_of(pattern: str) -> Callable[[str], object]:
+    text = pattern.upper()
+    middle = text.strip("*")
+    if any(letter in "*?[{}" for letter in middle):
+        return re.compile(_translated(text)).fullmatch
+    starts, ends = text.endswith("*"), text.startswith("*")
+    if starts and ends:
+        return lambda name: middle in name
+    if ends:
+        return lambda name: name.endswith(middle)
+    if starts:
+        return lambda name: name.startswith(middle)
+    return lambda name: name == middle
 
 
 def _read(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:
