@@ -15,7 +15,7 @@ from tests.covers import covers
 from tests.servers.answers import Answer
 
 
-@covers("S1.1", "S1.2", "S9.1", "S9.2")
+@covers("S1.1", "S1.2", "S9.1", "S9.2", "D84", "H70")
 async def test_an_answer_is_printed_and_the_session_kept(tmp_path: Path) -> None:
     async with running(tmp_path, ["Hello, you."]) as runner:
         done = await runner.run("-p", "Say hello")
@@ -110,7 +110,7 @@ async def test_a_signal_in_mid_answer_keeps_what_was_said(tmp_path: Path, name: 
     assert session["metadata"]["title"] == "tell me a story"
 
 
-@covers("S4.7", "S4.8", "P17", "D757", "D758", "D759")
+@covers("S4.7", "S4.8", "P17", "D757", "D758", "D759", "D70")
 async def test_a_model_that_repeats_itself_is_stopped_with_the_pattern_named(tmp_path: Path) -> None:
     script = [Answer(calls=[("read_file", {"path": "note.txt"})]) for _ in range(9)]
     async with running(tmp_path, script) as runner:

@@ -40,7 +40,7 @@ async def test_a_resume_sends_exactly_what_was_sent_before_and_the_summary(tmp_p
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * 2
 
 
-@covers("W40", "W41", "W42", "W43", "W126", "W129", "W168")
+@covers("W40", "W41", "W42", "W43", "W126", "W129", "W168", "W6", "W23")
 async def test_the_workspace_keeps_a_record_of_each_session(tmp_path: Path) -> None:
     async with running(tmp_path, ["one", "two"]) as runner:
         await runner.run("-p", "First thing\nwith more lines")
@@ -81,6 +81,7 @@ async def test_without_the_database_a_session_is_taken_up_from_the_archive(tmp_p
     assert records(runner)[0]["title"] == "what is in a.txt?"
 
 
+@covers("W12")
 async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path: Path) -> None:
     async with running(tmp_path, ["one", "two"], models=("scripted", "other")) as runner:
         await runner.run("-p", "remember the blue door")

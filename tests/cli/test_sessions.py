@@ -39,7 +39,7 @@ def json_of(*arguments: str, home: Home):
     return json.loads(done.stdout)
 
 
-@covers("S1.4", "H464")
+@covers("S1.4", "H464", "D129")
 def test_list_shows_a_table_and_json(home):
     session_id = asyncio.run(full_session(home))
     done = ollm("sessions", "list", home=home.root)
@@ -83,7 +83,7 @@ def test_list_imports_neither_asyncio_nor_rich(home):
     assert done.stderr.strip().endswith("[]")
 
 
-@covers("H467", "H478", "S1.5")
+@covers("H467", "H478", "S1.5", "H109")
 def test_view_shows_roles_times_thinking_and_calls(home):
     session_id = asyncio.run(full_session(home))
     folded = ollm("sessions", "view", session_id[:6], home=home.root)
@@ -163,7 +163,7 @@ def test_search_finds_with_number_role_time_and_snippet(home):
     assert ollm("sessions", "search", "x", "--since", "yesterday-ish", home=home.root).returncode == 2
 
 
-@covers("H491", "S1.6")
+@covers("H491", "S1.6", "H113")
 def test_delete_asks_and_without_a_terminal_needs_yes(home):
     session_id = home.recorded("x")
     refused = ollm("sessions", "delete", session_id, home=home.root)
@@ -212,6 +212,7 @@ def test_what_the_limit_removed_is_in_the_trash_and_can_be_restored(home):
     assert ollm("sessions", "restore", old, home=home.root).returncode == 1
 
 
+@covers("H533")
 def test_a_deleted_session_is_gone_from_the_trash_too(home):
     old, _ = home.recorded("old"), home.recorded("new")
     home.settings = Home(home.root, max_sessions=1).settings
@@ -230,7 +231,7 @@ def test_rename_and_archive(home):
     assert json_of("sessions", "list", "--json", home=home)[0]["status"] == "closed"
 
 
-@covers("S10.2", "S10.6", "H705", "D606")
+@covers("S10.2", "S10.6", "H705", "D606", "H709")
 def test_damage_is_named_with_the_way_out_and_mended_by_check(home):
     healthy, hurt = home.recorded("well"), home.recorded("one", "two")
     home.document(hurt).write_bytes(home.document(hurt).read_bytes()[:-12])

@@ -106,7 +106,7 @@ async def test_a_snapshot_is_taken_before_each_compression_and_leads_back_behind
     assert len(house.prompt.messages()) == 1 + len(before.messages)
 
 
-@covers("H22", "D754", "D755", "H66")
+@covers("H22", "D754", "D755", "H66", "H82")
 async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_be_built_from_it(house: House) -> None:
     await house.begin()
     await until_compressed(house, 3)

@@ -107,6 +107,7 @@ async def test_sessions_are_listed_last_active_first(tmp_path):
     assert {found.session_id for found in listed} == {first, second}
 
 
+@covers("D143")
 async def test_an_id_that_is_no_uuid_is_unknown(tmp_path):
     recording = service(tmp_path)
     assert await recording.get_session("../../etc/passwd") is None

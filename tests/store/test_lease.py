@@ -45,7 +45,7 @@ def holder(directory: Path) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-@covers("W159")
+@covers("W159", "W107")
 def test_a_held_workspace_is_refused_with_who_and_since(tmp_path: Path) -> None:
     with holder(tmp_path) as other, pytest.raises(BusyError, match=f"process {other.pid} on .* since 20"):
         Lease(tmp_path, now).take()

@@ -53,6 +53,7 @@ def test_the_table_has_exactly_the_fields_and_states_it_should(tmp_path: Path) -
     assert "CHECK (status IN ('active', 'closed', 'archived'))" in sql
 
 
+@covers("W37")
 def test_episodes_come_back_newest_last_and_bounded(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
     for number in range(1, 8):
@@ -85,6 +86,7 @@ def test_a_workspace_that_is_the_home_keeps_its_database_apart(tmp_path: Path) -
     assert workspace_directory(tmp_path, home) == place
 
 
+@covers("W33")
 def test_its_files_are_kept_out_of_git(tmp_path: Path) -> None:
     place = workspace_directory(tmp_path, Home(root=tmp_path / "home"))
 

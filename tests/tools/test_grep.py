@@ -132,7 +132,7 @@ async def test_a_bad_expression_is_told_where_and_offered_as_text(
     assert "literal" in message
 
 
-@covers("T4.12")
+@covers("T4.12", "D766", "D767")
 async def test_ignored_files_are_not_searched_unless_named(drive: Driver, workspace: Path) -> None:
     write(workspace, a_log="x\n", out__b_txt="x\n", c_txt="x\n", node__modules__d_js="x\n", notes__e_txt="x\n")
     rules(workspace, ".gitignore", "*.log", "out/")

@@ -86,7 +86,7 @@ async def test_output_and_exit_code_come_back(bench: Bench) -> None:
     assert (result.llm_content, result.exit_code, result.error) == ("one\ntwo\n", 0, None)
 
 
-@covers("T5.2", "T9.4")
+@covers("T5.2", "T9.4", "T10.6")
 async def test_output_is_handed_on_as_it_comes(bench: Bench) -> None:
     running = asyncio.create_task(bench.run(command="echo first; read < fifo; echo second"))
     os.mkfifo(bench.workspace / "fifo")

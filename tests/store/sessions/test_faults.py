@@ -176,6 +176,7 @@ async def test_a_clock_set_back_never_moves_the_last_activity_back(tmp_path):
     assert home.texts(session_id) == list("01234")
 
 
+@covers("D162")
 async def test_two_processes_on_one_session_the_second_is_told_who_has_it(tmp_path):
     home = Home(tmp_path)
     service = home.service()
