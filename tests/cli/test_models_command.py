@@ -112,6 +112,16 @@ def test_the_models_of_a_running_server_are_listed_beside(home: Path, scripted: 
     assert [model["name"] for model in document["servers"][0]["models"]] == ["qwen3:8b"]
 
 
+def test_a_configured_server_that_is_away_does_not_hide_the_files(home: Path) -> None:
+    (home / "models").mkdir(parents=True)
+    (home / "models" / "mine.gguf").write_bytes(CONTENT)
+    listed = ollm(home, "models", "list", OLLM_BASE_URL="http://127.0.0.1:9")
+
+    assert listed.returncode == 0
+    assert "mine" in listed.stdout
+    assert "No model server answers at http://127.0.0.1:9" in listed.stderr
+
+
 @pytest.mark.parametrize("scripted", ["ollama"], indirect=True)
 def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, scripted: str) -> None:
     run = ollm(home, "doctor", "--measure", "--json", OLLM_BASE_URL=scripted)

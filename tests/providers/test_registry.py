@@ -175,6 +175,14 @@ async def test_an_address_that_cannot_be_one_is_wrong_usage(tmp_path: Path) -> N
         await registry(ProviderSettings(type="openai", base_url="ftp://x", model="m"), tmp_path).choose()
 
 
+@pytest.mark.parametrize("ending", ["", "/", "/v1", "/v1/", "/api"])
+async def test_an_ollama_address_may_end_as_people_write_it(tmp_path: Path, ending: str) -> None:
+    async with OllamaServer(["hi"]) as server:
+        settings = ProviderSettings(type="ollama", base_url=server.base_url + ending)
+        choice = await registry(settings, tmp_path).choose()
+        assert text_of(await said(choice.provider)) == "hi"
+
+
 def test_embedders_are_not_talked_to() -> None:
     names = ["bge-m3", "nomic-embed-text", "llama3"]
     assert first_for_chat([ModelInfo(name=name) for name in names]) == "llama3"

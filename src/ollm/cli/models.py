@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.cli.options import json_option, print_json, print_table, warn, yes_option
+from ollm.domain.errors import NoServerError
 
 if TYPE_CHECKING:
     from ollm.app import Process
@@ -81,7 +82,11 @@ async def _everything(process: Process) -> dict[str, Any]:
 
     files = installed(process.home.models)
     names = {file.name for file in files}
-    servers = await process.providers.everything()
+    try:
+        servers = await process.providers.everything()
+    except NoServerError as error:
+        warn(str(error))
+        servers = await process.providers.discover()
     for server in servers:
         await server.provider.close()
     return {

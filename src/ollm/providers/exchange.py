@@ -31,14 +31,12 @@ class BusyAnswer(Exception):  # noqa: N818 - a reason to try again, not a fault
 class Exchange:
     """Speaks JSON with the server at a base URL."""
 
-    def __init__(
-        self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", socket_path: str | None = None
-    ) -> None:
+    def __init__(self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "") -> None:
         self.url = url
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
         headers = {"Authorization": f"Bearer {_clean(api_key)}"} if api_key else {}
         try:
-            self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, socket_path=socket_path)
+            self._client = http.open_client(url, headers=headers, timeouts=self._timeouts)
         except ValueError as error:
             raise UsageError(f"{url} cannot be a model server: {error}.", action="Set provider.baseUrl.") from error
 

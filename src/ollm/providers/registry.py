@@ -116,7 +116,7 @@ class Registry:
         """A provider for this place; nothing is connected yet. The key goes to the configured server only."""
         timeouts = self._settings.timeouts
         if kind == "ollama":
-            return Ollama(Exchange(url.rstrip("/"), timeouts, api_key=api_key))
+            return Ollama(Exchange(ollama_root(url), timeouts, api_key=api_key))
         root, api = split_base(url)
         return OpenAICompatible(Exchange(root, timeouts, api_key=api_key), api)
 
@@ -194,6 +194,11 @@ class Registry:
                 f"provider.apiKeyEnv names {name}, which is not set.", action=f"Set {name} or remove the key."
             )
         return self._environment[name] if name else ""
+
+
+def ollama_root(url: str) -> str:
+    """Ollama's own pages stand beside `/v1` and under `/api`; an address that ends in either is meant as the root."""
+    return url.rstrip("/").removesuffix("/v1").removesuffix("/api")
 
 
 def has_model(server: Found, model: str | None) -> bool:
