@@ -7,9 +7,9 @@ from contextlib import aclosing
 
 import pytest
 
-from ollm.config.settings import ProviderSettings
+from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.context import Usage
-from ollm.domain.errors import Exit, ModelError, ToolsUnsupportedError, UnknownModelError
+from ollm.domain.errors import Exit, ModelError, ModelTimeoutError, ToolsUnsupportedError, UnknownModelError
 from ollm.domain.messages import Call, ImagePart, PromptMessage
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece, CompletionRequest, FinishPiece, TextPiece, ThinkingPiece
@@ -98,6 +98,15 @@ async def test_a_model_without_tools_is_told_by_its_own_error() -> None:
     async with OllamaServer(["x"], capabilities=("completion",)) as server:
         with pytest.raises(ToolsUnsupportedError):
             await said(ollama(server.base_url), ask(tools=(LS,)))
+
+
+async def test_a_call_that_is_held_back_until_it_is_whole_is_no_stall() -> None:
+    answer = Answer(text="Writing", calls=[("ls", {})], pace=0.5)
+    timeouts = ProviderTimeouts(connect=1, first_token=3, stall=0.2)
+    async with OllamaServer([answer, answer]) as server:
+        assert CallPiece("ls", {}) in await said(ollama(server.base_url, timeouts), ask(tools=(LS,)))
+        with pytest.raises(ModelTimeoutError, match="fell silent"):
+            await said(ollama(server.base_url, timeouts))
 
 
 async def test_leaving_the_stream_closes_the_connection_at_once() -> None:

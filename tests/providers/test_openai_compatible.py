@@ -170,6 +170,13 @@ async def test_a_slow_reader_is_not_taken_for_a_slow_server() -> None:
     assert text_of(texts) == "one two three"
 
 
+async def test_a_long_call_that_comes_in_fragments_is_no_silence() -> None:
+    async with ScriptedServer([Answer(calls=[("write_file", {"content": "x" * 60})], pace=0.1)]) as server:
+        pieces = await said(openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.5, stall=0.4)))
+
+    assert pieces[0] == CallPiece("write_file", {"content": "x" * 60})
+
+
 async def test_reading_the_prompt_with_progress_is_no_silence() -> None:
     progress = [(n * 100, 600) for n in range(7)]
     async with ScriptedServer([Answer(text="x", progress=progress, pace=0.15)], kind="llama.cpp") as server:

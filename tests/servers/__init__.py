@@ -1,7 +1,17 @@
 """Model servers for tests: real sockets, scripted answers, every request kept."""
 
-from tests.servers.answers import Answer, Request
-from tests.servers.ollama import OllamaServer
-from tests.servers.openai import ScriptedServer
+from importlib import import_module
 
-__all__ = ["Answer", "OllamaServer", "Request", "ScriptedServer"]
+PLACES = {
+    "Answer": "tests.servers.answers",
+    "Request": "tests.servers.answers",
+    "OllamaServer": "tests.servers.ollama",
+    "ScriptedServer": "tests.servers.openai",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Looked up when used, so that a server can also be run as a module of its own."""
+    if name not in PLACES:
+        raise AttributeError(name)
+    return getattr(import_module(PLACES[name]), name)

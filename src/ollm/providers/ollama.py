@@ -51,8 +51,7 @@ class Ollama:
                         continue
                     last = self._checked(line)
                     pieces = pieces_of(last)
-                    if pieces:
-                        response.patience.sign()
+                    response.patience.sign(begun=not request.tools)  # a call is held back until it is whole
                     for piece in pieces:
                         called = called or isinstance(piece, CallPiece)
                         yield piece

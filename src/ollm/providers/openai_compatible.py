@@ -128,8 +128,7 @@ class OpenAICompatible:
                 if done := data.strip() == DONE:
                     break
                 pieces = assembly.take(as_chunk(self._checked(data)))
-                if pieces:
-                    response.patience.sign(begun=not all(isinstance(piece, ProgressPiece) for piece in pieces))
+                response.patience.sign(begun=assembly.writing)
                 for piece in pieces:
                     yield piece
         if not done and not assembly.ended:

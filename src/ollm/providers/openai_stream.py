@@ -46,6 +46,7 @@ class Assembly:
         self._by_index: dict[int, Fragments] = {}
         self._reason: FinishReason | None = None
         self._usage = Usage()
+        self.writing = False  # the model has begun: text, thinking or a fragment of a call came
 
     @property
     def ended(self) -> bool:
@@ -71,11 +72,13 @@ class Assembly:
             self._reason = REASONS.get(ended, "unknown")
         for entry in entries(delta.get("tool_calls")):
             self._fragment(entry)
+            self.writing = True
         pieces: list[AnyPiece] = []
         if thinking := text(delta.get("reasoning_content")) or text(delta.get("reasoning")):
             pieces.append(ThinkingPiece(thinking))
         if content := text(delta.get("content")):
             pieces.append(TextPiece(content))
+        self.writing = self.writing or bool(pieces)
         return pieces
 
     def _fragment(self, entry: dict[str, Any]) -> None:
