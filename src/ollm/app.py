@@ -6,14 +6,14 @@ reverse. Nothing else in the house builds its own collaborators.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import OllmError, UsageError
 
 if TYPE_CHECKING:
     from ollm.config.load import Loaded
@@ -496,7 +496,7 @@ class ConversationScope:
             policy=self.policy,
             bus=self.bus,
             loops=self.loops(),
-            dispatch=Dispatch(self.desk()),
+            dispatch=Dispatch(self.desk(sees=lambda: can_see(parts.model))),
             snapshots=self.snapshots,
             edits=self.edits,
             notes=self.scope.notes,
@@ -714,8 +714,10 @@ class ConversationScope:
         theirs = (self.opening.workspace / ".ollm" / "commands",) if self.process.trusted else ()
         return CustomCommands((*theirs, *ours))
 
-    def desk(self) -> Desk:
-        """What running calls takes."""
+    def desk(self, sees: Callable[[], Awaitable[bool]] | None = None) -> Desk:
+        """What running calls takes; `sees` tells whether the model of the moment can see pictures."""
+        import msgspec
+
         from ollm.extensions.base import NoHooks
         from ollm.runtime.one_call import Desk
         from ollm.tools.base import ToolContext
@@ -724,6 +726,8 @@ class ConversationScope:
         context = ToolContext(
             boundary=self.scope.boundary, environment=self.process.tool_environment, settings=settings.tools
         )
+        if sees is not None:
+            context = msgspec.structs.replace(context, sees=sees)
         return Desk(
             registry=self.registry,
             policy=self.policy,
@@ -743,6 +747,14 @@ class ConversationScope:
             return Unattended(yes=self.opening.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
         return AskOverBus(self.bus, timeout, yes=self.opening.yes, attached=self.attached)
+
+
+async def can_see(model: Model) -> bool:
+    """Whether a model takes pictures, as its server says; False when it does not say."""
+    try:
+        return (await model.provider.describe(model.name)).vision
+    except OllmError:
+        return False
 
 
 async def run_by_hand(

@@ -162,7 +162,7 @@ def asked(*calls: tuple[str, Any]) -> list[Call]:
     return [Call(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(calls, 1)]
 
 
-@covers("T10.7", "T10.2")
+@covers("T10.7", "T10.2", "T10.6", "T9.4")
 async def test_a_call_is_told_when_it_starts_and_ends_and_recorded_both_times(tmp_path: Path) -> None:
     table = Table(tmp_path)
 
@@ -311,7 +311,7 @@ async def test_whatever_a_tool_raises_becomes_its_result(
     assert record.error.type == kind
     assert said in record.error.message
     assert record.result is not None
-    assert record.result.llm_content == f"{kind}: {record.error.message}"
+    assert record.result.llm_content == f"Error {kind}: {record.error.message}"
 
 
 async def test_a_tool_that_cancels_itself_gets_a_result(tmp_path: Path) -> None:

@@ -37,7 +37,11 @@ class Driver:
         self.registry = ToolRegistry()
         self.person = Person()
         self.events: list[Event] = []
-        context = ToolContext(boundary=self.boundary, settings=settings or ToolSettings(), vision=vision)
+
+        async def sees() -> bool:
+            return vision
+
+        context = ToolContext(boundary=self.boundary, settings=settings or ToolSettings(), sees=sees)
         policy = PolicyEngine(RuleSet(), self.boundary)
         desk = Desk(registry=self.registry, policy=policy, context=context, emit=self.events.append, asker=self.person)
         self.dispatch = Dispatch(desk)

@@ -100,7 +100,7 @@ def document(record: ToolCallRecord) -> dict[str, Any]:
 def refused(error: UsageError) -> dict[str, Any]:
     """The same document for arguments that never became a call."""
     failure = {"type": "ValidationError", "message": error.message}
-    content = f"ValidationError: {error.message}"
+    content = f"Error ValidationError: {error.message}"
     return {"ok": False, "llmContent": content, "returnDisplay": error.message, "error": failure}
 
 

@@ -22,7 +22,7 @@ _STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denie
 def failed(kind: str, message: str) -> ToolResult:
     message = clean(message)
     return ToolResult(
-        llm_content=f"{kind}: {message}", return_display=message, error=ErrorInfo(type=kind, message=message)
+        llm_content=f"Error {kind}: {message}", return_display=message, error=ErrorInfo(type=kind, message=message)
     )
 
 

@@ -46,6 +46,7 @@ def _result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord])
         content=result_text(record) if record else NO_RESULT,
         call_id=call_id,
         tool_name=record.name if record else None,
+        images=record.result.images if record and record.result else (),
         sources=(message.id,),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -25,17 +25,22 @@ def _quiet(_text: str) -> None:
     """Output that nobody listens to."""
 
 
+async def _blind() -> bool:
+    """A model that reads text only."""
+    return False
+
+
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
 
-    `vision` says whether the model that asked can see pictures.
+    `sees` says whether the model that asks can see pictures; it may have to ask a server.
     """
 
     boundary: Boundary
     environment: Mapping[str, str] = {}
     emit: Callable[[str], None] = _quiet
     settings: ToolSettings = ToolSettings()
-    vision: bool = False
+    sees: Callable[[], Awaitable[bool]] = _blind
 
     @property
     def workspace(self) -> Path:

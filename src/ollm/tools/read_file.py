@@ -51,7 +51,7 @@ class ReadFile(Tool[EditLedger], frozen=True):
         if self.start_line and self.end_line and self.start_line > self.end_line:
             raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
         with context.boundary.open_file(self.path) as file:
-            if context.vision and (picture := picture_in(file)) is not None:
+            if (picture := picture_in(file)) is not None and await context.sees():
                 words = f"{self.path}: {picture.words}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
             excerpt = await read_text(self.path, file, self._wanted, context.settings)
