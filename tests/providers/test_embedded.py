@@ -69,6 +69,20 @@ async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_h
     assert not psutil.pid_exists(last)
 
 
+async def test_cancelling_while_the_model_loads_ends_its_process_at_once(model_home: Path) -> None:
+    before = set(psutil.Process().children())
+    task = asyncio.create_task(said(provider(model_home), short()))
+    while not (started := set(psutil.Process().children()) - before):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    task.cancel()
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert not any(process.is_running() for process in started)
+
+
 async def test_a_second_request_reads_only_what_is_new(model_home: Path) -> None:
     model = provider(model_home)
     try:
