@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
 TITLE_LENGTH = 80
 NOTED_EVERY = timedelta(seconds=60)
+NOTED_FROM = 256 * 1024  # a smaller one is read faster than a row is written
 
 
 def silent(event: Event) -> None:
@@ -147,8 +148,7 @@ class ChatRecordingService:
         writer = self._writer(session_id)
         if self._try(session_id, writer.fold_when_due):
             self._emit(SessionSaved(session_id=session_id))
-        last = self._noted.get(session_id)
-        if last is None or self._clock() - last > NOTED_EVERY:
+        if self._clock() - self._noted.setdefault(session_id, self._clock()) > NOTED_EVERY:
             self._note(writer)
 
     async def close_session(self, session_id: str) -> None:
@@ -227,7 +227,8 @@ class ChatRecordingService:
 
     def _note(self, writer: SessionWriter) -> None:
         """The index hears of a session now and then, never while something is recorded."""
-        if self._library.index and writer.is_saved and not writer.has_partial:
+        big = writer.document_size >= NOTED_FROM
+        if self._library.index and big and writer.is_saved and not writer.has_partial:
             self._library.index.note(writer.session_id, line_of(writer))
             self._noted[writer.session_id] = self._clock()
 

@@ -68,11 +68,11 @@ class SessionReader:
 
     def messages(self) -> Iterator[bytes]:
         """Every message; those of the journal that the document already holds come once."""
-        last = number = 0
+        count, data = 0, b""
         for data in self._document_lines(calls=False):
-            number = _number(data) or number + 1
-            last = max(last, number)
+            count += 1
             yield data
+        last = max(count, _number(data))
         self.documented = last
         partial: journal.Parts = []
         for record in self._records():

@@ -53,6 +53,10 @@ class SessionWriter:
         return self._journal.good
 
     @property
+    def document_size(self) -> int:
+        return self._document_size
+
+    @property
     def has_partial(self) -> bool:
         return bool(self._partial)
 
