@@ -155,7 +155,7 @@ def listing(root: Path) -> Iterator[Row]:
         home.mkdir()
         for _ in range(1000):
             written(home, count, KILOBYTE)
-        calls[name] = program([sys.executable, "-m", "ollm", "sessions", "list"], _environment(home))
+        calls[name] = program([str(Path(sys.executable).parent / "ollm"), "sessions", "list"], _environment(home))
         calls[name]()
     bare = program([sys.executable, "-c", "import sqlite3"], _environment(root))
     large, small = pair(calls["large"], calls["small"], times=9)

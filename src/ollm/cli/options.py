@@ -76,9 +76,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
     """Columns as wide as they need to be; control characters in the cells are made visible."""
     lines = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(_width(line[column]) for line in lines) for column in range(len(headings))]
-    for line in lines:
-        padded = [cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)]
-        print("  ".join(padded).rstrip())
+    padded = ([cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines)
+    print("\n".join("  ".join(cells).rstrip() for cells in padded))
 
 
 def printable(text: str) -> str:
@@ -94,7 +93,7 @@ def _escape(letter: str) -> str:
 
 
 def _width(text: str) -> int:
-    if text.isascii():
+    if text.replace("…", ".").isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
 

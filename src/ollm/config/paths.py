@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.domain.struct import Data
 
+class Home:
+    """`~/.ollm`, or what OLLM_HOME says. A plain class: it is needed before anything else, and costs no import."""
 
-class Home(Data, frozen=True):
-    """`~/.ollm`, or what OLLM_HOME says."""
-
-    root: Path
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
     def place(self, text: str) -> Path:
         """A path from the settings: `~/.ollm/…` moves with the home, a relative one is beneath it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -35,4 +34,6 @@ def monotonic() -> float:
 
 
 def new_id() -> str:
+    import uuid
+
     return str(uuid.uuid4())

@@ -50,7 +50,6 @@ class SessionReader:
         self.partial: journal.Parts = []
         self.partial_at = ""
         self.partial_start = 0  # where in the journal the answer under way begins
-        self.documented = 0  # messages that stand in the document
         self.journal_good = 0  # bytes of whole journal lines
         self._call_places: dict[str, list[int]] = {}
         self._read_head()
@@ -73,7 +72,6 @@ class SessionReader:
             count += 1
             yield data
         last = max(count, _number(data))
-        self.documented = last
         partial: journal.Parts = []
         for record in self._records():
             if record.partial is not None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ollm.store.session_index import database
 from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
-from ollm.store.session_index.words import packed, spaced, unpacked
 
 if TYPE_CHECKING:
     from ollm.store.session_index.entries import Entry, Line
@@ -32,6 +31,11 @@ LINE = (
     "damaged",
     "last_number",
 )
+SHOWN = (
+    "session_id, stamp, start_time, last_activity, model, message_count, partial, token_count, title, workspace, "
+    "archived, damaged, origin"
+)
+Row = tuple[Any, ...]
 BATCH_BYTES = 8_000_000
 
 
@@ -58,10 +62,20 @@ class SessionIndex:
     def lines(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Every session as a list shows it, last active first; a broken index is built anew on the way."""
         found, locked = stamps(self.directories)
-        rows = self._guarded(lambda: self._refresh(found, progress, text=False))
-        active = {session_id for session_id in locked if session_id in rows and self._owned(session_id)}
-        shown = [_shown(session_id, row, session_id in active) for session_id, row in rows.items()]
+        rows: list[Row] = self._guarded(lambda: self._current_rows(found, progress))
+        active = {session_id for session_id in locked if session_id in found and self._owned(session_id)}
+        shown = [_shown(row, row[0] in active) for row in rows]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
+
+    def _current_rows(self, found: dict[str, Stamp], progress: Progress | None) -> list[Row]:
+        """What a list shows of every session, after reading those that changed."""
+        for _ in range(2):
+            rows: list[Row] = self.connection.execute(f"SELECT {SHOWN} FROM sessions").fetchall()  # noqa: S608
+            known = {row[0]: row[1] for row in rows}
+            if known.keys() == found.keys() and all(known[name] == stamp.text for name, stamp in found.items()):
+                return rows
+            refreshed = self._refresh(found, progress, text=False)
+        return [tuple(row[name] for name in SHOWN.split(", ")) for row in refreshed.values()]
 
     def refresh_text(self, progress: Progress | None = None) -> None:
         """Bring the words up to date, reading the unread part of changed sessions."""
@@ -191,6 +205,8 @@ class _Taker:
         forget_text(connection, self._session, "AND call IS NULL AND number > ?", self._number)
 
     def __call__(self, entry: Entry) -> None:
+        from ollm.store.session_index.words import packed, spaced
+
         if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
             return
         if entry.call:
@@ -202,6 +218,8 @@ class _Taker:
 
 def forget_text(connection: sqlite3.Connection, session: int, which: str = "", *values: int) -> None:
     """Take out a session's texts; `which` narrows it down (an answer that was under way when it was last read)."""
+    from ollm.store.session_index.words import spaced, unpacked
+
     query = f"SELECT id, text FROM entries WHERE session = ? {which}"  # noqa: S608 - `which` is written in this file
     for row, text in connection.execute(query, (session, *values)).fetchall():
         connection.execute(
@@ -253,18 +271,19 @@ def _time(stamp: Stamp) -> int:
     return max((part[2] for part in (stamp.document, stamp.journal) if part), default=0)
 
 
-def _shown(session_id: str, row: dict[str, Any], active: bool) -> dict[str, Any]:
+def _shown(row: Row, active: bool) -> dict[str, Any]:
     """SessionSummary with its outside names."""
+    session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row
     return {
         "sessionId": session_id,
-        "startTime": row["start_time"],
-        "lastActivity": row["last_activity"],
-        "model": row["model"],
-        "messageCount": row["message_count"] + row["partial"],
-        "tokenCount": row["token_count"],
-        "title": row["title"],
-        "workspace": row["workspace"],
-        "status": "active" if active else "archived" if row["archived"] else "closed",
-        "damaged": row["damaged"],
-        "origin": row["origin"],
+        "startTime": start,
+        "lastActivity": last,
+        "model": model,
+        "messageCount": count + under_way,
+        "tokenCount": tokens,
+        "title": title,
+        "workspace": workspace,
+        "status": "active" if active else "archived" if archived else "closed",
+        "damaged": damaged,
+        "origin": origin,
     }

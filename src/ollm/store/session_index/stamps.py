@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
+_HEXADECIMAL = dict.fromkeys(map(ord, "0123456789abcdef-"))
 
 
 class Stamp(NamedTuple):
@@ -93,8 +94,8 @@ def _looks_like_id(stem: str) -> bool:
     return (
         len(stem) == ID_LENGTH
         and stem[8] == stem[13] == stem[18] == stem[23] == "-"
-        and not stem.replace("-", "").strip("0123456789abcdef")
         and stem.count("-") == 4
+        and not stem.translate(_HEXADECIMAL)
     )
 
 
