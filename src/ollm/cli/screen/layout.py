@@ -1,0 +1,36 @@
+"""How the screen is laid out: what is alive, the question's choices, the input with its completions, the status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.layout import ConditionalContainer, Float, FloatContainer, HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.menus import CompletionsMenu
+from prompt_toolkit.layout.processors import BeforeInput
+
+Text = Callable[[], StyleAndTextTuples]
+
+
+def chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
+    """Inline: as tall as it needs to be, never the whole terminal."""
+    alive = ConditionalContainer(
+        Window(FormattedTextControl(live), dont_extend_height=True, wrap_lines=False),
+        filter=Condition(lambda: bool(live())),
+    )
+    asked = ConditionalContainer(
+        Window(FormattedTextControl(question), dont_extend_height=True, wrap_lines=True),
+        filter=Condition(lambda: bool(question())),
+    )
+    control = BufferControl(buffer, input_processors=[BeforeInput(prompt)], include_default_input_processors=True)
+    field = Window(control, height=Dimension(min=1, max=12, preferred=1), dont_extend_height=True, wrap_lines=True)
+    footer = Window(FormattedTextControl(status), height=1, style="class:status", dont_extend_height=True)
+    body = FloatContainer(
+        HSplit([alive, asked, field, footer]),
+        floats=[Float(xcursor=True, ycursor=True, content=CompletionsMenu(max_height=8, scroll_offset=1))],
+    )
+    return Layout(body, focused_element=field)

@@ -1,0 +1,67 @@
+"""Rich to text with escape sequences, for a given width; plain text where colour is not wanted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+from rich.console import Console, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.style import Style
+from rich.syntax import Syntax
+from rich.text import Text
+
+from ollm.cli.options import printable
+
+Width = Callable[[], int]
+THEME = "ansi_dark"
+
+
+class Painter:
+    """Makes what is printed. `width` is asked each time, so that a resize counts at once."""
+
+    def __init__(self, width: Width, *, colour: bool) -> None:
+        self._width = width
+        self._colour = colour
+
+    def paint(self, *renderables: RenderableType) -> str:
+        out = io.StringIO()
+        console = Console(
+            file=out,
+            width=max(20, self._width()),
+            force_terminal=self._colour,
+            color_system="256" if self._colour else None,
+            no_color=not self._colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+        for renderable in renderables:
+            console.print(renderable)
+        return out.getvalue()
+
+    def markdown(self, text: str) -> str:
+        return self.paint(Markdown(clean(text), code_theme=THEME, hyperlinks=False))
+
+    def user(self, text: str) -> str:
+        return self.paint(Text("› ", style="bold cyan") + Text(clean(text), style="bold"))
+
+    def dim(self, text: str) -> str:
+        return self.paint(Text(clean(text), style="dim"))
+
+    def aside(self, text: str, style: str = "") -> str:
+        return self.paint(Padding(Text(clean(text), style=style or Style.null()), (0, 0, 0, 2)))
+
+    def diff(self, text: str) -> str:
+        if not self._colour:
+            return self.paint(Text(clean(text)))
+        return self.paint(Syntax(clean(text), "diff", theme=THEME, background_color="default", word_wrap=True))
+
+
+def clean(text: str) -> str:
+    """Without anything that drives a terminal or hides: line ends and tabs stay."""
+    if text.isprintable():
+        return text
+    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
