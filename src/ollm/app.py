@@ -229,6 +229,10 @@ class Process:
 
         return Redactor(self.sanitization.removed_values(self.environment))
 
+    def learnt_tokens(self, key: str, factor: float, samples: int) -> None:
+        """Keep how the model counts, for the next conversation with it."""
+        self.model_facts.update(key, token_factor=factor, token_samples=samples)
+
     async def model(self, name: str | None = None) -> Model:
         """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
         from ollm.providers.window import window
@@ -465,6 +469,7 @@ class ConversationScope:
 
     def observe(self, parts: Parts) -> None:
         from ollm.runtime.housekeeping import FreshPages, Housekeeping
+        from ollm.runtime.learning import LearntTokens
         from ollm.runtime.parts import SessionView
         from ollm.runtime.workspace_memory import WorkspaceMemory
 
@@ -472,6 +477,7 @@ class ConversationScope:
         parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
         parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
         parts.observers.append(FreshPages(self.pages))
+        parts.observers.append(LearntTokens(parts, self.process.learnt_tokens))
         if self.hooks:
             from ollm.runtime.hook_observer import HookObserver
 

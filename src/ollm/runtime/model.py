@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+import msgspec
+
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
@@ -20,6 +22,10 @@ class Model:
         self.window = window
         self.facts = facts
         self.why = why  # why this server, model and window
+
+    def learnt(self, factor: float, samples: int) -> None:
+        """Tokens are counted better now."""
+        self.facts = msgspec.structs.replace(self.facts, token_factor=factor, token_samples=samples)
 
     async def stream(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
