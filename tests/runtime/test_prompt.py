@@ -342,7 +342,40 @@ def test_a_count_below_that_of_an_earlier_request_proves_a_cut_prompt() -> None:
 
     assert proof is not None
     assert proof.read_tokens == 1500
-    assert talk.prompt.model.window == 1500
+    assert talk.prompt.model.window == 1800
+
+
+def test_a_server_that_leaves_out_what_it_had_cached_proves_nothing() -> None:
+    talk = Talk(window=8192)
+    talk.user("Hello there, " * 400)
+    talk.prompt.messages()
+    talk.prompt.observe(Usage(prompt_tokens=1800))
+    talk.assistant("Hi.")
+    talk.prompt.messages()
+
+    assert talk.prompt.observe(Usage(prompt_tokens=40)) is None
+    assert talk.prompt.used >= 1800
+    assert talk.prompt.model.window == 8192
+
+
+def test_a_server_that_always_says_the_same_is_not_believed() -> None:
+    talk = Talk()
+    for _ in range(10):
+        talk.user("Hello there, " * 20)
+        talk.prompt.messages()
+        talk.prompt.observe(Usage(prompt_tokens=20))
+
+    assert talk.prompt.used == talk.counter.tokens(talk.prompt._meter.front + talk.prompt._meter.spoken)
+    assert talk.counter.factor == 1.0
+
+
+def test_a_server_that_says_it_cut_the_prompt_is_believed() -> None:
+    talk = Talk()
+    talk.user("Hello there")
+    talk.prompt.messages()
+
+    assert talk.prompt.observe(Usage(), said_so=True) is not None
+    assert talk.prompt.model.window == 4096
 
 
 def test_an_exact_count_over_the_reported_one_proves_a_cut_prompt_only_when_it_is_clear() -> None:

@@ -8,9 +8,9 @@ from ollm.domain.context import Usage
 from ollm.domain.events import PromptTruncated
 from ollm.services.token_counting import TokenCounter
 
-PLAUSIBLE = (0.4, 4.0)  # tokens a unit; counts outside teach nothing
-ABSURD = (0.1, 20.0)  # counts outside say nothing at all
+PLAUSIBLE = (0.4, 4.0)  # tokens a unit; counts outside say nothing
 PROOF = 1.02  # an exact count must be over the reported one by this much
+CUT = 0.5  # servers that cut a prompt keep more than this of what they can read
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -32,6 +32,7 @@ class Meter:
         self._counted: Sent | None = None
         self._exact = 0
         self._unsure = False
+        self.most_read = 0  # the largest prompt known to have been read whole
 
     def add(self, units: float) -> None:
         self.spoken += units
@@ -75,14 +76,22 @@ class Meter:
         sent, reported = self._sent, usage.prompt_tokens
         if sent is None:
             return None
+        if said_so or self._proven(sent, reported, exact):
+            return PromptTruncated(sent_tokens=max(exact or 0, self._exact, self.total), read_tokens=max(0, reported))
         amount = sent.front + sent.spoken
-        if reported <= 0 or not ABSURD[0] <= reported / max(1.0, amount) <= ABSURD[1]:
+        if not PLAUSIBLE[0] <= reported / max(1.0, amount) <= PLAUSIBLE[1]:
             self._unsure = True
-            return PromptTruncated(sent_tokens=self.total, read_tokens=0) if said_so else None
-        earlier = self._exact if sent.extends else 0
-        if said_so or (exact is not None and exact > reported * PROOF) or reported < earlier:
-            return PromptTruncated(sent_tokens=max(exact or 0, earlier, self.total), read_tokens=reported)
-        if PLAUSIBLE[0] <= reported / max(1.0, amount) <= PLAUSIBLE[1]:
-            self.counter.learn(amount, reported)
+            return None
+        self.counter.learn(amount, reported)
         self._counted, self._exact, self._unsure = sent, reported, False
+        self.most_read = max(self.most_read, reported)
         return None
+
+    def _proven(self, sent: Sent, reported: int, exact: int | None) -> bool:
+        """Less was read than an exact count says, or than of an earlier request which this one extends.
+
+        Far less is no proof: some servers leave out what they had in their cache."""
+        if reported <= 0:
+            return False
+        earlier = self._exact if sent.extends else 0
+        return (exact is not None and exact > reported * PROOF) or CUT * earlier <= reported < earlier

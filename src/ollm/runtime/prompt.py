@@ -34,6 +34,7 @@ from ollm.services.token_counting import TokenCounter
 __all__ = ["ContextFull", "ContextPart", "Prompt", "PromptModel"]
 
 LEAST_RESULT = 60  # tokens a result always gets
+SMALLEST_WINDOW = 512
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
 Emit = Callable[[Event], None]
 
@@ -222,8 +223,10 @@ class Prompt:
         """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
         is then smaller than thought, and the budget is corrected."""
         proof = self._meter.observe(usage, exact, said_so=said_so)
-        if proof is not None and 0 < proof.read_tokens < self.model.window:
-            self.set_window(max(512, proof.read_tokens))
+        if proof is not None:
+            served = max(proof.read_tokens, self._meter.most_read, SMALLEST_WINDOW)
+            if proof.read_tokens and served < self.model.window:
+                self.set_window(served)
         return proof
 
     # How full it is
