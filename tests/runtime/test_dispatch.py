@@ -517,6 +517,28 @@ async def test_a_hook_may_block_or_rewrite_a_call(tmp_path: Path) -> None:
     assert rewritten.result.llm_content == "GOOD"
 
 
+async def test_a_hook_that_breaks_afterwards_is_said_and_stops_nothing(tmp_path: Path) -> None:
+    class Hooks(NoHooks):
+        async def after_tool(self, record: ToolCallRecord) -> None:
+            raise ValueError("a broken hook")
+
+    table = Table(tmp_path, hooks=Hooks())
+
+    assert (await table.one("say", {"text": "x"})).status == "ok"
+    assert "a broken hook" in table.of(Notice)[0].text
+
+
+async def test_a_hook_that_breaks_before_keeps_the_call_from_running(tmp_path: Path) -> None:
+    class Hooks(NoHooks):
+        async def before_tool(self, tool: str, arguments: dict[str, Any]) -> HookDecision:
+            raise ValueError("a broken hook")
+
+    table = Table(tmp_path, hooks=Hooks())
+
+    assert (await table.one("log", {"text": "x"})).status == "failed"
+    assert table.order == []
+
+
 @covers("T9.1", "T9.3")
 async def test_long_output_is_cut_and_the_whole_kept(tmp_path: Path) -> None:
     record = await Table(tmp_path, output=OutputSettings(max_chars=100, max_lines=10)).one("say", {"text": "x" * 500})

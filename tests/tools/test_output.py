@@ -28,7 +28,7 @@ def test_too_many_characters_are_cut_at_the_limit_and_counted() -> None:
 def test_too_many_lines_are_cut_at_the_limit_and_counted() -> None:
     text = "".join(f"line {number}\n" for number in range(10))
 
-    result = cut(text, limits(lines=3), way_back="read on with startLine 4")
+    result = cut(text, limits(lines=3), way_back="read on with startLine LINE")
 
     assert result.text == "line 0\nline 1\nline 2\n[… 7 lines, 49 characters left out; read on with startLine 4 …]"
 

@@ -192,13 +192,13 @@ class OneCall:
     async def _write(self) -> None:
         try:
             await self._desk.record(self.record)
-        except OllmError as error:
+        except (OllmError, OSError) as error:
             self._desk.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
 
     async def _tell_hooks(self) -> None:
         try:
             await self._desk.hooks.after_tool(self.record)
-        except OllmError as error:
+        except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
             self._desk.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
 
     def _failure(self, error: Exception) -> ToolResult:
@@ -210,7 +210,7 @@ class OneCall:
     def _way_back(self) -> str:
         if self._desk.registry.get("recall") is None:
             return ""
-        return f'read it with recall {{"callId": "{self.record.id}", "startLine": …}}'
+        return f'read it with recall {{"callId": "{self.record.id}", "startLine": LINE}}'
 
     def _names(self) -> list[str]:
         return [spec.name for spec in self._desk.registry.list()]

@@ -87,14 +87,16 @@ class Cut(Data, frozen=True):
 
 
 def cut(text: str, limits: OutputSettings, *, keep: Keep = "head", way_back: str = "") -> Cut:
-    """Keep the head, or head and tail, and say how much was left out and how to get it (`way_back`)."""
+    """Keep the head, or head and tail, and say how much was left out and how to get it (`way_back`, in which LINE
+    stands for the first line that is missing)."""
     if len(text) <= limits.max_chars and text.count("\n", 0, len(text) - 1) < limits.max_lines:
         return Cut(text=text)
     head, tail = _kept(text, limits, 1.0 if keep == "head" else 0.5)
     gone = text[len(head) : len(text) - len(tail)]
     lines = gone.count("\n") + (not gone.endswith("\n"))
     note = f"[… {lines:,} {'line' if lines == 1 else 'lines'}, {len(gone):,} characters left out"
-    note += f"; {way_back} …]" if way_back else " …]"
+    way = way_back.replace("LINE", str(head.count("\n") + 1))
+    note += f"; {way} …]" if way else " …]"
     before = "" if head.endswith("\n") or not head else "\n"
     return Cut(text=f"{head}{before}{note}" + (f"\n{tail}" if tail else ""), full=kept(text))
 
