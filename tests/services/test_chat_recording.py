@@ -1,13 +1,16 @@
 """ChatRecordingService as its callers use it (S1, S9)."""
 
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from ollm.config.settings import SessionSettings
 from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, title_of
 from ollm.store.session_files import Places, SessionFiles
 from tests.covers import covers
 
@@ -113,3 +116,91 @@ async def test_an_id_that_is_no_uuid_is_unknown(tmp_path):
     assert await recording.get_session("../../etc/passwd") is None
     with pytest.raises(Exception, match="no session id"):
         await recording.delete_session("../../etc/passwd")
+
+
+@covers("H678", "H679", "H680", "H681", "S9.2", "S9.6")
+async def test_what_happens_to_a_session_is_told_in_events(tmp_path):
+    events: list[Event] = []
+    recording = service(tmp_path, events)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("hello"))
+    await recording.record_tool_call(
+        session_id, ToolCallRecord(id="c1", name="ls", args={}, timestamp=AT, message_id=1)
+    )
+    await recording.end_turn(session_id)
+    await recording.record_message(session_id, said("bye"))
+    await recording.close_session(session_id)
+    assert [msgspec.to_builtins(event)["type"] for event in events] == [
+        "session-created",
+        "message-recorded",
+        "tool-call-recorded",
+        "session-saved",
+        "message-recorded",
+        "session-saved",
+    ]
+    assert {event.session_id for event in events} == {session_id}
+    document = json.loads((tmp_path / "sessions" / f"{session_id}.json").read_bytes())
+    assert [message["id"] for message in document["messages"]] == [1, 2]
+    assert sorted(path.name for path in (tmp_path / "sessions").iterdir()) == [f"{session_id}.json"]
+
+
+async def test_a_session_closed_without_a_message_is_removed(tmp_path):
+    recording = service(tmp_path)
+    session_id = await recording.create_session("m", "ollama")
+    assert (tmp_path / "sessions" / f"{session_id}.json").exists()
+    await recording.close_session(session_id)
+    assert list((tmp_path / "sessions").iterdir()) == []
+
+
+async def test_a_history_that_grows_costs_only_its_new_items(tmp_path):
+    recording = service(tmp_path)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("hello"))
+    history = []
+    for number in range(3):
+        history.append({"trigger": f"step-{number}"})
+        await recording.update_metadata(session_id, {"mode_history": tuple(history)})
+    journal = (tmp_path / "sessions" / f"{session_id}.journal").read_text()
+    assert journal.count("step-0") == 1
+    for _ in range(2):
+        found = await service(tmp_path).get_session(session_id)
+        assert list(found.metadata.mode_history) == history
+        await recording.close_session(session_id)
+
+
+@covers("H647", "H507")
+async def test_one_shot_sessions_go_first_and_an_open_one_never(tmp_path):
+    library = SessionLibrary(files(tmp_path), settings=SessionSettings(max_sessions=2))
+    recording = ChatRecordingService(files(tmp_path), SessionSettings(max_sessions=0))
+    ids = []
+    for origin in (None, None, "one-shot", None):
+        session_id = await recording.create_session("m", "ollama", origin=origin)
+        await recording.record_message(session_id, said("x"))
+        ids.append(session_id)
+    for session_id in ids[1:]:
+        await recording.close_session(session_id)
+    assert library.enforce_limit() == [ids[2], ids[1]]
+    assert await recording.get_session(ids[0])
+
+
+@covers("H530")
+async def test_deleting_reaches_every_store_that_may_know_the_session(tmp_path):
+    erased = []
+
+    class Store:
+        def erase(self, session_id: str) -> None:
+            erased.append(session_id)
+
+    library = SessionLibrary(files(tmp_path), traces=lambda workspace: [Store()] if workspace == "/w" else [])
+    recording = ChatRecordingService(files(tmp_path), library=library)
+    session_id = await recording.create_session("m", "ollama", workspace="/w")
+    await recording.record_message(session_id, said("x"))
+    await recording.delete_session(session_id)
+    assert erased == [session_id]
+
+
+@covers("S1.8")
+def test_a_title_is_the_first_line_cut():
+    assert title_of(said("\n  first line  \nsecond")) == "first line"
+    assert title_of(said("x" * 100)) == "x" * 79 + "…"
+    assert title_of(said("")) == ""
