@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,9 +22,10 @@ from ollm.domain.messages import AnyPart, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
-from ollm.store.session_files import Loaded, SessionFiles, SessionWriter, parse_id
+from ollm.store.session_files import Loaded, Places, SessionFiles, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean
 from ollm.store.session_index.entries import line_of
+from ollm.store.session_index.index import SessionIndex
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
@@ -70,6 +72,13 @@ class ChatRecordingService:
         self._writers: dict[str, SessionWriter] = {}
         self._told: set[str] = set()
         self._noted: dict[str, datetime] = {}
+
+    @classmethod
+    def in_directory(cls, directory: Path, settings: SessionSettings | None = None) -> ChatRecordingService:
+        """For use as a library: the sessions of one directory, the index and the trash beside it."""
+        files = SessionFiles(Places(directory=directory, trash=directory.parent / "trash"))
+        index = SessionIndex(directory.parent / "index.db", (directory,))
+        return cls(files, settings, library=SessionLibrary(files, index, settings))
 
     async def create_session(
         self, model: str, provider: str, *, workspace: str | None = None, origin: str | None = None
