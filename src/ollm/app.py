@@ -320,7 +320,9 @@ class WorkspaceScope:
     def discovery(self) -> FileDiscoveryService:
         from ollm.services.file_discovery import FileDiscoveryService
 
-        return FileDiscoveryService(self.process.settings.file_discovery, self.process.user_home)
+        named = self.process.environment.get("XDG_CONFIG_HOME")
+        settings, home = self.process.settings.file_discovery, self.process.user_home
+        return FileDiscoveryService(settings, home, Path(named) if named else None)
 
     @cached_property
     def context(self) -> WorkspaceContext:

@@ -19,16 +19,16 @@ class GitPlaces(Data, frozen=True):
     settings: tuple[Path, ...] = ()
 
 
-def git_places(root: Path, home: Path) -> GitPlaces:
+def git_places(root: Path, home: Path, config_home: Path) -> GitPlaces:
     repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
-    excludes_file, ignore_case = _configured(root, home)
+    excludes_file, ignore_case = _configured(root, home, config_home)
     return GitPlaces(
         repository=repository,
         excludes_file=excludes_file,
         ignore_case=ignore_case,
         settings=(
             home / ".gitconfig",
-            home / ".config" / "git" / "config",
+            config_home / "git" / "config",
             *([repository / ".git" / "config"] if repository else []),
         ),
     )
@@ -61,9 +61,9 @@ def _named_in(file: Path, prefix: str) -> Path | None:
     return file.parent / line.removeprefix(prefix) if line.startswith(prefix) and "\0" not in line else None
 
 
-def _configured(root: Path, home: Path) -> tuple[Path | None, bool]:
+def _configured(root: Path, home: Path, config_home: Path) -> tuple[Path | None, bool]:
     """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually stands."""
-    usual = home / ".config" / "git" / "ignore"
+    usual = config_home / "git" / "ignore"
     try:
         asked = subprocess.run(
             ["git", "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"],

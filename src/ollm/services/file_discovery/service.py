@@ -62,12 +62,13 @@ class Found(Data, frozen=True):
 class FileDiscoveryService:
     """Finds the files of a project. One service serves any number of roots; walks run in a thread.
 
-    `home` is where git keeps a person's own settings.
+    `home` is where git keeps a person's own settings, `config_home` what XDG_CONFIG_HOME says if it says something.
     """
 
-    def __init__(self, settings: FileDiscoverySettings, home: Path) -> None:
+    def __init__(self, settings: FileDiscoverySettings, home: Path, config_home: Path | None = None) -> None:
         self._settings = settings
         self._home = home
+        self._config_home = config_home or home / ".config"
         self._cache = AnswerCache()
         self._watches = Watches(self._walk_for_watch)
         self._said: set[BadRule] = set()
@@ -179,7 +180,7 @@ class FileDiscoveryService:
     def _walk(self, options: DiscoveryOptions) -> Walk:
         root = Path(options.root)
         within = Path(os.path.realpath(options.within)) if options.within else None
-        reader = RuleReader(root, git_places(root, self._home), within)
+        reader = RuleReader(root, git_places(root, self._home, self._config_home), within)
         return Walk(options, reader, reader.first(self._settings.builtin_ignores))
 
     def _warn(self, walk: Walk) -> None:

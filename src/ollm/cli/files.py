@@ -1,0 +1,79 @@
+"""`ollm files`: the files as the agent sees them, and why one is or is not there (S6)."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.cli.options import json_option, print_json, printable, resolve_workspace, warn, workspace_option
+from ollm.domain.errors import ToolFailure, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ollm.services.file_discovery import FileDiscoveryService
+
+
+@click.command()
+@click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
+@click.option("--explain", metavar="PATH", help="Say which rule shows or hides PATH.")
+@workspace_option
+@json_option
+def files(patterns: tuple[str, ...], explain: str | None, workspace: str | None, as_json: bool) -> None:
+    """List the files as the agent sees them, ignore rules applied. A PATTERN is a glob or a directory."""
+    import asyncio
+
+    from ollm.app import Process, WorkspaceScope
+
+    root = resolve_workspace(workspace)
+    scope = WorkspaceScope(Process(workspace=root), root)
+    try:
+        if explain is not None:
+            asyncio.run(_explain(scope.discovery, root, explain, as_json=as_json))
+        else:
+            asyncio.run(_list(scope.discovery, root, patterns, as_json=as_json))
+    except ToolFailure as failure:
+        raise UsageError(failure.message) from failure
+    finally:
+        scope.close()
+
+
+async def _explain(discovery: FileDiscoveryService, root: Path, path: str, *, as_json: bool) -> None:
+    said = await discovery.explain(str(root), path)
+    if as_json:
+        print_json(said)
+    else:
+        print(f"{printable(path)} is {'shown' if said.shown else 'not shown'}: {printable(said.reason)}.")
+
+
+async def _list(discovery: FileDiscoveryService, root: Path, patterns: tuple[str, ...], *, as_json: bool) -> None:
+    from ollm.domain.files import DiscoveryOptions
+
+    globs = tuple(f"/{pattern.strip('/')}/**" if (root / pattern).is_dir() else pattern for pattern in patterns)
+    if "/./**" in globs:
+        globs = ()
+    answer = await discovery.answer(DiscoveryOptions(root=str(root), include_patterns=globs))
+    if as_json:
+        print_json([entry.relative_path for entry in answer.entries])
+    else:
+        _print_lines(entry.relative_path for entry in answer.entries)
+    for bad in discovery.bad_rules():
+        warn(f"{printable(bad.source)}:{bad.line} is skipped, {bad.reason}: {printable(bad.text)}")
+    if answer.unreadable:
+        warn(f"{len(answer.unreadable)} directories may not be read, such as {printable(answer.unreadable[0])}.")
+    if answer.too_deep:
+        warn(f"{len(answer.too_deep)} directories lie deeper than fileDiscovery.maxDepth.")
+
+
+def _print_lines(paths: Iterable[str]) -> None:
+    """For a person harmless, for a program byte for byte."""
+    import os
+    import sys
+
+    if sys.stdout.isatty():
+        sys.stdout.writelines(f"{printable(path)}\n" for path in paths)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(b"".join(os.fsencode(path) + b"\n" for path in paths))
+        sys.stdout.buffer.flush()

@@ -1,0 +1,86 @@
+"""A project in a few lines, for a prompt: the upper directories with their files, the rest as counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heappop, heappush, nsmallest
+
+from ollm.domain.files import FileEntry
+
+_MOST_NAMES = 12
+_MOST_FOLDERS = 40
+_FAILURES = 50
+
+
+def project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
+    """At most so many characters. The same files give the same text, so that a prompt's prefix stands.
+
+    Directories are opened from the top down, the fullest first, as long as there is room.
+    """
+    root = _Folder("")
+    for entry in entries:
+        if entry.type == "file":
+            root.add(entry.relative_path)
+    text = root.text()
+    waiting, failures = [(0, -root.count, "", root)], 0
+    while waiting and failures < _FAILURES:
+        depth, _, _, folder = heappop(waiting)
+        folder.open = True
+        longer = root.text()
+        if len(longer) > max_chars:
+            folder.open = False
+            failures += 1
+            continue
+        text = longer
+        for inner in folder.folders.values():
+            heappush(waiting, (depth + 1, -inner.count, inner.path, inner))
+    return text if len(text) <= max_chars else text[:max_chars]
+
+
+class _Folder:
+    """A directory on the map. One that only holds another is written together with it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.files: list[str] = []
+        self.folders: dict[str, _Folder] = {}
+        self.count = 0
+        self.open = False
+
+    def add(self, relative: str) -> None:
+        folder = self
+        *parts, name = relative.split("/")
+        folder.count += 1
+        for part in parts:
+            path = f"{folder.path}{part}/"
+            folder = folder.folders.setdefault(part, _Folder(path))
+            folder.count += 1
+        folder.files.append(name)
+
+    def text(self) -> str:
+        return "\n".join(self.lines("", 0)) if self.open else f"{self.count:,} files"
+
+    def lines(self, name: str, depth: int) -> list[str]:
+        indent = "  " * depth
+        if not self.open:
+            return [f"{indent}{name} ({self.count:,} {'file' if self.count == 1 else 'files'})"]
+        if name and not self.files and len(self.folders) == 1:
+            ((inner, folder),) = self.folders.items()
+            return folder.lines(f"{name}{inner}/", depth)
+        lines = [f"{indent}{name}"] if name else []
+        below = depth + 1 if name else depth
+        for inner in sorted(self._fullest()):
+            lines += self.folders[inner].lines(f"{inner}/", below)
+        if len(self.folders) > _MOST_FOLDERS:
+            lines.append("  " * below + f"… {len(self.folders) - _MOST_FOLDERS:,} more directories")
+        if self.files:
+            lines.append("  " * below + self._names())
+        return lines
+
+    def _fullest(self) -> list[str]:
+        return nsmallest(_MOST_FOLDERS, self.folders, key=lambda name: (-self.folders[name].count, name))
+
+    def _names(self) -> str:
+        names = sorted(self.files)
+        more = f" … {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+        return " ".join(name.replace("\n", "␊") for name in names[:_MOST_NAMES]) + more
