@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
-from typing import Any
 
 from ollm.domain.files import DiscoveryOptions, EntryType, FileEntry
-from ollm.services.file_discovery.expressions import matching
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.walk import Listed, Listing
 
@@ -17,13 +14,13 @@ class EntryMaker:
 
     def __init__(self, options: DiscoveryOptions) -> None:
         self._options = options
-        self._include: Any = compile_globs(options.include_patterns)
+        self._include = compile_globs(options.include_patterns)
 
     def entries(self, listing: Listing) -> list[FileEntry]:
         prefix, root = listing.place.prefix, self._options.root
         files = self._wanted(prefix, listing.files)
         if not self._options.directories and not self._options.stat:
-            return [FileEntry(root=root, relative_path=prefix + entry.name) for entry in files]
+            return [FileEntry(root, prefix + entry.name) for entry in files]
         made = [self._entry(prefix, entry, "file") for entry in files]
         if self._options.directories:
             made += [self._entry(prefix, entry, "directory") for entry in self._wanted(prefix, listing.folders)]
@@ -32,7 +29,7 @@ class EntryMaker:
     def _wanted(self, prefix: str, entries: list[Listed]) -> list[Listed]:
         if self._include is None:
             return entries
-        included = matching(self._include, os.fsencode(prefix), [entry.name for entry in entries])
+        included = self._include.among(prefix, [entry.name for entry in entries])
         return [entry for entry in entries if entry.name in included]
 
     def _entry(self, prefix: str, entry: Listed, kind: EntryType) -> FileEntry:

@@ -30,14 +30,14 @@ def explain(walk: Walk, root: Path, path: str) -> Explanation:
         return Explanation(path=path, shown=False, reason=f"it is outside {root}")
     layers, at, kept_by = walk.start.layers, root, None
     for depth, name in enumerate(relative.parts):
-        base = os.fsencode(PurePath(*relative.parts[:depth])) if depth else b""
-        layers = walk.reader.below(layers, str(at), walk.from_top(base), telling_names(at))
+        prefix = f"{PurePath(*relative.parts[:depth])}/" if depth else ""
+        layers = walk.reader.below(layers, str(at), walk.from_top(prefix), telling_names(at))
         at = at / name
         here = str(PurePath(*relative.parts[: depth + 1]))
         plain = _plain_reason(at, last=depth + 1 == len(relative.parts))
         if plain:
             return Explanation(path=path, shown=False, reason=plain, decided_at=here)
-        rule = layers.matcher.deciding(walk.from_top(os.fsencode(here)), directory=at.is_dir())
+        rule = layers.matcher.deciding(os.fsencode(walk.from_top(here)), directory=at.is_dir())
         if rule is not None and not rule.negated:
             return _said(path, here, rule, shown=False)
         kept_by = (here, rule) if rule is not None else kept_by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 _MEMORY = 64 << 20
@@ -28,30 +29,35 @@ def compile_bytes(expression: bytes, *, ignore_case: bool = False) -> Any:
     return re2.compile(expression, _options(ignore_case=ignore_case))
 
 
-def compile_set(expressions: list[bytes], *, ignore_case: bool = False) -> Any:
-    """All of them at once: `.Match(text)` gives the numbers of those that match the whole text, or None."""
+def compile_set(expressions: list[bytes], *, ignore_case: bool = False, anywhere: bool = False) -> Any:
+    """All at once: `.Match(text)` gives the numbers of those that match the whole text (or some of it), or None."""
     import re2
 
-    together = re2.Set.FullMatchSet(_options(ignore_case=ignore_case))
+    kind = re2.Set.SearchSet if anywhere else re2.Set.FullMatchSet
+    together = kind(_options(ignore_case=ignore_case))
     for expression in expressions:
         together.Add(expression)
     together.Compile()
     return together
 
 
-def compile_for_names(expressions: list[bytes], *, ignore_case: bool = False) -> Any:
-    """One expression that finds paths in a text in which each stands between `NUL /` and NUL; None for none at all."""
-    if not expressions:
-        return None
-    together = b"|".join(b"(?:" + expression + b")" for expression in expressions)
-    return compile_bytes(rb"\x00/(?:" + together + rb")\x00", ignore_case=ignore_case)
+class NameSearch:
+    """Finds, among the names of a directory, those whose path matches one of the expressions: one search for all."""
 
+    def __init__(self, expressions: Sequence[bytes], *, ignore_case: bool = False) -> None:
+        together = b"|".join(b"(?:" + expression + b")" for expression in expressions)
+        self._whole = rb"\x00/(?:" + together + rb")\x00"
+        self._ignore_case = ignore_case
+        self._any = compile_set([self._whole], ignore_case=ignore_case, anywhere=True)
 
-def matching(expression: Any, base: bytes, names: Sequence[str]) -> frozenset[str] | set[str]:
-    """Those names of a directory whose path matches: one search for all of them. `base` is empty or ends with `/`."""
-    if expression is None or not names:
-        return _NOTHING
-    start = b"\0/" + base
-    text = start + os.fsencode(("\0\0/" + os.fsdecode(base)).join(names)) + b"\0"
-    cut = len(start)
-    return {os.fsdecode(found.group()[cut:-1]) for found in expression.finditer(text)}
+    @cached_property
+    def _each(self) -> Any:
+        return compile_bytes(self._whole, ignore_case=self._ignore_case)
+
+    def among(self, base: str, names: Sequence[str]) -> frozenset[str] | set[str]:
+        """`base` is the directory's path, empty or ending with `/`. Each path stands between `NUL /` and NUL."""
+        text = os.fsencode(f"\0/{base}" + f"\0\0/{base}".join(names) + "\0")
+        if not names or not self._any.Match(text):
+            return _NOTHING
+        cut = len(os.fsencode(base)) + 2
+        return {os.fsdecode(found.group()[cut:-1]) for found in self._each.finditer(text)}

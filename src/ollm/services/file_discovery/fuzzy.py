@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from heapq import nsmallest
-from itertools import islice
 
 from ollm.services.file_discovery.expressions import compile_bytes
 from ollm.services.file_discovery.wildmatch import literal
 
-_MOST_SCATTERED = 2000
 _ALIKE = 70.0
 
 
@@ -18,11 +15,12 @@ class PathFinder:
     """All paths of a project, ready to be asked many times. Letters count whatever their case.
 
     A name that is what was typed comes first, then names that start with it, names that hold it, paths that hold it,
-    paths that hold its letters in order (`sfd` for `services/file_discovery`), and last names that look like it.
+    paths that hold its letters in order (`sfd` for `services/file_discovery`), and last names that look like it;
+    among equals the shorter path. They are kept in that order, so that the first found are the best.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = list(paths)
+        self._paths = sorted(paths, key=lambda path: (len(path), path))
         self._lower = [path.lower() for path in self._paths]
         self._names = [path.rpartition("/")[2] for path in self._lower]
         self._text: bytes | None = None
@@ -31,44 +29,37 @@ class PathFinder:
         """At most `limit` paths. Nothing typed gives the shortest ones."""
         wanted = typed.strip().removeprefix("./").lower()
         found: dict[int, None] = {}
-        for group in (self._holding(wanted), self._scattered(wanted), self._alike(wanted, limit)):
-            found.update(dict.fromkeys(nsmallest(limit, group, key=lambda at: self._rank(wanted, at))))
-            if len(found) >= limit or not wanted:
-                break
-        return [self._paths[at] for at in islice(found, limit)]
+        for group in self._groups(wanted, limit):
+            for at in group:
+                found[at] = None
+                if len(found) == limit:
+                    return [self._paths[number] for number in found]
+        return [self._paths[number] for number in found]
 
-    def _holding(self, wanted: str) -> Iterator[int]:
-        return (at for at, path in enumerate(self._lower) if wanted in path)
+    def _groups(self, wanted: str, limit: int) -> Iterator[Iterable[int]]:
+        yield (at for at, name in enumerate(self._names) if name == wanted)
+        yield (at for at, name in enumerate(self._names) if name.startswith(wanted))
+        yield (at for at, name in enumerate(self._names) if wanted in name)
+        yield (at for at, path in enumerate(self._lower) if wanted in path)
+        if len(wanted) > 1:
+            yield self._scattered(wanted)
+        if len(wanted) > 2:
+            yield self._alike(wanted.rpartition("/")[2], limit)
 
     def _scattered(self, wanted: str) -> Iterator[int]:
         """Paths that hold the letters in order; all of them are searched as one text."""
-        if len(wanted) < 2:
-            return
         if self._text is None:
             self._text = b"\0" + b"\0".join(map(os.fsencode, self._lower)) + b"\0"
         letters = rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted)
         at, position = -1, 0
-        for found in islice(compile_bytes(letters).finditer(self._text), _MOST_SCATTERED):
+        for found in compile_bytes(letters).finditer(self._text):
             at += self._text.count(b"\0", position, found.start())
             position = found.start()
             yield at
 
-    def _alike(self, wanted: str, limit: int) -> Iterator[int]:
+    def _alike(self, name: str, limit: int) -> Iterator[int]:
         """Names with a letter wrong, missing or too many."""
         from rapidfuzz import fuzz, process
 
-        if len(wanted) < 3:
-            return
-        name = wanted.rpartition("/")[2]
         for _, _, at in process.extract(name, self._names, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE):
             yield at
-
-    def _rank(self, wanted: str, at: int) -> tuple[int, int, str]:
-        name, path = self._names[at], self._lower[at]
-        if name == wanted:
-            group = 0
-        elif name.startswith(wanted):
-            group = 1
-        else:
-            group = 2 if wanted in name else 3
-        return group, len(path), path

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
-from typing import Any
 
 from ollm.domain.errors import ToolFailure
-from ollm.services.file_discovery.expressions import compile_for_names
+from ollm.services.file_discovery.expressions import NameSearch
 from ollm.services.file_discovery.wildmatch import BadPattern, translate
 
 _MOST_ALTERNATIVES = 1000
@@ -33,9 +32,9 @@ def _one(pattern: str) -> bytes:
     return prefix + translate(os.fsencode(pattern.lstrip("/")))
 
 
-def compile_globs(patterns: Iterable[str]) -> Any:
-    """One expression for all of them, for `matching`; None when there are none."""
-    return compile_for_names([glob_regex(pattern) for pattern in patterns])
+def compile_globs(patterns: Sequence[str]) -> NameSearch | None:
+    """A search for all of them; None when there are none."""
+    return NameSearch([glob_regex(pattern) for pattern in patterns]) if patterns else None
 
 
 def expand_braces(pattern: str) -> list[str]:

@@ -64,15 +64,18 @@ class RuleReader:
         layers = Layers(everywhere, ignore_case=self._places.ignore_case)
         for folder in reversed(self._root.parents):
             if folder.is_relative_to(self.top):
-                layers = self.below(layers, str(folder), _inside(folder, self.top), telling_names(folder))
+                prefix = "" if folder == self.top else f"{folder.relative_to(self.top)}/"
+                layers = self.below(layers, str(folder), prefix, telling_names(folder))
         return layers
 
-    def below(self, layers: Layers, path: str, base: bytes, names: Sequence[str]) -> Layers:
-        """The rules in force in a directory of which the names are known. `base` is its path from the top."""
+    def below(self, layers: Layers, path: str, prefix: str, names: Sequence[str]) -> Layers:
+        """The rules in force in a directory of which the names are known. `prefix` is its path from the top, empty or
+        ending with a slash."""
         repository = ".git" in names and is_repository(Path(path))
         has_git, has_ollm = GIT_IGNORE in names, OLLM_IGNORE in names
         if not (repository or has_git or has_ollm):
             return layers
+        base = os.fsencode(prefix[:-1])
         git = self._file(Path(path, GIT_IGNORE), base) if has_git else ()
         if repository:
             git = self._file(exclude_file(Path(path, ".git")), base) + git

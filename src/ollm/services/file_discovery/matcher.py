@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from ollm.services.file_discovery.expressions import compile_for_names, compile_set, matching
+from ollm.services.file_discovery.expressions import NameSearch, compile_set
 from ollm.services.file_discovery.rules import Rule
 
+Names = frozenset[str] | set[str]
 _GROUP = 500
 
 
@@ -25,7 +26,7 @@ class Matcher:
         starts = range(0, len(self.rules), _GROUP)
         return [_Group(self.rules[start : start + _GROUP], ignore_case=self._ignore_case) for start in starts]
 
-    def spoken_of(self, base: bytes, names: Sequence[str]) -> frozenset[str] | set[str]:
+    def spoken_of(self, base: str, names: Sequence[str]) -> Names:
         """Those of a directory's names that any rule matches at all."""
         if len(self._groups) == 1:
             return self._groups[0].spoken_of(base, names)
@@ -49,15 +50,15 @@ class _Group:
         self._ignore_case = ignore_case
 
     @cached_property
-    def _any(self) -> Any:
-        return compile_for_names([rule.expression for rule in self._rules], ignore_case=self._ignore_case)
+    def _any(self) -> NameSearch:
+        return NameSearch([rule.expression for rule in self._rules], ignore_case=self._ignore_case)
 
     @cached_property
     def _each(self) -> Any:
         return compile_set([rule.expression for rule in self._rules], ignore_case=self._ignore_case)
 
-    def spoken_of(self, base: bytes, names: Sequence[str]) -> frozenset[str] | set[str]:
-        return matching(self._any, base, names)
+    def spoken_of(self, base: str, names: Sequence[str]) -> Names:
+        return self._any.among(base, names)
 
     def deciding(self, path: bytes, *, directory: bool) -> Rule | None:
         numbers: list[int] = self._each.Match(path) or []

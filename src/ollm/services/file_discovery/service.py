@@ -18,7 +18,6 @@ from ollm.domain.struct import Data
 from ollm.services.file_discovery.cache import Answer, AnswerCache, now
 from ollm.services.file_discovery.entries import EntryMaker
 from ollm.services.file_discovery.explain import Explanation, explain
-from ollm.services.file_discovery.expressions import matching
 from ollm.services.file_discovery.flat import IgnorePatterns, flattened, is_ignored
 from ollm.services.file_discovery.git import git_places
 from ollm.services.file_discovery.globs import compile_globs
@@ -144,11 +143,11 @@ class FileDiscoveryService:
 
     def _paths(self, options: DiscoveryOptions, groups: Sequence[Sequence[str]]) -> Found:
         """One walk serves every glob: all paths are kept, and searched at once."""
-        expressions = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
+        searches = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
         answer = self._answer(options)
         paths = [entry.relative_path for entry in answer.entries]
-        for expression in expressions:
-            found = matching(expression, b"", paths)
+        for search in filter(None, searches):
+            found = search.among("", paths)
             paths = [path for path in paths if path in found]
         return Found(paths=paths, too_deep=len(answer.too_deep), unreadable=len(answer.unreadable))
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ollm.domain.files import DiscoveryOptions, EntryType
-from ollm.services.file_discovery.expressions import matching
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import Layers, RuleReader, Signature, signature
 
@@ -22,13 +21,10 @@ class Place(NamedTuple):
     """A directory to be read, with the rules in force above it. `linked`: a symbolic link led here or above."""
 
     relative: str
+    prefix: str
     depth: int
     layers: Layers
     linked: bool = False
-
-    @property
-    def prefix(self) -> str:
-        return f"{self.relative}/" if self.relative else ""
 
 
 class Listing(NamedTuple):
@@ -47,7 +43,7 @@ class Walk:
         self._options = options
         self.reader = reader
         self._layers = layers
-        self._offset = reader.offset + b"/" if reader.offset else b""
+        self._offset = os.fsdecode(reader.offset) + "/" if reader.offset else ""
         self._exclude = compile_globs(options.exclude_patterns)
         self._seen_by_link: set[tuple[int, int]] = set()
         self.unreadable: list[str] = []
@@ -56,7 +52,7 @@ class Walk:
 
     @property
     def start(self) -> Place:
-        return Place("", 0, self._layers)
+        return Place("", "", 0, self._layers)
 
     def __iter__(self) -> Iterator[Listing]:
         """One directory after the other, each before what is below it."""
@@ -79,10 +75,13 @@ class Walk:
         except OSError:
             self.unreadable.append(place.relative or ".")
             return None
-        base = self._offset + os.fsencode(place.prefix)
+        base = self._offset + place.prefix
         names = [entry.name for entry in listed]
-        layers = self.reader.below(place.layers, path, base[:-1], names)
-        files, folders = self._sorted_out(listed, names)
+        layers = place.layers
+        if names and names[0] < "/":  # by name, so that those with a dot come before
+            layers = self.reader.below(layers, path, base, names)
+            listed = self._without_dots(listed, names)
+        files, folders = self._sorted_out(listed)
         if spoken_of := layers.matcher.spoken_of(base, names):
             shown = _Shown(layers, base, spoken_of)
             files = [entry for entry in files if shown.file(entry.name)]
@@ -91,19 +90,21 @@ class Walk:
             files, folders = self._without_excluded(place, files), self._without_excluded(place, folders)
         return Listing(place, files, folders, self._below(place, layers, folders) if folders else [])
 
-    def from_top(self, relative: bytes) -> bytes:
+    def from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""
-        return (self._offset + relative).rstrip(b"/")
+        return self._offset + relative
 
     def path(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
-    def _sorted_out(self, listed: list[Listed], names: list[str]) -> tuple[list[Listed], list[Listed]]:
-        """The regular files and the directories. `.git` is never one of them; links are where they are followed."""
+    def _without_dots(self, listed: list[Listed], names: list[str]) -> list[Listed]:
+        """`.git` is never shown; other names with a dot are unless they are unwanted."""
         if not self._options.hidden:
-            listed = [entry for entry in listed if entry.name[0] != "."]
-        elif ".git" in names:
-            listed = [entry for entry in listed if entry.name != ".git"]
+            return [entry for entry in listed if entry.name[0] != "."]
+        return [entry for entry in listed if entry.name != ".git"] if ".git" in names else listed
+
+    def _sorted_out(self, listed: list[Listed]) -> tuple[list[Listed], list[Listed]]:
+        """The regular files and the directories, and what links lead to where they are followed."""
         files = [entry for entry in listed if entry.is_file(follow_symlinks=False)]
         if len(files) == len(listed):
             return files, []
@@ -127,7 +128,8 @@ class Walk:
         return "directory" if stat.S_ISDIR(status.st_mode) else None
 
     def _without_excluded(self, place: Place, entries: list[Listed]) -> list[Listed]:
-        excluded = matching(self._exclude, os.fsencode(place.prefix), [entry.name for entry in entries])
+        assert self._exclude is not None
+        excluded = self._exclude.among(place.prefix, [entry.name for entry in entries])
         return [entry for entry in entries if entry.name not in excluded] if excluded else entries
 
     def _below(self, place: Place, layers: Layers, folders: list[Listed]) -> list[Place]:
@@ -139,7 +141,8 @@ class Walk:
         for entry in folders:
             linked = place.linked or entry.is_symlink()
             if not linked or self._first_time(entry):
-                below.append(Place(place.prefix + entry.name, place.depth + 1, layers, linked))
+                relative = place.prefix + entry.name
+                below.append(Place(relative, f"{relative}/", place.depth + 1, layers, linked))
         return below
 
     def _first_time(self, entry: Listed) -> bool:
@@ -159,7 +162,7 @@ class _Shown(NamedTuple):
     """The rules' verdict on names of one directory."""
 
     layers: Layers
-    base: bytes
+    base: str
     spoken_of: frozenset[str] | set[str]
 
     def file(self, name: str) -> bool:
@@ -169,4 +172,4 @@ class _Shown(NamedTuple):
         return name not in self.spoken_of or not self._hides(name, directory=True)
 
     def _hides(self, name: str, *, directory: bool) -> bool:
-        return self.layers.matcher.hides(self.base + os.fsencode(name), directory=directory)
+        return self.layers.matcher.hides(os.fsencode(self.base + name), directory=directory)

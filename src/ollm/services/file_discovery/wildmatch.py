@@ -25,7 +25,8 @@ _CLASSES: dict[bytes, str] = {
     b"upper": string.ascii_uppercase,
     b"xdigit": string.hexdigits,
 }
-_PLAIN = frozenset((string.ascii_letters + string.digits + "/").encode())
+_PLAIN = (string.ascii_letters + string.digits + "/").encode()
+_LITERALS = [bytes([code]) if code in _PLAIN else b"\\x%02x" % code for code in range(256)]
 
 
 class BadPattern(ValueError):  # noqa: N818 - it is what it is called
@@ -33,7 +34,7 @@ class BadPattern(ValueError):  # noqa: N818 - it is what it is called
 
 
 def literal(text: bytes) -> bytes:
-    return b"".join(bytes([code]) if code in _PLAIN else b"\\x%02x" % code for code in text)
+    return text if text.isalnum() else b"".join(map(_LITERALS.__getitem__, text))
 
 
 def literal_length(pattern: bytes) -> int:
