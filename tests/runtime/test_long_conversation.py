@@ -1,0 +1,144 @@
+"""A long conversation over a real server on loopback, from the user's message to the file on disk."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.app import open_conversation
+from ollm.domain.events import AnyEvent, Compressed, TurnFinished
+from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.opening import Opening
+from tests.covers import covers
+from tests.servers.answers import Answer, Request
+from tests.servers.openai import ScriptedServer
+
+WINDOW = 4096
+
+
+def tokens(request: Request) -> int:
+    """The server's own count, tool schemas included."""
+    return math.ceil((len(json.dumps(request.body["messages"])) + len(json.dumps(request.body.get("tools", [])))) / 4)
+
+
+def is_summary(request: Request) -> bool:
+    return "<record>" in request.body["messages"][-1]["content"]
+
+
+def reply(request: Request) -> Answer:
+    if is_summary(request):
+        return Answer(text="Goal:\n- go on\nOpen points:\n- nothing much", prompt_tokens=tokens(request))
+    asked = sum(message["role"] == "user" for message in request.body["messages"])
+    if request.body["messages"][-1]["role"] == "user" and asked % 3 == 0:
+        return Answer(calls=[("read_file", {"path": "notes.txt"})], prompt_tokens=tokens(request))
+    return Answer(text=f"Answer {len(request.body['messages'])}. " * 40, prompt_tokens=tokens(request))
+
+
+class Talk:
+    """Everything a test looks at."""
+
+    def __init__(self, conversation: LocalConversation, server: ScriptedServer, home: Path) -> None:
+        self.conversation, self.server, self.home = conversation, server, home
+        self.events: list[AnyEvent] = []
+
+    async def say(self, text: str) -> str:
+        async with self.conversation.turn(text) as events:
+            async for event in events:
+                self.events.append(event)
+        last = self.events[-1]
+        assert isinstance(last, TurnFinished)
+        return last.reason
+
+    @property
+    def chats(self) -> list[dict[str, Any]]:
+        return [request.body for request in self.server.requests if request.path.endswith("completions")]
+
+    def document(self) -> dict[str, Any]:
+        (file,) = (self.home / "sessions").glob("*.json")
+        found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return found
+
+
+@asynccontextmanager
+async def talking(root: Path, **settings: Any) -> AsyncIterator[Talk]:
+    workspace = root / "project"
+    workspace.mkdir(exist_ok=True)
+    (workspace / "notes.txt").write_text("\n".join(f"note {n}: nothing of interest" for n in range(60)), "utf-8")
+    async with ScriptedServer(reply) as server:
+        provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": WINDOW}
+        opening = Opening(workspace=workspace, flags={"provider": provider, **settings})
+        async with open_conversation(opening) as conversation:
+            yield Talk(conversation, server, root / "home")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OLLM_HOME", str(tmp_path / "home"))
+    return tmp_path
+
+
+@covers("D754", "H22", "H39", "S3.1", "S3.8", "D76", "D78")
+async def test_it_is_compressed_and_goes_on_and_the_file_has_every_word(home: Path) -> None:
+    said = [f"Message {n}: keep src/part_{n}.py and port {8000 + n} in mind. " + "And go on. " * 8 for n in range(14)]
+    async with talking(home) as talk:
+        reasons = [await talk.say(text) for text in said]
+
+    assert set(reasons) == {"answered"}
+    compressions = [event for event in talk.events if isinstance(event, Compressed)]
+    assert compressions
+    assert all(tokens(request) <= WINDOW for request in talk.server.requests if request.body)
+    document = talk.document()
+    assert document["metadata"]["compressionCount"] == len(compressions)
+    assert len(document["metadata"]["compressionHistory"]) == len(compressions)
+    spoken = ["".join(p.get("text", "") for p in m["parts"]) for m in document["messages"] if m["role"] == "user"]
+    assert spoken == said
+    ordinary = [chat["messages"] for chat in talk.chats if "<record>" not in chat["messages"][-1]["content"]]
+    assert len({messages[0]["content"] for messages in ordinary}) == 1
+    assert [message["role"] for message in ordinary[-1]].count("system") == 1
+    snapshots = list((talk.home / "context-snapshots").glob("*/snapshots/snapshot-*.json"))
+    assert 0 < len(snapshots) <= 5
+
+
+async def test_each_request_begins_with_the_one_before_except_after_a_compression(home: Path) -> None:
+    async with talking(home) as talk:
+        for number in range(14):
+            await talk.say(f"Message {number}. " + "Go on. " * 20)
+
+    ordinary = [chat["messages"] for chat in talk.chats if "<record>" not in chat["messages"][-1]["content"]]
+    broken = sum(after[: len(before)] != before for before, after in itertools.pairwise(ordinary))
+    assert broken == len([event for event in talk.events if isinstance(event, Compressed)])
+
+
+async def test_with_compression_off_it_ends_with_context_full_and_the_ways_out(home: Path) -> None:
+    async with talking(home, compression={"enabled": False}) as talk:
+        reason = "answered"
+        while reason == "answered":
+            reason = await talk.say("Go on. " * 60)
+        last = talk.events[-1]
+
+    assert reason == "context-full"
+    assert isinstance(last, TurnFinished)
+    assert "Ways out" in last.message
+    assert all(tokens(request) <= WINDOW for request in talk.server.requests if request.body)
+
+
+@covers("H256", "H257", "H271")
+async def test_a_snapshot_taken_in_the_chat_leads_back(home: Path) -> None:
+    async with talking(home) as talk:
+        await talk.say("The first thing")
+        taken = await talk.conversation.command("context", "snapshot")
+        await talk.say("A thing to be undone")
+        await talk.conversation.command("context", f"restore {taken.data['id']}")
+        await talk.say("Another thing")
+
+    last = [message["content"] for message in talk.chats[-1]["messages"]]
+    assert any("The first thing" in content for content in last)
+    assert not any("to be undone" in content for content in last)
+    assert "to be undone" in json.dumps(talk.document()["messages"])
