@@ -614,3 +614,23 @@ def test_any_calls_get_exactly_one_finished_record_each(calls: list[tuple[str, A
     assert sorted(event.call_id for event in table.of(ToolFinished)) == sorted(record.id for record in records)
     assert [(record.error is None) for record in records] == [record.status == "ok" for record in records]
     msgspec.json.encode(records)
+
+
+@covers("T7.8")
+async def test_nothing_is_hidden_in_what_a_person_is_asked(tmp_path: Path) -> None:
+    class Person:
+        def __init__(self) -> None:
+            self.asked: list[ConfirmationDetails] = []
+
+        async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+            self.asked.append(details)
+            return ConfirmationAnswer(approved=False)
+
+    person = Person()
+    table = Table(tmp_path, ASK, asker=person)
+
+    await table.one("say", {"text": "safe\x1b[2K\u202egnp.exe", "path": "a\u200bb"})
+
+    assert person.asked[0].description == "Say safe⟨U+001B⟩[2K⟨U+202E⟩gnp.exe"
+    assert person.asked[0].locations == ("a⟨U+200B⟩b",)
+    assert table.of(ToolStarted)[0].summary == person.asked[0].description

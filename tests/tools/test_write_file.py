@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ollm.domain.errors import OllmError
 from ollm.services.edit_ledger import EditLedger
@@ -198,3 +200,26 @@ async def test_a_protected_file_is_written_only_after_a_question(drive: Driver, 
 
     assert drive.person.asked[0].locked
     assert (workspace / ".env").read_text(encoding="utf-8") == "A=1\n"
+
+
+@settings(max_examples=25, deadline=None)
+@given(before=st.none() | st.binary(max_size=200), contents=st.lists(st.text(max_size=40), min_size=1, max_size=4))
+def test_undoing_every_write_brings_back_the_bytes_there_were(before: bytes | None, contents: list[str]) -> None:
+    import asyncio
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder).resolve() / "workspace"
+        workspace.mkdir()
+        path = workspace / "a.txt"
+        if before is not None:
+            path.write_bytes(before)
+        ledger = EditLedger(lambda: Path(folder) / "undo")
+        drive = Driver(workspace)
+        drive.registry.register(WriteFile, ledger)
+        for text in contents:
+            asyncio.run(drive("write_file", path="a.txt", content=text, overwrite=True))
+        while ledger.undo(drive.boundary) is not None:
+            pass
+
+        assert (path.read_bytes() if path.exists() else None) == before

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -14,19 +13,17 @@ from ollm.domain.clock import Clock, monotonic, now, stamp
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
 from ollm.domain.messages import Call
-from ollm.domain.tools import ConfirmationDetails, PolicyRequest, Scope, ToolCallRecord, ToolResult, Verdict
+from ollm.domain.tools import Scope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
+from ollm.policy.visible import visible_command
 from ollm.runtime.call_results import UNPARSED, failed, failure_of, recordable, recorded, shaped, status_of
 from ollm.runtime.confirmation import Asker, Unattended
+from ollm.runtime.permission import Permission, Policy
 from ollm.tools.base import Invocation, ToolContext, ToolSpec
 from ollm.tools.output import StreamCleaner
 from ollm.tools.registry import ToolRegistry
 
 log = logging.getLogger("ollm.dispatch")
-
-
-class Policy(Protocol):
-    def evaluate(self, request: PolicyRequest) -> Verdict: ...
 
 
 async def _unrecorded(_record: ToolCallRecord) -> None:
@@ -69,6 +66,7 @@ class OneCall:
         self._spec: ToolSpec | None = desk.registry.get(call.name)
         self._limits = limits
         self._invocation: Invocation | None = None
+        self._permission = Permission(desk.policy, desk.asker, desk.remember)
         self._boundary = desk.context.boundary
         self._began = desk.monotonic()
         self._started = False
@@ -85,7 +83,9 @@ class OneCall:
         """Everything before it runs; False when it has ended here, with the reason as its result."""
         try:
             self._invocation = await self._parsed()
-            await self._permitted(self._invocation)
+            self._boundary = await self._permission.boundary(
+                self._spec_found(), self._invocation, self._desk.context, self.record.id
+            )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             await self.finish(self._failure(error))
             return False
@@ -121,67 +121,24 @@ class OneCall:
         self._desk.emit(ToolFinished(call_id=self.record.id, name=name, status=status, result=result, seconds=seconds))
         await self._tell_hooks()
 
+    def _spec_found(self) -> ToolSpec:
+        if self._spec is not None:
+            return self._spec
+        near = self._desk.registry.nearest(self.record.name)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(self._names())}."
+        raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
+
     async def _parsed(self) -> Invocation:
-        if self._spec is None:
-            near = self._desk.registry.nearest(self.record.name)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(self._names())}."
-            raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
-        invocation = self._spec.parse(self._arguments)
-        self._announce(invocation.summary())
-        decision = await self._desk.hooks.before_tool(self._spec.name, invocation.params)
+        spec = self._spec_found()
+        invocation = spec.parse(self._arguments)
+        self._announce(visible_command(invocation.summary()))
+        decision = await self._desk.hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
             raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
         if decision.arguments is None:
             return invocation
         self.record = msgspec.structs.replace(self.record, args=recordable(decision.arguments))
-        return self._spec.parse(decision.arguments)
-
-    async def _permitted(self, invocation: Invocation) -> None:
-        """Ask policy, and the person where policy says so. What they approve is opened for this call alone."""
-        assert self._spec is not None
-        locations = tuple(invocation.locations())
-        for place in locations:
-            if "://" not in place.target:
-                self._boundary.judge(place.target)  # a path that is none is a mistake, not a question
-        request = PolicyRequest(
-            tool=self._spec.name,
-            params=invocation.params,
-            risk=self._spec.risk,
-            locations=locations,
-            reads_only=self._spec.reads_only,
-        )
-        verdict = self._desk.policy.evaluate(request)
-        if verdict.decision == "deny":
-            raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
-        if verdict.decision == "ask":
-            await self._ask(invocation, verdict)
-            self._boundary = self._boundary.approving(Path(path) for path in verdict.approve)
-
-    async def _ask(self, invocation: Invocation, verdict: Verdict) -> None:
-        details = invocation.confirmation(verdict) or ConfirmationDetails(
-            call_id="",
-            tool=self.record.name,
-            description=invocation.summary(),
-            risk=verdict.risk,
-            reason=verdict.reason,
-        )
-        diff = await self._preview(invocation, verdict)
-        details = msgspec.structs.replace(details, call_id=self.record.id, diff=details.diff or diff)
-        answer = await self._desk.asker.ask(details)
-        if not answer.approved:
-            raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user said no.'}")
-        if answer.scope != "once" and verdict.grant and not verdict.locked:
-            self._desk.remember(verdict.grant, answer.scope)
-
-    async def _preview(self, invocation: Invocation, verdict: Verdict) -> str:
-        """What the question shows besides. A call that is going to fail is not asked about, unless the reason why it
-        fails would tell of a file that may not be read unasked."""
-        try:
-            return await invocation.preview(self._desk.context)
-        except ToolFailure:
-            if verdict.locked:
-                return ""
-            raise
+        return spec.parse(decision.arguments)
 
     def _announce(self, summary: str) -> None:
         if not self._started:
