@@ -40,7 +40,7 @@ class RandomTree:
     def _fill(self, folder: Path, depth: int) -> None:
         for name in self.random.sample(NAMES, self.random.randint(3, 8)):
             inner = folder / name
-            if depth < 3 and self.random.random() < 0.45:
+            if depth < 3 and self.random.random() < 0.36:
                 inner.mkdir()
                 self.folders.append(inner)
                 self._fill(inner, depth + 1)

@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.layers import Signature, signature
+from ollm.services.file_discovery.signatures import Signature, signature
 from ollm.services.file_discovery.walk import Walk
 
 _MOST = 8

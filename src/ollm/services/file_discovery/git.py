@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from ollm.domain.struct import Data
+from ollm.services.file_discovery.signatures import signature
 
 _SECONDS = 5
 
@@ -19,19 +20,28 @@ class GitPlaces(Data, frozen=True):
     settings: tuple[Path, ...] = ()
 
 
-def git_places(root: Path, home: Path, config_home: Path) -> GitPlaces:
-    repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
-    excludes_file, ignore_case = _configured(root, home, config_home)
-    return GitPlaces(
-        repository=repository,
-        excludes_file=excludes_file,
-        ignore_case=ignore_case,
-        settings=(
-            home / ".gitconfig",
-            config_home / "git" / "config",
-            *([repository / ".git" / "config"] if repository else []),
-        ),
-    )
+class GitFinder:
+    """Asks git about directories, and asks again only when one of the files that hold its settings has changed."""
+
+    def __init__(self, home: Path, config_home: Path) -> None:
+        self._home = home
+        self._config_home = config_home
+        self._answers: dict[tuple[object, ...], tuple[Path | None, bool]] = {}
+
+    def places(self, root: Path) -> GitPlaces:
+        repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
+        settings: tuple[Path, ...] = (
+            Path("/etc/gitconfig"),
+            self._home / ".gitconfig",
+            self._config_home / "git" / "config",
+        )
+        settings += (repository / ".git" / "config",) if repository else ()
+        seen = tuple((path, found) for path in settings if (found := signature(str(path))) is not None)
+        key = (root, *seen) if seen else ()
+        if key not in self._answers:
+            self._answers[key] = _configured(root, self._home, self._config_home)
+        excludes_file, ignore_case = self._answers[key]
+        return GitPlaces(repository=repository, excludes_file=excludes_file, ignore_case=ignore_case, settings=settings)
 
 
 def is_repository(folder: Path) -> bool:

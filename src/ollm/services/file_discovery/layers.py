@@ -9,10 +9,10 @@ from pathlib import Path
 from ollm.services.file_discovery.git import GitPlaces, exclude_file, is_repository
 from ollm.services.file_discovery.matcher import Matcher
 from ollm.services.file_discovery.rules import BadRule, Rule, RuleFile, parse_rules, read_rules
+from ollm.services.file_discovery.signatures import Signature, signature
 
 GIT_IGNORE = ".gitignore"
 OLLM_IGNORE = ".ollmignore"
-Signature = tuple[int, int, int] | None
 
 
 class Layers:
@@ -109,12 +109,3 @@ def _inside(folder: Path, top: Path) -> bytes:
 def telling_names(folder: Path) -> list[str]:
     """Those names in a directory that say something about rules."""
     return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(folder / name)]
-
-
-def signature(path: str) -> Signature:
-    """What changes when a file does; None while there is none."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - called for every directory of a tree
-    except (OSError, ValueError):
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -19,7 +19,7 @@ from ollm.services.file_discovery.cache import Answer, AnswerCache, now
 from ollm.services.file_discovery.entries import EntryMaker
 from ollm.services.file_discovery.explain import Explanation, explain
 from ollm.services.file_discovery.flat import IgnorePatterns, flattened, is_ignored
-from ollm.services.file_discovery.git import git_places
+from ollm.services.file_discovery.git import GitFinder
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import RuleReader
 from ollm.services.file_discovery.rules import BadRule
@@ -66,8 +66,7 @@ class FileDiscoveryService:
 
     def __init__(self, settings: FileDiscoverySettings, home: Path, config_home: Path | None = None) -> None:
         self._settings = settings
-        self._home = home
-        self._config_home = config_home or home / ".config"
+        self._git = GitFinder(home, config_home or home / ".config")
         self._cache = AnswerCache()
         self._watches = Watches(self._walk_for_watch)
         self._said: set[BadRule] = set()
@@ -179,7 +178,7 @@ class FileDiscoveryService:
     def _walk(self, options: DiscoveryOptions) -> Walk:
         root = Path(options.root)
         within = Path(os.path.realpath(options.within)) if options.within else None
-        reader = RuleReader(root, git_places(root, self._home, self._config_home), within)
+        reader = RuleReader(root, self._git.places(root), within)
         return Walk(options, reader, reader.first(self._settings.builtin_ignores))
 
     def _warn(self, walk: Walk) -> None:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.layers import Layers, RuleReader, Signature, signature
+from ollm.services.file_discovery.layers import Layers, RuleReader
+from ollm.services.file_discovery.signatures import Signature, signature
 
 _BY_NAME = attrgetter("name")
 Listed = os.DirEntry[str]
