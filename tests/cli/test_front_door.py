@@ -10,8 +10,8 @@ import pytest
 
 from ollm import __version__
 from ollm.cli import edge
+from ollm.cli.families import FAMILIES
 from ollm.cli.group import SUMMARIES, command
-from ollm.cli.main import FAMILIES
 from ollm.cli.options import confirm_or_fail, print_json, print_table, printable, resolve_workspace
 from ollm.domain.errors import DeniedError, OllmError, UsageError
 from tests.cli.command import SCRIPT, ollm

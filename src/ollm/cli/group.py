@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from ollm import __version__
-from ollm.cli.main import FAMILIES
+from ollm.cli.families import FAMILIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,11 +24,15 @@ from ollm.runtime.turn import Turn, TurnParts
 log = logging.getLogger("ollm.conversation")
 
 
+RunCommand = Callable[["LocalConversation", str, str], Awaitable[CommandReply]]
+
+
 class LocalConversation:
     """One session, one turn at a time. Created empty: the session exists from the first message on."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, run_command: RunCommand) -> None:
         self.parts = parts
+        self._run_command_of = run_command
         self._turn: asyncio.Task[None] | None = None
         self._closed = False
         self._talking = False
@@ -48,7 +52,7 @@ class LocalConversation:
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it with Esc.")
         subscription = self.parts.stream.subscribe()
-        self._turn = asyncio.create_task(self._run(text, attachments), name="turn")
+        self._turn = asyncio.create_task(self._run_safely(text, attachments), name="turn")
         try:
             yield until_finished(subscription)
         finally:
@@ -71,9 +75,7 @@ class LocalConversation:
             self._turn.cancel()
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
-        from ollm.runtime.commands import run_command
-
-        return await run_command(self, name, arguments)
+        return await self._run_command_of(self, name, arguments)
 
     async def status(self) -> Status:
         return self.parts.status()
@@ -95,7 +97,7 @@ class LocalConversation:
                 await self._told(observer.session_closed(session_id))
         await self.parts.closing.aclose()
 
-    async def _run(self, text: str, attachments: tuple[Attachment, ...]) -> None:
+    async def _run_safely(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         over: list[AnyEvent] = []
         stop = self.parts.stream.listen(lambda event: over.append(event) if isinstance(event, TurnFinished) else None)
         try:

@@ -6,7 +6,8 @@ given". Everything else is told at once, one line per mistake, with what was exp
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 from msgspec import inspect as types
@@ -16,10 +17,18 @@ from ollm.domain.messages import JsonObject
 from ollm.tools.mistakes import mistakes_in
 from ollm.tools.schema import optional, plain, struct_type
 
-if TYPE_CHECKING:
-    from ollm.tools.base import Tool
 
-ToolType = TypeVar("ToolType", bound="Tool[Any]")
+class Parameters(Protocol):
+    """What is asked of a tool's class here."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[Mapping[str, str]]
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject: ...
+
+
+ToolType = TypeVar("ToolType", bound=Parameters)
 
 YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -57,7 +66,7 @@ def _invalid(name: str, lines: list[str]) -> ToolFailure:
     return ToolFailure("ValidationError", f"{name} was not run: {count} in its arguments.\n{listed}")
 
 
-def _renamed(given: JsonObject, tool: type[Tool[Any]], info: types.StructType) -> JsonObject:
+def _renamed(given: JsonObject, tool: type[Parameters], info: types.StructType) -> JsonObject:
     names = {field.encode_name for field in info.fields}
     renamed: JsonObject = {}
     for key, value in given.items():

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from ollm.domain.struct import Data
+from ollm.policy.shell_commands.atoms import Atom, Kind
 from ollm.policy.shell_commands.braces import expand
 
 Node = dict[str, Any]
-Kind = Literal["plain", "quoted", "value", "unknown", "split", "guess"]
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
 _ANSI = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.))",
     re.DOTALL,
 )
 _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", strict=True))
-
-
-class Atom(NamedTuple):
-    """One character of a word and how it came about: a `value` is a variable's, sure and open to globbing; unknown
-    ones hold no character; a guess holds a likely one."""
-
-    character: str
-    kind: Kind
 
 
 class Word(Data, frozen=True):

@@ -1,0 +1,52 @@
+"""One tool run by hand, through the same dispatch, policy and limits as a model's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ollm.app.conversation import ConversationScope
+from ollm.app.process import Process
+from ollm.app.workspace import WorkspaceScope
+
+if TYPE_CHECKING:
+    from ollm.domain.events import Event
+    from ollm.domain.messages import Call
+    from ollm.domain.tools import ToolCallRecord
+    from ollm.runtime.confirmation import Asker
+    from ollm.runtime.opening import Opening
+    from ollm.tools.registry import ToolRegistry
+
+
+async def run_by_hand(
+    opening: Opening, call: Call, emit: Callable[[Event], None], asker: Asker | None = None
+) -> ToolCallRecord:
+    """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
+    import msgspec
+
+    from ollm.runtime.dispatch import Dispatch
+
+    process = Process(workspace=opening.workspace, flags=opening.flags)
+    async with AsyncExitStack() as stack:
+        scope = WorkspaceScope(process, opening.workspace)
+        stack.callback(scope.close)
+        desk = ConversationScope(scope, opening, stack).desk()
+        plain = msgspec.structs.replace(desk, record=unrecorded, emit=emit, asker=asker or desk.asker)
+        dispatch = Dispatch(plain)
+        stack.push_async_callback(dispatch.close)
+        (record,) = await dispatch.run([call], 0)
+        return record
+
+
+def tools_of(workspace: Path) -> ToolRegistry:
+    """The tools a conversation in this workspace would have."""
+    from ollm.runtime.opening import Opening
+
+    scope = WorkspaceScope(Process(workspace=workspace), workspace)
+    return ConversationScope(scope, Opening(workspace=workspace), AsyncExitStack()).registry
+
+
+async def unrecorded(_record: ToolCallRecord) -> None:
+    """There is no session to keep it in."""

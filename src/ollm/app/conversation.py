@@ -1,0 +1,185 @@
+"""A conversation put together: the workspace taken, the session resumed, the model chosen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from ollm.app.pieces import Pieces
+from ollm.app.process import Process
+from ollm.app.workspace import WorkspaceScope
+from ollm.domain.errors import OllmError, UsageError
+
+if TYPE_CHECKING:
+    from ollm.runtime.conversation import LocalConversation
+    from ollm.runtime.model import Model
+    from ollm.runtime.opening import Opening
+    from ollm.runtime.parts import Parts
+    from ollm.runtime.session import Resumed
+
+
+class ConversationScope(Pieces):
+    """Opens one conversation."""
+
+    async def open(self) -> LocalConversation:
+        """Take the workspace, the session that was asked for and a model, and put them together."""
+        from ollm.runtime.commands import run_command
+        from ollm.runtime.conversation import LocalConversation
+
+        if not self.opening.one_shot:
+            await self.hold_workspace()
+        self.stack.push_async_callback(self.session.close)
+        wanted = self.wanted_session()
+        resumed = await self.session.resume(wanted) if wanted else None
+        parts = self.parts(await self.model_for(resumed))
+        self.bus.subscribe(self.stream.emit)
+        self.observe(parts)
+        if resumed:
+            await self.take_up(parts, resumed)
+        return LocalConversation(parts, run_command)
+
+    def wanted_session(self) -> str | None:
+        """The id of the session to resume; None for a new one."""
+        if self.opening.session:
+            return self.process.session_files.places.find(self.opening.session)
+        if not self.opening.newest:
+            return None
+        standing = [found for found in self.scope.context.list_sessions() if found.status != "archived"]
+        if not standing:
+            self.notices.append("There is no session in this workspace yet; a new one begins.")
+        return standing[0].session_id if standing else None
+
+    async def hold_workspace(self) -> None:
+        from ollm.runtime.lease_holding import take
+        from ollm.store.lease import Lease
+        from ollm.store.workspace_place import workspace_directory
+
+        lease = Lease(workspace_directory(self.scope.path, self.process.home), self.process.clock)
+        await take(lease, force=self.opening.force)
+        self.asked_to_close = lease.asked_to_close
+        self.stack.callback(lease.release)
+
+    async def model_for(self, resumed: Resumed | None) -> Model:
+        """The model a resumed session had, when it can be had and no other is configured."""
+        from ollm.domain.errors import ModelError
+
+        model: Model | None = None
+        if resumed and not self.process.settings.provider.model:
+            try:
+                model = await self.process.model(resumed.session.model)
+            except ModelError:
+                self.notices.append(f"{resumed.session.model} is not to be had here any more.")
+        model = model or await self.process.model()
+        self.stack.push_async_callback(model.provider.close)
+        if resumed and model.name != resumed.session.model:
+            self.notices.append(f"This session was with {resumed.session.model}; it goes on with {model.name}.")
+        return model
+
+    async def take_up(self, parts: Parts, resumed: Resumed) -> None:
+        """Fill the prompt with where the session stood."""
+        from ollm.runtime.resume import Source, take_up
+        from ollm.services.snapshots import context_of
+
+        session = resumed.session
+        if not self.scope.context.owns(session):
+            raise UsageError(
+                f"That session belongs to {session.metadata.workspace}.",
+                action=f"ollm chat --workspace {session.metadata.workspace} --session {session.session_id[:8]}",
+            )
+        if resumed.damage:
+            self.notices.append(f"The session's file was damaged: {resumed.damage}")
+        record = self.scope.context.record_of(session)
+        kept = self.scope.database.kept_context(session.session_id)
+        source = Source(
+            session=session, record=record, kept=kept, snapshot=lambda name: context_of(self.snapshot_files.load(name))
+        )
+        how = take_up(parts.prompt, source, full=self.opening.full)
+        parts.mode_history.extend(session.metadata.mode_history)
+        parts.context_history.extend(session.metadata.context_history)
+        self.stream.session_id = session.session_id
+        parts.prompt.belongs_to(session.session_id)
+        self.notices.append(f"Taken up {how}.")
+        for observer in parts.observers:
+            await observer.session_opened(session.session_id, resumed=True)
+
+    def observe(self, parts: Parts) -> None:
+        from ollm.runtime.housekeeping import FreshPages, Housekeeping
+        from ollm.runtime.learning import LearntTokens
+        from ollm.runtime.parts import SessionView
+        from ollm.runtime.workspace_memory import WorkspaceMemory
+
+        settings, clock = self.process.settings, self.process.clock
+        parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
+        parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
+        parts.observers.append(FreshPages(self.pages))
+        parts.observers.append(LearntTokens(parts, self.process.learnt_tokens))
+        if self.hooks:
+            from ollm.runtime.hook_observer import HookObserver
+
+            observer = HookObserver(self.hooks)
+            parts.observers.append(observer)
+            self.stream.listen(observer.hear)
+        self.stack.callback(self.scope.close)
+
+    def parts(self, model: Model) -> Parts:
+        from ollm.runtime.dispatch import Dispatch
+        from ollm.runtime.parts import Parts
+
+        settings = self.process.settings
+        parts = Parts(
+            workspace=self.opening.workspace,
+            settings=settings,
+            session=self.session,
+            stream=self.stream,
+            model=model,
+            prompt=self.prompt(model),
+            registry=self.registry,
+            policy=self.policy,
+            bus=self.bus,
+            loops=self.loops(),
+            dispatch=Dispatch(self.desk(sees=lambda: can_see(parts.model))),
+            snapshots=self.snapshots,
+            edits=self.edits,
+            notes=self.scope.notes,
+            plan=self.plan,
+            workspace_context=self.scope.context,
+            custom_commands=self.custom_commands(),
+            closing=self.stack,
+            choose_model=self.process.model,
+            trust=self.scope.trust,
+            export=self.process.export,
+            approval=settings.policy.approval,
+            auto_switch=settings.modes.auto_switch,
+            notices=self.notices,
+            asked_to_close=self.asked_to_close,
+            clock=self.process.clock,
+        )
+        parts.show_tools()
+        return parts
+
+
+async def can_see(model: Model) -> bool:
+    """Whether a model takes pictures, as its server says; False when it does not say."""
+    try:
+        return (await model.provider.describe(model.name)).vision
+    except OllmError:
+        return False
+
+
+@asynccontextmanager
+async def open_conversation(
+    opening: Opening, attached: Callable[[], bool] = lambda: True
+) -> AsyncIterator[LocalConversation]:
+    """A conversation, closed on leaving: session folded, processes ended, lease released.
+
+    `attached` says whether a front end listens, for questions that wait."""
+    process = Process(workspace=opening.workspace, flags=opening.flags)
+    async with AsyncExitStack() as stack:
+        scope = ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack)
+        scope.attached = attached
+        conversation = await scope.open()
+        try:
+            yield conversation
+        finally:
+            await conversation.close()

@@ -1,0 +1,282 @@
+"""The parts of one conversation that need no model yet, each built when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ollm.app.workspace import WorkspaceScope
+
+if TYPE_CHECKING:
+    from ollm.domain.context import CompressionRecord
+    from ollm.domain.session import Session
+    from ollm.extensions.hooks import Hooks
+    from ollm.policy.engine import PolicyEngine
+    from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.confirmation import Asker
+    from ollm.runtime.custom_commands import CustomCommands
+    from ollm.runtime.event_stream import EventStream
+    from ollm.runtime.model import Model
+    from ollm.runtime.one_call import Desk
+    from ollm.runtime.opening import Opening
+    from ollm.runtime.plan import Plan
+    from ollm.runtime.prompt import Prompt
+    from ollm.runtime.session import OpenSession
+    from ollm.services.background_jobs import BackgroundJobs
+    from ollm.services.context_manager import ContextManager
+    from ollm.services.edit_ledger import EditLedger
+    from ollm.services.goals import GoalKeeper
+    from ollm.services.loop_detection import LoopDetectionService
+    from ollm.services.snapshots import SnapshotManager
+    from ollm.store.snapshot_files import SnapshotFiles
+    from ollm.system.processes import ProcessHost
+    from ollm.tools.registry import ToolRegistry
+    from ollm.tools.web_fetch import PageCache
+
+
+class Pieces:
+    """What must be closed is pushed onto `stack` when it is built."""
+
+    def __init__(self, scope: WorkspaceScope, opening: Opening, stack: AsyncExitStack) -> None:
+        self.scope = scope
+        self.process = scope.process
+        self.opening = opening
+        self.stack = stack
+        self.notices: list[str] = []
+        self.asked_to_close: Callable[[], bool] = lambda: False
+        self.attached: Callable[[], bool] = lambda: True
+
+    @cached_property
+    def stream(self) -> EventStream:
+        from ollm.runtime.event_stream import EventStream
+
+        return EventStream(self.process.clock)
+
+    @cached_property
+    def bus(self) -> MessageBus:
+        from ollm.policy.message_bus import MessageBus
+
+        return MessageBus()
+
+    @cached_property
+    def policy(self) -> PolicyEngine:
+        return self.scope.policy(self.opening.grants)
+
+    @cached_property
+    def session(self) -> OpenSession:
+        from ollm.runtime.session import OpenSession
+
+        origin = "one-shot" if self.opening.one_shot else None
+        recording = self.process.recording(self.stream.emit)
+        return OpenSession(recording, str(self.opening.workspace), origin, self.process.clock)
+
+    @cached_property
+    def snapshots(self) -> SnapshotManager:
+        from ollm.services.snapshots import SnapshotManager
+
+        settings = self.process.settings.snapshots
+        return SnapshotManager(self.snapshot_files, settings, emit=self.stream.emit, clock=self.process.clock)
+
+    @cached_property
+    def snapshot_files(self) -> SnapshotFiles:
+        from ollm.store.snapshot_files import SnapshotFiles
+
+        return SnapshotFiles(self.process.home.snapshots)
+
+    @cached_property
+    def edits(self) -> EditLedger:
+        from ollm.services.edit_ledger import EditLedger
+
+        def folder() -> Path | None:
+            return self.process.home.undo / self.session.id if self.session.id else None
+
+        return EditLedger(folder)
+
+    @cached_property
+    def plan(self) -> Plan:
+        from ollm.runtime.plan import Plan
+
+        return Plan(self.scope.notes.todos)
+
+    @cached_property
+    def goals(self) -> GoalKeeper:
+        from ollm.services.goals import GoalKeeper
+
+        return GoalKeeper(clock=self.process.clock)
+
+    @cached_property
+    def registry(self) -> ToolRegistry:
+        """Every tool of ours with what it needs."""
+        from ollm.domain.events import TodosChanged
+        from ollm.runtime.archive import SessionArchive
+        from ollm.tools.shelf import ShelfParts, stocked
+        from ollm.tools.web_search import Search
+
+        return stocked(
+            ShelfParts(
+                edits=self.edits,
+                discovery=self.scope.discovery,
+                notes=self.scope.notes,
+                global_notes=self.process.notes,
+                todos_changed=lambda todos: self.stream.emit(TodosChanged(todos=todos)),
+                goals=self.goals,
+                archive=SessionArchive(self.archived),
+                pages=self.pages,
+                jobs=self.jobs,
+                search=Search(
+                    key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or "")
+                ),
+            )
+        )
+
+    @cached_property
+    def pages(self) -> PageCache:
+        from ollm.tools.web_fetch import PageCache
+
+        return PageCache()
+
+    @cached_property
+    def jobs(self) -> BackgroundJobs:
+        """The commands of this conversation; all of them, and what they leave behind, end with it."""
+        from ollm.services.background_jobs import BackgroundJobs
+
+        jobs = BackgroundJobs(self.host, self.process.settings.tools.shell.max_background)
+        self.stack.push_async_callback(jobs.close)
+        return jobs
+
+    @cached_property
+    def host(self) -> ProcessHost:
+        """Starts everything this conversation runs, and ends it."""
+        from ollm.system.processes import ProcessHost, make_undumpable
+
+        make_undumpable()
+        host = ProcessHost()
+        self.stack.push_async_callback(host.close)
+        return host
+
+    @cached_property
+    def hooks(self) -> Hooks | None:
+        """The configured hooks; None when there are none, and then nothing of them is imported."""
+        if not self.process.settings.hooks:
+            return None
+        from ollm.extensions.hook_process import HookRunner
+        from ollm.extensions.hook_settings import read_hooks
+        from ollm.extensions.hooks import HookContext, Hooks
+
+        found, problems = read_hooks(self.process.settings.hooks)
+        self.notices.extend(problems)
+        runner = HookRunner(self.host, self.scope.path, self.process.tool_environment)
+        context = HookContext(lambda: self.session.id, str(self.scope.path), self.stream.emit, self.add_hook_context)
+        return Hooks(found, runner, context)
+
+    def add_hook_context(self, entry: Mapping[str, Any]) -> None:
+        """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
+        self.entries.add_context(
+            str(entry.get("key", "")),
+            str(entry.get("content", "")),
+            priority=entry.get("priority", 50),
+            source="hook",
+            ttl_seconds=entry.get("ttl"),
+            volatile=entry.get("volatile") is True,
+        )
+
+    @cached_property
+    def entries(self) -> ContextManager:
+        from ollm.domain.events import Notice
+        from ollm.services.context_manager import ContextManager
+
+        return ContextManager(self.process.clock, lambda text: self.stream.emit(Notice(level="warning", text=text)))
+
+    async def archived(self) -> Session | None:
+        """The session as it stands, for `recall`."""
+        return self.session.load() if self.session.id else None
+
+    def prompt(self, model: Model) -> Prompt:
+        from ollm.runtime.prompt import Prompt, PromptModel
+        from ollm.runtime.room import Room
+        from ollm.services.token_counting import TokenCounter
+
+        settings, clock = self.process.settings, self.process.clock
+        counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
+        room = Room(
+            settings,
+            counter,
+            self.snapshots,
+            keep=self.compressed,
+            before=self.before_compression,
+            clock=clock,
+        )
+        whom = PromptModel(
+            session_id="", model=model.name, window=model.window, mode=self.opening.mode or settings.modes.default
+        )
+        if self.process.trusted:
+            self.instruct()
+        return Prompt(whom, settings, counter, self.entries, room, goals=self.goals)
+
+    def instruct(self) -> None:
+        """Tell the model what the project's own files ask of it."""
+        from ollm.runtime.project_instructions import project_instructions
+
+        found, warnings = project_instructions(self.scope.boundary, Path.cwd())
+        for entry in found:
+            self.entries.add_entry(entry)
+        self.notices.extend(warnings)
+
+    async def before_compression(self) -> None:
+        if self.hooks:
+            await self.hooks.happened("before-compression", {})
+
+    async def compressed(self, record: CompressionRecord) -> None:
+        await self.session.compressed(record)
+        if self.hooks:
+            data = {"before": record.original_token_count, "after": record.compressed_token_count}
+            await self.hooks.happened("after-compression", data)
+
+    def loops(self) -> LoopDetectionService:
+        from ollm.services.loop_detection import LoopDetectionService
+
+        return LoopDetectionService(self.process.settings.loop_detection, self.stream.emit)
+
+    def custom_commands(self) -> CustomCommands:
+        from ollm.runtime.custom_commands import CustomCommands
+
+        ours = (self.process.home.root / "commands",)
+        theirs = (self.opening.workspace / ".ollm" / "commands",) if self.process.trusted else ()
+        return CustomCommands((*theirs, *ours))
+
+    def desk(self, sees: Callable[[], Awaitable[bool]] | None = None) -> Desk:
+        """What running calls takes; `sees` tells whether the model of the moment can see pictures."""
+        import msgspec
+
+        from ollm.extensions.base import NoHooks
+        from ollm.runtime.one_call import Desk
+        from ollm.tools.base import ToolContext
+
+        settings = self.process.settings
+        context = ToolContext(
+            boundary=self.scope.boundary, environment=self.process.tool_environment, settings=settings.tools
+        )
+        if sees is not None:
+            context = msgspec.structs.replace(context, sees=sees)
+        return Desk(
+            registry=self.registry,
+            policy=self.policy,
+            context=context,
+            emit=self.stream.emit,
+            asker=self.asker(),
+            hooks=self.hooks or NoHooks(),
+            record=self.session.record_call,
+            remember=self.policy.grants.add,
+            clock=self.process.clock,
+        )
+
+    def asker(self) -> Asker:
+        from ollm.runtime.confirmation import AskOverBus, Unattended
+
+        if not self.opening.interactive:
+            return Unattended(yes=self.opening.yes)
+        timeout = self.process.settings.policy.confirmation_timeout or None
+        return AskOverBus(self.bus, timeout, yes=self.opening.yes, attached=self.attached)

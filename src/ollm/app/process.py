@@ -1,0 +1,270 @@
+"""What one run of the program shares: home, environment, settings, the archive, model servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ollm.domain.clock import Clock, now
+from ollm.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from ollm.config.load import Loaded
+    from ollm.config.paths import Home
+    from ollm.config.settings import Settings
+    from ollm.domain.events import Event
+    from ollm.policy.trust import TrustBook
+    from ollm.providers.model_store import ModelStore
+    from ollm.providers.registry import Registry
+    from ollm.runtime.model import Model
+    from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.redaction import Redactor
+    from ollm.store.model_facts import ModelFactsFile
+    from ollm.store.notes import NoteStore
+    from ollm.store.session_files import SessionFiles
+    from ollm.store.session_index.index import SessionIndex
+
+
+class Process:
+    """What one run of the program shares: home, environment, settings, the archive."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        *,
+        workspace: Path | None = None,
+        flags: Mapping[str, Any] | None = None,
+        clock: Clock = now,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        from ollm.config.environment import home, process_environment
+
+        self.environment = process_environment() if environment is None else environment
+        self.home: Home = home(self.environment)
+        self.clock = clock
+        self.workspace = workspace
+        self._flags = flags or {}
+        self._warn = warn or to_stderr
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The settings and what is wrong with them; what does not end the command is said here, once."""
+        from ollm.config.load import load
+
+        found = load(
+            self.home,
+            self.environment,
+            workspace=self.workspace,
+            trusted=self.trusted,
+            flags=self._flags,
+        )
+        for problem in found.problems:
+            if not problem.fatal:
+                self._warn(redact_error(str(problem)))
+        return found
+
+    @cached_property
+    def trusted(self) -> bool:
+        """Whether the workspace's own files may be used."""
+        return self.workspace is not None and self.trust.state(self.workspace).trusted
+
+    @cached_property
+    def trust(self) -> TrustBook:
+        from ollm.policy.trust import TrustBook
+
+        return TrustBook(self.home.trust, self.clock)
+
+    @cached_property
+    def settings(self) -> Settings:
+        settings = self.loaded.usable()
+        self.start_logging()
+        return settings
+
+    def start_logging(self) -> None:
+        """From here on records go to the log; the mistakes of the settings are its first lines."""
+        import logging
+
+        from ollm.config.environment import log_level
+        from ollm.system.logs import start_logging
+
+        start_logging(self.home.log, log_level(self.environment), self._redact)
+        for problem in self.loaded.problems:
+            logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
+
+    def _redact(self, text: str) -> str:
+        """By all rules once the settings are known, by the built-in ones before."""
+        return self.redactor.redact(text) if "settings" in self.__dict__ else redact_error(text)
+
+    @cached_property
+    def user_home(self) -> Path:
+        from ollm.config.environment import user_home
+
+        return user_home(self.environment)
+
+    @cached_property
+    def session_files(self) -> SessionFiles:
+        from ollm.store.session_files import Places, SessionFiles
+
+        directory, legacy = self.session_directories
+        return SessionFiles(Places(directory=directory, legacy=legacy, trash=self.home.trash), self.clock)
+
+    @cached_property
+    def session_directories(self) -> tuple[Path, Path]:
+        """Where sessions are, and where an earlier version kept them. Settings are read only where there are some."""
+        if not self.home.config.exists():
+            return self.home.sessions, self.home.legacy_sessions
+        return self.place(self.settings.sessions.data_dir, self.home.sessions), self.home.legacy_sessions
+
+    @cached_property
+    def session_index(self) -> SessionIndex:
+        from ollm.store.session_index.index import SessionIndex
+
+        return SessionIndex(self.home.index, self.session_directories)
+
+    @cached_property
+    def library(self) -> SessionLibrary:
+        from ollm.services.chat_recording import SessionLibrary
+
+        sessions = self.settings.sessions
+        return SessionLibrary(self.session_files, self.session_index, sessions, traces=self.traces, clock=self.clock)
+
+    def traces(self, workspace: str | None) -> Iterator[Trace]:
+        """Everything outside a session's own files that may hold something of it (design 3.9)."""
+        from ollm.store.session_traces import InputHistory, NamedDirectories, SnapshotMap
+
+        yield NamedDirectories((self.home.snapshots, self.home.undo))
+        yield SnapshotMap(self.home.snapshots / "snapshot-map.json")
+        yield InputHistory(self.home.input_history)
+        if workspace and Path(workspace).is_dir():
+            from ollm.store.workspace_db import WorkspaceDatabase
+            from ollm.store.workspace_place import workspace_directory
+
+            yield WorkspaceDatabase(workspace_directory(Path(workspace), self.home))
+
+    @cached_property
+    def providers(self) -> Registry:
+        from ollm.providers.registry import Registry
+
+        return Registry(self.settings.provider, self.home, self.environment)
+
+    def providers_for(self, model: str) -> Registry:
+        """The same choice of server, with another model."""
+        import msgspec
+
+        from ollm.providers.registry import Registry
+
+        settings = msgspec.structs.replace(self.settings.provider, model=model)
+        return Registry(settings, self.home, self.environment)
+
+    @cached_property
+    def model_store(self) -> ModelStore:
+        from ollm.providers.model_store import ModelStore
+
+        return ModelStore(self.home.models, self.settings.models.urls)
+
+    @cached_property
+    def model_facts(self) -> ModelFactsFile:
+        from ollm.store.model_facts import ModelFactsFile
+
+        return ModelFactsFile(self.home.model_facts)
+
+    @cached_property
+    def sanitization(self) -> EnvironmentSanitizationService:
+        """Which variables are kept from tools; the ones the settings name as holding a key always are."""
+        import msgspec
+
+        from ollm.services.environment_sanitization import EnvironmentSanitizationService
+
+        configured, tools = self.settings.environment, self.settings.tools
+        named = tuple(name for name in (self.settings.provider.api_key_env, tools.web_search.api_key_env) if name)
+        rules = msgspec.structs.replace(configured, deny_patterns=(*configured.deny_patterns, *named))
+        return EnvironmentSanitizationService(rules)
+
+    @cached_property
+    def tool_environment(self) -> Mapping[str, str]:
+        """What tools, hooks and servers are started with."""
+        return self.sanitization.sanitize(self.environment)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Takes out what looks secret and the values of the variables that tools do not get."""
+        from ollm.services.redaction import Redactor
+
+        return Redactor(self.sanitization.removed_values(self.environment))
+
+    def learnt_tokens(self, key: str, factor: float, samples: int) -> None:
+        """Keep how the model counts, for the next conversation with it."""
+        self.model_facts.update(key, token_factor=factor, token_samples=samples)
+
+    async def model(self, name: str | None = None) -> Model:
+        """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
+        from ollm.providers.window import window
+        from ollm.runtime.model import Model
+        from ollm.store.model_facts import facts_key
+
+        registry = self.providers if name is None else self.providers_for(name)
+        choice = await registry.choose()
+        try:
+            size, why = await window(choice.provider, choice.model, self.settings.provider)
+        except BaseException:
+            await choice.provider.close()
+            raise
+        facts = self.model_facts.get(facts_key(choice.provider.name, choice.provider.base_url, choice.model))
+        return Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
+
+    def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
+        from ollm.services.chat_recording import ChatRecordingService
+
+        return ChatRecordingService(
+            self.session_files, self.settings.sessions, emit=emit, library=self.library, clock=self.clock
+        )
+
+    @cached_property
+    def notes(self) -> NoteStore:
+        """What the memory tool keeps for all workspaces."""
+        from ollm.store.migrations import GLOBAL
+        from ollm.store.notes import NoteStore
+
+        return NoteStore(lambda: self.home.global_db, GLOBAL, clock=self.clock)
+
+    def export(self, session_id: str, target: Path) -> None:
+        """Write a session to a new file, in the form its name asks for."""
+        from ollm.services.session_export import html, markdown
+        from ollm.system.atomic import replace_file
+
+        if target.exists():
+            raise UsageError(f"{target} is there already.", action="Name a file that is not.")
+        forms = {".md": markdown, ".markdown": markdown, ".html": html, ".htm": html}
+        if form := forms.get(target.suffix.lower()):
+            text = "".join(form(self.session_files.read(session_id).session))
+            content = text.encode("utf-8", "surrogatepass")
+        else:
+            content = b"".join(self.session_files.document(session_id))
+        replace_file(target, content)
+
+    def place(self, named: str, default: Path) -> Path:
+        """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
+        return self.home.place(named) if named else default
+
+
+def to_stderr(text: str) -> None:
+    import sys
+
+    sys.stderr.write(f"ollm: {text}\n")
+
+
+def redact_error(text: str) -> str:
+    """A message as it may be printed: by the built-in rules alone, since the settings may be what is wrong."""
+    return _error_redactor().redact(text)
+
+
+@cache
+def _error_redactor() -> Redactor:
+    from ollm.config.environment import process_environment
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.redaction import Redactor
+
+    return Redactor(EnvironmentSanitizationService().removed_values(process_environment()))

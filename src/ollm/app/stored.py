@@ -1,0 +1,80 @@
+"""A session that is not open: its context as the archive has it, and its snapshots."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ollm.app.conversation import ConversationScope
+from ollm.app.process import Process
+from ollm.app.workspace import WorkspaceScope
+
+if TYPE_CHECKING:
+    from ollm.domain.events import Event
+    from ollm.domain.session import Session
+    from ollm.runtime.prompt import Prompt
+    from ollm.services.chat_recording import ChatRecordingService
+    from ollm.services.snapshots import SnapshotManager
+    from ollm.store.snapshot_files import SnapshotFiles
+    from ollm.tools.registry import ToolRegistry
+
+
+class StoredScope:
+    """A session that is not open: its context as the archive has it, and its snapshots. No server is asked."""
+
+    def __init__(self, process: Process, workspace: Path) -> None:
+        self.process = process
+        self.workspace = workspace
+        self.events: list[Event] = []
+
+    @cached_property
+    def snapshot_files(self) -> SnapshotFiles:
+        from ollm.store.snapshot_files import SnapshotFiles
+
+        return SnapshotFiles(self.process.home.snapshots)
+
+    @cached_property
+    def snapshots(self) -> SnapshotManager:
+        from ollm.services.snapshots import SnapshotManager
+
+        settings, clock = self.process.settings.snapshots, self.process.clock
+        return SnapshotManager(self.snapshot_files, settings, emit=self.events.append, clock=clock)
+
+    def recording(self) -> ChatRecordingService:
+        return self.process.recording(self.events.append)
+
+    def prompt(self, session: Session | None) -> Prompt:
+        """What the model would be sent in this session, or in a new one."""
+        from ollm.providers.window import UNKNOWN
+        from ollm.runtime.prompt import Prompt, PromptModel
+        from ollm.runtime.rebuilding import rebuilt, words_of
+        from ollm.runtime.room import Room
+        from ollm.services.context_manager import ContextManager
+        from ollm.services.snapshots import context_of
+        from ollm.services.token_counting import TokenCounter
+        from ollm.tools.sets import tool_set
+
+        settings = self.process.settings
+        known = session.metadata.context_window if session else None
+        model = PromptModel(
+            session_id=session.session_id if session else "",
+            model=(session.model if session else settings.provider.model) or "",
+            window=known or settings.provider.context_window or UNKNOWN,
+            mode=settings.modes.default,
+        )
+        counter = TokenCounter()
+        prompt = Prompt(model, settings, counter, ContextManager(self.process.clock), Room(settings, counter))
+        if session:
+            context = rebuilt(session, lambda name: context_of(self.snapshot_files.load(name)))
+            prompt.restore(context, words_of(session))
+        registry = self._registry()
+        prompt.set_tools(tool_set(prompt.mode, registry.get_function_schemas(), model.window))
+        return prompt
+
+    def _registry(self) -> ToolRegistry:
+        from ollm.runtime.opening import Opening
+
+        scope = WorkspaceScope(self.process, self.workspace)
+        return ConversationScope(scope, Opening(workspace=self.workspace), AsyncExitStack()).registry
