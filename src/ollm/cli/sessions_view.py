@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.options import json_option, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, resolve_workspace, styled, warn, workspace_option
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
@@ -31,16 +31,15 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     if as_json:
         _write(sys.stdout.buffer, process.session_files.document(session_id))
         return
-    from ollm.cli.sessions_text import session_lines
+    from ollm.cli.sessions_text import plain, session_lines
 
     loaded = process.session_files.read(session_id)
     _tell_damage(loaded)
-    lines = session_lines(loaded.session, unfold=unfold)
     if sys.stdout.isatty():
-        click.echo_via_pager(lines)
+        click.echo_via_pager(session_lines(loaded.session, unfold=unfold, style=styled))
     else:
-        for line in lines:
-            click.echo(line, nl=False)
+        for line in session_lines(loaded.session, unfold=unfold, style=plain):
+            sys.stdout.write(line)
 
 
 @click.command()

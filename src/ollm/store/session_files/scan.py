@@ -34,7 +34,7 @@ class Scan:
         self.head: JsonObject = {}
         self._ranges: dict[str, list[Range]] = {name: [] for name in _ARRAYS}
         self._damage = damage
-        self._deadline = time.monotonic() + SECONDS
+        self._deadline = time.process_time() + SECONDS
         file.seek(0, 2)
         size = min(file.tell(), MAX_BYTES)
         self._data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
@@ -132,11 +132,11 @@ class Scan:
             name = "messages" if "role" in entry else "toolCalls" if "args" in entry else None
             if name:
                 self._ranges[name].append(found.span(1))
-            if time.monotonic() > self._deadline:
+            if time.process_time() > self._deadline:
                 return
 
     def _in_time(self) -> None:
-        if self._damage.hopeless or time.monotonic() > self._deadline:
+        if self._damage.hopeless or time.process_time() > self._deadline:
             self._damage.refuse("the file takes too long to read")
             raise _Broken("the file takes too long to read")
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
+import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ollm.store.session_index.index import Progress, SessionIndex
-from ollm.store.session_index.words import question, snippet, unpacked
+from ollm.store.session_index.words import folded, question, snippet, unpacked
 
 RANKED_UP_TO = 20_000
+HALVES_SECONDS = 0.05
 
 
 class Filters(NamedTuple):
@@ -39,13 +43,38 @@ def search(
     if not text.strip():
         return Found([], True, 0)
     index.refresh_text(progress)
-    expression = question(text)
-    if expression:
-        return _by_words(index.connection, text, expression, filters, limit)
+    if question(text, halves=False):
+        return _by_words(index.connection, text, filters, limit)
     return _by_signs(index.connection, text, filters, limit)
 
 
-def _by_words(connection: sqlite3.Connection, text: str, expression: str, filters: Filters, limit: int) -> Found:
+def _by_words(connection: sqlite3.Connection, text: str, filters: Filters, limit: int) -> Found:
+    """Whole words first; then longer ones that begin so, as far as that is quick."""
+    found = _matching(connection, text, question(text, halves=False), filters, limit)
+    if len(found.hits) >= limit or question(text, halves=True) == question(text, halves=False):
+        return found
+    try:
+        with _in_time(connection):
+            more = _matching(connection, text, question(text, halves=True), filters, limit)
+    except sqlite3.OperationalError:  # so many words begin like this that any stretch of text holds one
+        more = _by_signs(connection, text, filters, limit)
+    known = {(hit["sessionId"], hit["number"], hit["role"]) for hit in found.hits}
+    others = [hit for hit in more.hits if (hit["sessionId"], hit["number"], hit["role"]) not in known]
+    return Found((found.hits + others)[:limit], found.ranked and more.ranked, max(found.total, more.total))
+
+
+@contextlib.contextmanager
+def _in_time(connection: sqlite3.Connection) -> Iterator[None]:
+    """Breaks a query off when it takes too long."""
+    until = time.monotonic() + HALVES_SECONDS
+    connection.set_progress_handler(lambda: int(time.monotonic() > until), 2000)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _matching(connection: sqlite3.Connection, text: str, expression: str, filters: Filters, limit: int) -> Found:
     counting = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {RANKED_UP_TO + 1})"  # noqa: S608
     total = connection.execute(counting, (expression,)).fetchone()[0]
     ranked = total <= RANKED_UP_TO
@@ -59,14 +88,14 @@ def _by_words(connection: sqlite3.Connection, text: str, expression: str, filter
 
 
 def _by_signs(connection: sqlite3.Connection, text: str, filters: Filters, limit: int) -> Found:
-    """Nothing but signs was typed, which are no words: look for them as they stand."""
+    """Look for what was typed as it stands, newest first: signs that are no words, or the beginning of very many."""
     where, values = _conditions(filters)
-    connection.create_function("unpacked", 1, unpacked, deterministic=True)
+    connection.create_function("plain", 1, lambda stored: folded(unpacked(stored)), deterministic=True)
     query = (
         f"{_COLUMNS} FROM entries JOIN sessions ON sessions.id = entries.session "
-        f"WHERE instr(unpacked(text), ?) {where} ORDER BY entries.id DESC LIMIT ?"
+        f"WHERE instr(plain(text), ?) {where} ORDER BY entries.id DESC LIMIT ?"
     )
-    rows = connection.execute(query, (text.strip(), *values, limit)).fetchall()
+    rows = connection.execute(query, (folded(text.strip()), *values, limit)).fetchall()
     return Found([_hit(row, text) for row in rows], False, len(rows))
 
 

@@ -33,15 +33,18 @@ def unpacked(stored: str | bytes) -> str:
     return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
 
 
-def question(text: str) -> str:
-    """The FTS5 expression for what was typed: all words must be there; empty when there is no word in it."""
+def question(text: str, *, halves: bool) -> str:
+    """The FTS5 expression for what was typed: all words must be there; empty when there is no word in it.
+
+    With `halves` a word also finds longer ones that begin with it.
+    """
     words = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
-    return " AND ".join(_quoted(word) for word in words)
+    return " AND ".join(_quoted(word, halves) for word in words)
 
 
-def _quoted(word: str) -> str:
+def _quoted(word: str, halves: bool) -> str:
     cut = spaced(word)
-    ends_in_word = cut[-1:].isalnum() and len(word) >= HALF_WORD
+    ends_in_word = halves and cut[-1:].isalnum() and len(word) >= HALF_WORD
     return '"' + cut.replace('"', '""') + '"' + ("*" if ends_in_word else "")
 
 
