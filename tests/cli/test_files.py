@@ -86,6 +86,7 @@ def test_a_bad_glob_is_told_without_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@covers("D444")
 def test_limits_from_the_settings_are_kept_and_said(tmp_path: Path) -> None:
     root = project(tmp_path / "project")
     home = tmp_path / "home"

@@ -74,7 +74,7 @@ async def test_the_newest_come_first_when_asked_for(drive: Driver, workspace: Pa
     assert content(await drive("glob", pattern="*.py", sort="newest")) == "new.py\nmiddle.py\nold.py"
 
 
-@covers("T4.12", "D766", "D767")
+@covers("T4.12", "D766", "D767", "D766", "D767")
 async def test_ignored_files_are_left_out_unless_their_directory_is_named(drive: Driver, workspace: Path) -> None:
     plant(workspace, "a.log", "out/b.txt", "c.txt", "node_modules/d.txt", "notes/e.txt")
     rules(workspace, ".gitignore", "*.log", "out/")

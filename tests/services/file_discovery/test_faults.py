@@ -63,7 +63,7 @@ def test_a_root_that_may_not_be_read_is_empty_and_told() -> None:
     as_ordinary_user(body)
 
 
-@covers("D624")
+@covers("D624", "D624")
 async def test_a_rule_that_cannot_be_read_is_skipped_with_file_and_line(
     service: FileDiscoveryService, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -33,7 +33,7 @@ def test_a_glob_that_cannot_be_used_is_told(pattern: str) -> None:
     assert told.value.kind == "InvalidPattern"
 
 
-@covers("P22", "D321")
+@covers("P22", "D321", "D321")
 @pytest.mark.parametrize(
     ("path", "patterns", "expected"),
     [
@@ -51,6 +51,7 @@ def test_should_ignore_reads_patterns_as_git_does(service: FileDiscoveryService,
     assert service.should_ignore(path, patterns) is expected
 
 
+@covers("D320")
 async def test_patterns_know_their_root(service: FileDiscoveryService, root) -> None:
     (root / "sub").mkdir()
     (root / ".gitignore").write_text("/top.txt\n")

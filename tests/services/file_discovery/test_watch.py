@@ -241,7 +241,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     made.service.close()
 
 
-@covers("D317")
+@covers("D317", "D317")
 def test_many_watchers_of_one_root_share_a_thread_and_leave_none(service: FileDiscoveryService, root: Path) -> None:
     before = set(threading.enumerate())
     listeners = [Heard(root) for _ in range(50)]
