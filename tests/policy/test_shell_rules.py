@@ -10,6 +10,8 @@ from tests.policy.rule_lines import (
     COVERED_BY_PROGRAM,
     COVERED_BY_WORDS,
     DENIED,
+    FORBIDDEN,
+    HARMLESS_WORDS,
     NOT_COVERED_BY_PROGRAM,
     NOT_COVERED_BY_WORDS,
     NOT_DENIED,
@@ -55,6 +57,16 @@ def test_allowing_many_programs_allows_no_more_than_these_programs(place: Place,
 @pytest.mark.parametrize("command", DENIED)
 def test_a_restricting_rule_finds_its_command_in_every_spelling(place: Place, command: str):
     assert shell(place.engine(RESTRICTING, "allow"), command).decision == "deny"
+
+
+@pytest.mark.parametrize("command", FORBIDDEN)
+def test_a_denied_program_is_found_behind_everything_that_can_run_it(place: Place, command: str):
+    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), command).decision == "deny"
+
+
+@pytest.mark.parametrize("command", HARMLESS_WORDS)
+def test_a_denied_name_that_is_only_a_word_is_never_denied(place: Place, command: str):
+    assert shell(place.engine([rule("deny", "program", "rm")], "allow"), command).decision != "deny"
 
 
 @pytest.mark.parametrize("command", UNSURE)

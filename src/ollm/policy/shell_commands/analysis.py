@@ -14,6 +14,7 @@ from ollm.policy.shell_commands.effects import program_name, with_effects
 from ollm.policy.shell_commands.model import Analysis, Command, Directories, Part, Redirection
 from ollm.policy.shell_commands.parse import parse, stretches
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
+from ollm.policy.shell_commands.programs import EVALUATES
 from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
 from ollm.policy.shell_commands.words import Word, literal
@@ -151,7 +152,7 @@ class _Analyst:
             own = part.words[: len(part.words) - len(rest) + 8]
             self.parts.append(msgspec.structs.replace(part, words=own, transparent=True))
             return [(rest, inner, part.remarks)]
-        found = inner_commands(name, part.words)
+        found = [*inner_commands(name, part.words), *_evaluated(name, part.words)]
         judged = with_effects(part, PathJudge(self._boundary, part.directories, self._judged))
         more = [*_settings(name, part.words), *_unsure(name, part.words, found)]
         if more:
@@ -223,6 +224,14 @@ def _settings(name: str, words: tuple[Word, ...]) -> list[str]:
     return [f"it sets {match.group(1)}" for match in named if match and not is_harmless_variable(match.group(1))]
 
 
+def _evaluated(name: str, words: tuple[Word, ...]) -> list[Inner]:
+    """Subscripts that some builtins evaluate although they were quoted: `test -v 'a[$(…)]'`."""
+    if name not in EVALUATES:
+        return []
+    texts = [word.text for word in words[1:] if "[" in word.text and ("$(" in word.text or "`" in word.text)]
+    return [Inner(script=': "' + text.replace('"', '\\"') + '"', guess=True) for text in texts]
+
+
 def _unsure(name: str, words: tuple[Word, ...], found: list[Inner]) -> list[str]:
     """A wrapper whose own words are not known may run something else than what stands there."""
     inner = [one.words for one in found if one.words and not one.guess]
@@ -236,7 +245,7 @@ def _from_stdin(name: str, command: Command, found: list[Inner]) -> list[Inner]:
     """What a shell or xargs is fed, where that stands in the line."""
     if not command.stdin:
         return []
-    if name in SHELLS and not found:
+    if (name in SHELLS or name in ("source", ".")) and not found:
         return [Inner(script=command.stdin, guess=True)]
     if name == "xargs" and found and found[0].words:
         fed = tuple(literal(text) for text in command.stdin.split()[:_MOST_WORDS])

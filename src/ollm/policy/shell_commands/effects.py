@@ -89,9 +89,17 @@ def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
         objections += Objections(remarks=("a subscript in it would be evaluated",))
     if part.may_differ and program.paths:
         objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
-    if name == "hostname" and found.operands:
-        runs.append((found.operands[0][0], "it sets the computer's name"))
+    runs += _sets(name, [(place, word.text) for place, word in found.operands])
     return _add(part, objections, runs, reads=_only_asks(name, part))
+
+
+def _sets(name: str, operands: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Operands with which a program that tells something sets it instead."""
+    if name == "hostname":
+        return [(place, "it sets the computer's name") for place, _ in operands]
+    if name == "date":
+        return [(place, "it sets the clock") for place, text in operands if not text.startswith("+")]
+    return []
 
 
 def _only_asks(name: str, part: Part) -> bool:
@@ -116,7 +124,7 @@ def _find(part: Part, judge: PathJudge) -> Part:
             runs.append((index, "find follows links out of the workspace"))
         elif not word.static and word.might_be_option:
             runs.append((index, "an option may hide in it"))
-        if word.text.startswith(("-", "(", ")", "!", ",")) and not re.fullmatch(r"-[HLP]|-O\d|-D", word.text):
+        if word.text.startswith(("-", "(", ")", "!", ",")) and not re.fullmatch(r"-[HLP]|-O\d|-D|--", word.text):
             starting = False
         elif starting and not word.text.startswith("-"):
             objections += judge.read(word)

@@ -34,6 +34,8 @@ _RUNNING = (
     "exec",
     "upload-pack",
     "receive-pack",
+    "show-signature",
+    "extcmd",
 )
 _EXACT = frozenset({"text", "filter"})
 _READ = frozenset(
@@ -62,6 +64,8 @@ _SECOND = {
     "bisect": {"log", "view"},
     "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
 }
+_CHANGES_CONFIG = re.compile(r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$")
+_RUNS = frozenset({"filter-branch", ("bisect", "run"), ("submodule", "foreach"), "send-email", "instaweb", "daemon"})
 _PATH_LIKE = re.compile(r"/|~|\.\.(/|$)|.*/\.\.(/|$)")
 
 
@@ -105,6 +109,8 @@ def _globals(words: Sequence[Word]) -> tuple[int | None, list[tuple[int, str]]]:
 def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
     name = words[start].text
     found: list[tuple[int, str]] = []
+    if name in _RUNS or (name, *(word.text for word in words[start + 1 : start + 2])) in _RUNS:
+        found.append((start, f"git {name} runs commands it is given"))
     for index in range(start + 1, len(words)):
         text = words[index].text
         if text == "--":
@@ -115,6 +121,10 @@ def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
                 continue
             if any(option.startswith(given) for option in _RUNNING if given):
                 found.append((index, f"git {text.partition('=')[0]} can run or write something"))
+        elif "%G" in text:
+            found.append((index, "%G runs the program that checks signatures"))
+        elif name in ("rebase", "difftool") and text.startswith("-x"):
+            found.append((index, f"git {name} -x runs a command"))
         elif name == "grep" and text.startswith("-O"):
             found.append((index, "git grep -O runs a program"))
         elif name in ("archive", "format-patch", "bundle", "fast-export") and text.startswith("-o"):
@@ -131,6 +141,8 @@ def _lists(name: str, words: Sequence[Word], start: int) -> bool:
         return True
     if name == "symbolic-ref":
         return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
+    if name == "config" and any(_CHANGES_CONFIG.match(text) for text in rest):
+        return False
     return name in _SECOND and bool(rest) and rest[0] in _SECOND[name]
 
 

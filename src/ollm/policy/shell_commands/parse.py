@@ -20,7 +20,7 @@ Node = dict[str, Any]
 _SECONDS = 10
 _SEPARATORS = re.compile(r"&&|\|\||\$\(|[;&|\n(){}`<>]")
 _QUOTES = re.compile(r"\$?[\"']|\\\n?")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 _RESERVED = frozenset(("if", "then", "else", "elif", "do", "while", "until", "time", "!", "{", "function", "coproc"))
 
 
@@ -73,6 +73,16 @@ def stretches(text: str) -> Iterator[list[str]]:
             words = words[1:]
         if words:
             yield words
+
+
+def balanced(text: str) -> str:
+    """The beginning of a text up to where its first parenthesis is closed, or all of it."""
+    depth = 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            return text[: index + 1]
+    return text
 
 
 @cache

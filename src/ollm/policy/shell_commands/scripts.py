@@ -14,7 +14,7 @@ SED = Grammar(
     known=("in-place", "quiet", "silent", "regexp-extended", "sandbox", "separate", "null-data", "posix", "debug"),
 )
 AWK = Grammar(
-    values="fvFilLoED",
+    values="fvFilLoEDW",
     long_values=("file", "assign", "field-separator", "include", "load", "exec", "source"),
     known=("dump-variables", "profile", "pretty-print", "debug", "lint"),
     stops=True,
@@ -58,7 +58,7 @@ def sed_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
 def awk_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
     """The same for awk."""
     found = scan(words, AWK)
-    acting = ("f", "i", "l", "o", "D", "E", "L", "file", "include", "load", "exec", "source", "e", "p", "d")
+    acting = ("W", "f", "i", "l", "o", "D", "E", "L", "file", "include", "load", "exec", "source", "e", "p", "d")
     dangers = [
         (option.index, f"awk -{option.name} runs or writes what is not seen")
         for option in found.options

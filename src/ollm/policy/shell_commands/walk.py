@@ -6,6 +6,7 @@ found in whatever it is wrapped. Working directories are followed through `cd`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import copy
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from ollm.policy.shell_commands.directories import after_cd, union
 from ollm.policy.shell_commands.model import Assignment, Command, Directories, Redirection
 from ollm.policy.shell_commands.output import printed_by
-from ollm.policy.shell_commands.parse import Node, Parsed, parse
+from ollm.policy.shell_commands.parse import Node, Parsed, balanced, parse, stretches
 from ollm.policy.shell_commands.words import Decoder, Word, literal
 
 _MOST_ITEMS = 32
@@ -55,6 +56,9 @@ class Walker:
         self._parsed = parsed
         self.found: list[Command | Redirection] = []
         self.functions: set[str] = set()
+        self._quoted = False  # inside double quotes or a here-document
+        self._loose = False  # inside another expansion
+        self._arithmetic_depth = 0
 
     def walk(self, scope: Scope) -> None:
         self._define(self._parsed.statements)
@@ -101,7 +105,9 @@ class Walker:
     def _redirection(self, node: Node, scope: Scope) -> None:
         operator = node.get("Op", "")
         self._visit(node.get("Word"), scope)
+        before, self._quoted = self._quoted, True
         self._visit(node.get("Hdoc"), scope)
+        self._quoted = before
         if operator in ("<<", "<<-"):
             body = node.get("Hdoc")
             scope.stdin = self._raw(body) if body else ""
@@ -116,7 +122,12 @@ class Walker:
         self.found.append(Redirection(operator=operator, target=target, text=text, directories=scope.directories))
 
     def _raw(self, body: Node) -> str:
-        return self._parsed.text_of(body) if body.get("Parts") else ""
+        """A here-document as written and, where that differs, as it arrives."""
+        if not body.get("Parts"):
+            return ""
+        raw = self._parsed.text_of(body)
+        arrived = re.sub(r"\\([$`\\])", r"\1", raw)
+        return raw if raw == arrived else f"{raw}\n{arrived}"
 
     def _CallExpr(self, node: Node, scope: Scope) -> None:  # noqa: N802 - methods carry the names of shfmt's nodes
         decoder = self._decoder(scope)
@@ -145,7 +156,11 @@ class Walker:
 
     def _assignment(self, node: Node, scope: Scope) -> Assignment:
         name = (node.get("Name") or {}).get("Value", "")
-        value = self._decoder(scope).word(node.get("Value"))
+        decoder = self._decoder(scope)
+        value = decoder.word(node.get("Value"))
+        if node.get("Array"):
+            elements = [decoder.word(one.get("Value")).text for one in node["Array"].get("Elems") or ()]
+            value = Word(text=" ".join(elements), known="", static=False)
         return Assignment(
             name=name, value=value, plain=not (node.get("Index") or node.get("Array") or node.get("Append"))
         )
@@ -186,9 +201,29 @@ class Walker:
             scope.directories = union(before, scope.directories)
 
     def _in_subshell(self, node: Node, scope: Scope) -> None:
+        before = self._quoted, self._loose, self._arithmetic_depth
+        self._quoted, self._loose, self._arithmetic_depth = False, False, 0
         self._children(node, scope.inner())
+        self._quoted, self._loose, self._arithmetic_depth = before
 
     _Subshell = _CmdSubst = _ProcSubst = _in_subshell
+
+    def _DblQuoted(self, node: Node, scope: Scope) -> None:  # noqa: N802
+        before, self._quoted = self._quoted, True
+        self._children(node, scope)
+        self._quoted = before
+
+    def _evaluating(self, node: Node, scope: Scope) -> None:
+        """Arithmetic: what stands in single quotes is expanded all the same."""
+        self._arithmetic_depth += 1
+        self._children(node, scope)
+        self._arithmetic_depth -= 1
+
+    _ArithmExp = _ArithmCmd = _evaluating
+
+    def _SglQuoted(self, node: Node, scope: Scope) -> None:  # noqa: N802
+        if self._arithmetic_depth:
+            self._evaluated(node.get("Value", ""), scope)
 
     def _CoprocClause(self, node: Node, scope: Scope) -> None:  # noqa: N802
         self._found(node, (), scope, (), "it goes on in the background and sets a variable")
@@ -241,7 +276,11 @@ class Walker:
             self._found(node, (), scope, (), f"it sets {name}")
         if expansion.get("Op") == "@" and self._decoder(scope).word(expansion.get("Word")).text == "P":
             self._found(node, (), scope, (), "it runs what a variable holds")
+        if expansion or node.get("Repl") or node.get("Slice") or node.get("Index"):
+            self._hidden_in(node, scope)
+        before, self._loose = self._loose, True
         self._children(node, scope)
+        self._loose = before
 
     def _ExtGlob(self, node: Node, scope: Scope) -> None:  # noqa: N802
         self._evaluated((node.get("Pattern") or {}).get("Value", ""), scope)
@@ -266,11 +305,35 @@ class Walker:
 
     def _evaluated(self, text: str, scope: Scope) -> None:
         """Text that bash evaluates once more: substitutions in it are run although they were quoted."""
-        if "$(" not in text and "`" not in text:
-            return
-        nested = Walker(parse(': "' + text.replace('"', '\\"') + '"'))
+        if "$(" in text or "`" in text or "${" in text:
+            self._reparsed(': "' + text.replace('"', '\\"') + '"', scope)
+
+    def _reparsed(self, script: str, scope: Scope) -> None:
+        nested = Walker(parse(script))
         nested.walk(scope.inner())
         self.found += nested.found
+        if parse(script).error:
+            for words in stretches(script):
+                remark = "a part of it may be run although it is quoted"
+                self.found.append(
+                    Command(
+                        words=tuple(map(literal, words)),
+                        text=" ".join(words),
+                        directories=scope.directories,
+                        remarks=(remark,),
+                    )
+                )
+
+    def _hidden_in(self, node: Node, scope: Scope) -> None:
+        """Where bash finds more in `${…}` than the parser shows: process substitutions, and, inside quotes or another
+        expansion, what stands in single quotes or behind backslashes."""
+        raw = self._parsed.text_of(node)
+        for start in (match.start() for match in re.finditer(r"[<>]\(", raw)):
+            self._reparsed(f": {balanced(raw[start:])}", scope)
+        if self._quoted or self._loose:
+            bare = re.sub(r"['\"\\]", "", raw) if self._loose else raw.replace("'", "")
+            if bare != raw:
+                self._evaluated(bare[2:].rstrip("}"), scope)
 
     def _decoder(self, scope: Scope) -> Decoder:
         certain = scope.certain

@@ -101,7 +101,7 @@ class Decoder(Data, frozen=True):
         default = (part.get("Exp") or {}).get("Word")
         if default and not guess:
             guess = self.word(default).text
-        return _guess(guess, splits=not quoted or name == "@")
+        return _guess(guess, splits=not quoted or name == "@" or bool(part.get("Index")))
 
 
 def finish(atoms: list[Atom], *, braces: bool = False) -> Word:

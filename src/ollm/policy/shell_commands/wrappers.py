@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ollm.policy.shell_commands.options import Grammar, scan
@@ -27,6 +28,7 @@ def inner_commands(program: str, words: Sequence[Word]) -> list[Inner]:
 
 def _shell(words: Sequence[Word]) -> list[Inner]:
     """`bash -c SCRIPT NAME ARGUMENT…`. A script's file is not looked into."""
+    words = [word for word in words if not re.fullmatch(r"\+[a-zA-Z]*", word.text)]
     found = scan(words, Grammar(values="oO", long_values=("rcfile", "init-file"), known=("command",), stops=True))
     if not any(option.is_any(("c", "command")) for option in found.options) or not found.operands:
         return []
@@ -42,12 +44,19 @@ def _eval(words: Sequence[Word]) -> list[Inner]:
 
 def _trap(words: Sequence[Word]) -> list[Inner]:
     rest = rest_of(list(words[1:]))
-    return [] if len(rest) < 2 or rest[0].text in ("-", "-p", "-l", "") else [joined(rest[:1])]
+    resets = len(rest) < 2 or (rest[0].static and rest[0].text in ("-", "-p", "-l", ""))
+    return [] if resets else [joined(rest[:1])]
 
 
 def _alias(words: Sequence[Word]) -> list[Inner]:
     values = [word.text.partition("=")[2] for word in words[1:] if "=" in word.text]
     return [Inner(script=value, guess=True) for value in values if value.strip()]
+
+
+def _callback(words: Sequence[Word]) -> list[Inner]:
+    """`mapfile -C COMMAND`."""
+    found = scan(words, Grammar(values="dnOsuCc"))
+    return [Inner(script=one.value.text, guess=True) for one in found.options if one.name == "C" and one.value]
 
 
 def _command(words: Sequence[Word]) -> list[Inner]:
@@ -74,9 +83,12 @@ def _user_shell(program: str) -> Finder:
 _BUILTINS: dict[str, Finder] = {
     "sh": _shell,
     "eval": _eval,
+    "--": lambda words: [Inner(words=tuple(words[1:]))] if len(words) > 1 else [],
     "trap": _trap,
     "alias": _alias,
     "command": _command,
+    "mapfile": _callback,
+    "readarray": _callback,
     "su": _user_shell("su"),
     "runuser": _user_shell("runuser"),
 }
