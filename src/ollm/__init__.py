@@ -37,7 +37,12 @@ _EXPORTS: dict[str, str] = {
     "SnapshotManager": "ollm.services.snapshots",
     "TextPart": "ollm.domain.messages",
     "TokenCounter": "ollm.services.token_counting",
+    "Tool": "ollm.tools.base",
     "ToolCallRecord": "ollm.domain.tools",
+    "ToolContext": "ollm.tools.base",
+    "ToolRegistry": "ollm.tools.registry",
+    "ToolResult": "ollm.domain.tools",
+    "ToolSpec": "ollm.tools.base",
     "TrustBook": "ollm.policy.trust",
     "read_rules": "ollm.policy.rules",
 }

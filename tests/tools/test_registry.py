@@ -228,3 +228,13 @@ def test_a_thousand_mistakes_are_not_all_listed() -> None:
 def test_any_arguments_are_parsed_or_refused_as_a_validation_error(arguments: object) -> None:
     with contextlib.suppress(ToolFailure):
         parsed(arguments)
+
+
+def test_tools_can_be_made_with_the_library() -> None:
+    import ollm
+
+    registry = ollm.ToolRegistry()
+    registry.register(Sample)
+
+    assert isinstance(registry.get("sample"), ollm.ToolSpec)
+    assert issubclass(Sample, ollm.Tool)
