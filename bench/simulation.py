@@ -95,10 +95,7 @@ class Simulation:
             yield f"- {self._text(60)}\n"
 
     def _text(self, chars: int) -> str:
-        words: list[str] = []
-        while sum(map(len, words)) + len(words) < chars:
-            words.append(self._random.choice(WORDS))
-        return " ".join(words)[:chars]
+        return " ".join(self._random.choices(WORDS, k=chars // 5 + 1))[:chars]
 
     def _say(self, role: str, parts: list[AnyPart], calls: dict[str, ToolCallRecord] | None = None) -> None:
         self._number += 1

@@ -323,3 +323,23 @@ async def test_the_methods_of_the_strategies_can_be_used_alone() -> None:
         assert shorter[0] == make.SYSTEM
         assert shorter[-1] == messages[-1]
         assert counter.messages(shorter) < total
+
+
+def test_long_arguments_of_old_calls_are_folded_too() -> None:
+    written = Call(
+        id="c1", name="write_file", arguments={"path": "a.py", "content": "x = 1\n" * 500, "tags": [1, None]}
+    )
+    messages = [
+        make.SYSTEM,
+        make.user(1, "Write it"),
+        make.assistant(2, "Writing.", written),
+        make.result(3, "c1", "Wrote a.py"),
+        *make.talk(6)[5:],
+    ]
+
+    result = squeezed(messages, options(target_tokens=counter.messages(messages) * 2 // 3), make.broken)
+
+    (call,) = next(message for message in result.compressed_messages if message.sources == (2,)).calls
+    assert (call.arguments["path"], call.arguments["tags"]) == ("a.py", [1, None])
+    assert 'recall {"messageId": 2' in call.arguments["content"]
+    assert messages[2].calls[0].arguments["content"] == "x = 1\n" * 500

@@ -10,6 +10,7 @@ from ollm.services.token_counting import TokenCounter
 
 PLAUSIBLE = (0.4, 4.0)  # tokens a unit; counts outside say nothing
 PROOF = 1.02  # an exact count must be over the reported one by this much
+LARGEST_SHORTFALL = 1.5
 CUT = 0.5  # servers that cut a prompt keep more than this of what they can read
 
 
@@ -32,6 +33,7 @@ class Meter:
         self._counted: Sent | None = None
         self._exact = 0
         self._unsure = False
+        self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
     def add(self, units: float) -> None:
@@ -54,10 +56,10 @@ class Meter:
 
     @property
     def total(self) -> int:
-        estimate = self.counter.tokens(self.front + self.spoken)
+        estimate = self.counter.tokens((self.front + self.spoken) * self._short)
         if self._counted is None:
             return estimate
-        exact = self._exact + self.counter.tokens(max(0.0, self.spoken - self._counted.spoken))
+        exact = self._exact + self.counter.tokens(max(0.0, self.spoken - self._counted.spoken) * self._short)
         return max(exact, estimate) if self._unsure else exact
 
     @property
@@ -83,6 +85,7 @@ class Meter:
             self._unsure = True
             return None
         self.counter.learn(amount, reported)
+        self._short = min(LARGEST_SHORTFALL, max(1.0, reported / self.counter.tokens(amount)))
         self._counted, self._exact, self._unsure = sent, reported, False
         self.most_read = max(self.most_read, reported)
         return None

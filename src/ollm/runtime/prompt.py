@@ -22,7 +22,7 @@ from ollm.runtime.rendering import rendered
 from ollm.runtime.room import ContextFull, Room
 from ollm.services import budget as rules
 from ollm.services.chat_compression import CompressionOptions, Summarise
-from ollm.services.chat_compression.folding import cut, recall_call
+from ollm.services.chat_compression.folding import cut, folded_calls, recall_call
 from ollm.services.chat_compression.users import shortened, with_aside
 from ollm.services.context_manager import ContextManager, fit, render
 from ollm.services.goals import GoalKeeper, described, lasting
@@ -335,18 +335,23 @@ class Prompt:
         self._meter.restart(sum(map(self._counter.message_units, self._messages)))
 
     def shrink_last(self) -> None:
-        """The results of the last step, cut until the prompt fits: a last resort."""
+        """The calls and results of the last step, cut until the prompt fits: a last resort."""
         over = self.used - self.budget().limit
         for place in range(len(self._messages) - 1, -1, -1):
-            entry = self._messages[place]
-            if over <= 0 or entry.role not in ("tool", "user"):
+            if over <= 0:
                 break
-            size = self._counter.text(entry.content)
-            way = recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
-            short = cut(entry.content, max(LEAST_RESULT, size - over - LEAST_RESULT), self._counter.text, way)
-            self._messages[place] = msgspec.structs.replace(entry, content=short)
-            over -= size - self._counter.text(short)
+            entry = self._messages[place]
+            self._messages[place] = short = self._shrunk(entry, over)
+            over -= self._counter.message(entry) - self._counter.message(short)
+            if entry.role == "user":
+                break
         self._replace(self._messages, self._context.checkpoints, "compression")
+
+    def _shrunk(self, entry: PromptMessage, over: int) -> PromptMessage:
+        size = self._counter.text(entry.content)
+        way = recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
+        short = cut(entry.content, max(LEAST_RESULT, size - over - LEAST_RESULT), self._counter.text, way)
+        return folded_calls(msgspec.structs.replace(entry, content=short), LEAST_RESULT, self._counter.text)
 
     # Keeping and restoring
 

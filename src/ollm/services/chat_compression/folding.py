@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -63,6 +64,27 @@ def folded_result(message: PromptMessage, cost: TextCost) -> PromptMessage:
         return message
     way = recall_call(message.sources[0] if message.sources else None, message.call_id)
     return msgspec.structs.replace(message, content=cut(message.content, FOLDED_RESULT_TOKENS, cost, way), images=())
+
+
+def folded_calls(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:
+    """The long texts among the arguments of calls, such as the content of a written file, as head and tail."""
+    if not message.calls:
+        return message
+    way = recall_call(message.sources[0] if message.sources else None)
+    calls = tuple(
+        msgspec.structs.replace(call, arguments=_shortened(call.arguments, tokens, cost, way)) for call in message.calls
+    )
+    return msgspec.structs.replace(message, calls=calls)
+
+
+def _shortened(value: Any, tokens: int, cost: TextCost, way: str) -> Any:
+    if isinstance(value, str):
+        return cut(value, tokens, cost, way) if len(value) > tokens else value
+    if isinstance(value, dict):
+        return {name: _shortened(part, tokens, cost, way) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_shortened(part, tokens, cost, way) for part in value]
+    return value
 
 
 def failed(message: PromptMessage) -> bool:

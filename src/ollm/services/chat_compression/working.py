@@ -84,15 +84,17 @@ class Working:
     def fold_results(self) -> None:
         """Old tool output becomes a few lines of it."""
         for place, group in enumerate(self.old):
-            folded = tuple(
-                folding.folded_result(message, self._counter.text) if message.role == "tool" else message
-                for message in group
-            )
+            folded = tuple(map(self._folded, group))
             saved = self.cost(group) - self.cost(folded)
             if saved >= SMALLEST_SAVING:
                 self._original[id(folded)] = group
                 self.old[place] = folded
                 self.total -= saved
+
+    def _folded(self, message: PromptMessage) -> PromptMessage:
+        if message.role == "tool":
+            return folding.folded_result(message, self._counter.text)
+        return folding.folded_calls(message, folding.FOLDED_RESULT_TOKENS, self._counter.text)
 
     def oldest(self, allowance: int | None) -> list[Group]:
         """The oldest groups that must go to reach the target with a summary of that size; all without an allowance."""
