@@ -88,3 +88,25 @@ async def test_a_damaged_document_is_kept_beside_and_the_session_goes_on(tmp_pat
     assert home.files.read(session_id).damage is None
     kept = list(home.sessions.glob(f"{session_id}.json.damaged-*"))
     assert [path.read_bytes() for path in kept] == [damaged]
+
+
+async def test_a_crash_between_folding_and_clearing_the_journal_doubles_nothing(tmp_path):
+    home = Home(tmp_path)
+    session_id = await open_session(home)
+    service = home.service()
+    await service.open_session(session_id)
+    for number in range(3):
+        await service.update_metadata(session_id, {"modeHistory": [{"to": str(place)} for place in range(number + 1)]})
+        await service.record_message(session_id, said(f"more {number}"))
+    before = home.files.read(session_id).session
+    journal = home.journal(session_id).read_bytes()
+    await service.save_session(session_id)
+    service._writers[session_id].abandon()
+    home.journal(session_id).write_bytes(journal)
+
+    assert home.files.read(session_id).session == before
+    assert home.index().lines()[0]["messageCount"] == len(before.messages)
+    again = home.service()
+    assert (await again.open_session(session_id)).session == before
+    await again.close_session(session_id)
+    assert home.files.read(session_id).session == before
