@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 
 from ollm.domain.messages import Message
@@ -52,12 +53,18 @@ def output(call: ToolCallRecord) -> str:
 
 
 def said(message: Message, calls: tuple[ToolCallRecord, ...]) -> str:
-    """A message's text; what its calls gave back stands in their place."""
-    if message.role != "tool":
-        return message.text
+    """A message's text; an answer with what it called, a tool's message with what the calls gave back."""
     wanted = set(message.call_ids)
+    if message.role != "tool":
+        return "\n".join([message.text, *(asked(call) for call in calls if call.id in wanted)])
     outputs = [f"[{call.name} {call.id}]\n{output(call)}" for call in calls if call.id in wanted]
     return "\n".join([*outputs, *([message.text] if message.text else [])])
+
+
+def asked(call: ToolCallRecord) -> str:
+    """A call with its arguments whole, texts as they are."""
+    given = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in call.args.items()]
+    return "\n".join([f"[called {call.name} {call.id}]", *given])
 
 
 def _around(text: str, place: int) -> str:
