@@ -329,3 +329,10 @@ def test_locations_said_by_the_tool_count(place: Place):
     request = PolicyRequest(tool="mcp_read", params={"uri": "x"}, locations=(Location(target="../x"),))
 
     assert place.engine([on("mcp_*", "allow")]).evaluate(request).locked
+
+
+@pytest.mark.parametrize("approval", ["ask", "read-only"])
+@pytest.mark.parametrize("action", ["read", "wait", "stop"])
+def test_looking_after_a_background_command_asks_nothing(place: Place, approval: Any, action: str):
+    assert call(place.engine(approval=approval), "shell", id="1", action=action).decision == "allow"
+    assert call(place.engine(approval=approval), "shell", id="1", action=action, command="evil").decision != "allow"

@@ -41,19 +41,6 @@ RUNNING_COMMAND = Rule(
     message="it looks after a command that was allowed to start",
 )
 
-RUNNING_JOB = Rule(
-    tool="shell",
-    action="allow",
-    reference=RuleReference(layer="built-in", text="allow shell, reading or ending what it started"),
-    risk=Risk.LOW,
-    message="it looks after a command that was allowed before",
-)
-
-
-def is_about_a_job(tool: str, params: dict[str, object]) -> bool:
-    """A call of shell that runs nothing: it reads, waits for or ends a command that runs in the background."""
-    return tool == "shell" and not params.get("command") and params.get("action") in ("read", "wait", "stop")
-
 
 def locations_of(tool: str, params: dict[str, object]) -> tuple[Location, ...]:
     """What a call touches, from its parameters alone: for tools that did not say so themselves."""

@@ -48,14 +48,13 @@ class PolicyEngine:
         self.approval: Approval = approval
         self.trusted = trusted
         self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
-        self._trusted = trusted
 
     @cached_property
     def _shell(self) -> ShellJudge:
         """Built when the first command is judged: what reads shell is twenty modules."""
         from ollm.policy.shell_verdict import ShellJudge
 
-        return ShellJudge(self.rules, self.boundary, trusted=self._trusted)
+        return ShellJudge(self.rules, self.boundary, trusted=self.trusted)
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
         """The verdict on one validated call."""
@@ -139,6 +138,8 @@ class PolicyEngine:
         return verdict if concern is None else with_concern(verdict, concern)
 
     def _reads(self, request: PolicyRequest) -> bool:
+        if _looks_after_a_command(request):
+            return True
         known = request.tool in READERS or request.tool in OWN_RECORDS or request.tool in WEB
         return (known or request.reads_only) and all(location.access == "read" for location in request.locations)
 
