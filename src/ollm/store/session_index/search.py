@@ -57,10 +57,19 @@ def _by_words(connection: sqlite3.Connection, text: str, filters: Filters, limit
         with _in_time(connection):
             more = _matching(connection, text, question(text, halves=True), filters, limit)
     except sqlite3.OperationalError:  # so many words begin like this that any stretch of text holds one
-        more = _by_signs(connection, text, filters, limit)
+        more = _quick_look(connection, text, filters, limit)
     known = {(hit["sessionId"], hit["number"], hit["role"]) for hit in found.hits}
     others = [hit for hit in more.hits if (hit["sessionId"], hit["number"], hit["role"]) not in known]
     return Found((found.hits + others)[:limit], found.ranked and more.ranked, max(found.total, more.total))
+
+
+def _quick_look(connection: sqlite3.Connection, text: str, filters: Filters, limit: int) -> Found:
+    """The newest texts that hold it, if there are some to be found at once."""
+    try:
+        with _in_time(connection):
+            return _by_signs(connection, text, filters, limit)
+    except sqlite3.OperationalError:
+        return Found([], False, 0)
 
 
 @contextlib.contextmanager
