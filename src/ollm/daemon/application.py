@@ -13,14 +13,13 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.response import Response
 
 from ollm import __version__
-from ollm.daemon.auth import Application, Guard, Receive, Scope, Send
+from ollm.daemon.auth import LARGEST_BODY, Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
 
-LARGEST_BODY = 1024 * 1024
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
     (BadFieldError, 422),

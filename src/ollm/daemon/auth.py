@@ -13,6 +13,8 @@ import msgspec
 
 from ollm.daemon.bodies import Problem
 
+LARGEST_BODY = 1024 * 1024
+DRAINED = 16 * LARGEST_BODY
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 BODIES = ("POST", "PUT", "PATCH")
 Scope = MutableMapping[str, Any]
@@ -31,6 +33,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (problem := self._problem(scope)) is not None:
+            await drain(receive)
             await refuse(send, problem)
         else:
             await self._application(scope, receive, send)
@@ -43,6 +46,7 @@ class Guard:
             self._foreign(scope, headers)
             or self._without_token(scope, headers)
             or self._wrong_type(scope["method"], headers)
+            or self._too_large(headers)
         )
 
     def _foreign(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
@@ -67,6 +71,22 @@ class Guard:
         if method in BODIES and has_body and given != "application/json":
             return problem(415, "Unsupported Media Type", "The body must be application/json.")
         return None
+
+    def _too_large(self, headers: dict[str, str]) -> Problem | None:
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) <= LARGEST_BODY:
+            return None
+        return problem(413, "Too Large", "The body may have 1 MiB at most.")
+
+
+async def drain(receive: Receive) -> None:
+    """Read what the client is still sending, within limits: an answer sent too early is lost with the connection."""
+    left = DRAINED
+    while left > 0:
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if not message.get("more_body"):
+            return
 
 
 def port_of(scope: Scope) -> int | None:

@@ -13,7 +13,9 @@ import msgspec
 from ollm.app import Process, StoredScope, WorkspaceScope
 from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
+from ollm.domain.clock import epoch_ms
 from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.session import SessionStatus
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply
 from ollm.runtime.history import page
@@ -84,7 +86,18 @@ class DaemonService:
             library.rename(session_id, body.title)
         if body.status is not None:
             library.archive(session_id, body.status == "archived")
+        self._note_status(session_id, body.status)
         return self.session(session_id)
+
+    def _note_status(self, session_id: str, status: SessionStatus | None) -> None:
+        """The workspace's own record follows the archive."""
+        workspace = self.process.session_files.read(session_id).session.metadata.workspace
+        if status is not None and workspace and Path(workspace).is_dir():
+            scope = WorkspaceScope(self.process, Path(workspace))
+            try:
+                scope.database.set_status(session_id, status, epoch_ms(self.process.clock()))
+            finally:
+                scope.close()
 
     async def close(self, session_id: str, *, erase: bool) -> None:
         """End a session (W); with `erase` every trace of it goes."""
