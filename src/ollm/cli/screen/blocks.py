@@ -12,10 +12,18 @@ class Blocks:
         self._lines: list[str] = []
         self._rest = ""
         self._fence = ""
+        self._head = ""  # the line that opened the code
+        self._inside = False  # whether that code is part of a list
 
     @property
     def open(self) -> str:
         return "\n".join([*self._lines, self._rest])
+
+    def tail(self, lines: int) -> str:
+        """The end of what is open, as Markdown of its own: code stays code, however long it is."""
+        last = [*self._lines, self._rest][-lines:]
+        cut = self._fence and self._head not in last
+        return "\n".join([self._head.lstrip(), *last] if cut else last)
 
     def feed(self, text: str) -> list[str]:
         """The blocks that are finished now."""
@@ -33,17 +41,29 @@ class Blocks:
         """Add a line; the block it finishes, or nothing."""
         mark = line.lstrip()[:3]
         if self._fence:
-            self._lines.append(line)
-            return self._close() if mark == self._fence and not line.strip().strip(mark[0]) else ""
+            return self._code(line, mark)
         if mark in FENCES:
-            before = self._close()
-            self._fence = mark
-            self._lines = [line]
-            return before
+            return self._open_code(line, mark)
         if line.strip():
+            before = self._close() if self._ends_list(line) else ""
             self._lines.append(line)
-            return ""
+            return before
         return self._close() if not self._in_list() else self._blank()
+
+    def _open_code(self, line: str, mark: str) -> str:
+        """Code is a block of its own, unless it is indented below an item."""
+        self._inside = self._in_list() and line.startswith(" ")
+        before = "" if self._inside else self._close()
+        self._fence, self._head = mark, line
+        self._lines.append(line)
+        return before
+
+    def _code(self, line: str, mark: str) -> str:
+        self._lines.append(line)
+        if mark != self._fence or line.strip().strip(mark[0]):
+            return ""
+        self._fence = ""
+        return "" if self._inside else self._close()
 
     def _blank(self) -> str:
         """A list may go on after a blank line; two of them end it."""
@@ -52,11 +72,20 @@ class Blocks:
         self._lines.append("")
         return ""
 
+    def _ends_list(self, line: str) -> bool:
+        """After a blank line a list goes on with an item or something indented; anything else is a new block."""
+        after_blank = bool(self._lines) and not self._lines[-1].strip()
+        return self._in_list() and after_blank and not line.startswith(" ") and not _item(line)
+
     def _in_list(self) -> bool:
-        first = self._lines[0].lstrip() if self._lines else ""
-        return first[:2] in ("- ", "* ", "+ ") or first[:1].isdigit()
+        return bool(self._lines) and _item(self._lines[0].lstrip())
 
     def _close(self) -> str:
         block = "\n".join(self._lines).strip("\n")
         self._lines, self._fence = [], ""
         return block
+
+
+def _item(line: str) -> bool:
+    number, dot, _ = line.partition(". ")
+    return line[:2] in ("- ", "* ", "+ ") or (bool(dot) and number.isdigit())

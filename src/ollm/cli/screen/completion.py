@@ -24,12 +24,16 @@ class ChatCompleter(Completer):
         word = before.rpartition("@")[2] if "@" in before else None
         if word is None or any(blank in word for blank in " \n\t") or not _starts_word(before, word):
             return []
-        return [Completion(path, start_position=-len(word)) for path in self._find(word)[:MOST]]
+        return [Completion(_quoted(path), start_position=-len(word)) for path in self._find(word)[:MOST]]
 
     def _of_commands(self, typed: str) -> Iterable[Completion]:
         for name, told in self._commands():
             if name.startswith(typed):
                 yield Completion(name, start_position=-len(typed), display=f"/{name}", display_meta=told)
+
+
+def _quoted(path: str) -> str:
+    return f'"{path}"' if any(letter in path for letter in " \t@") else path
 
 
 def _starts_word(before: str, word: str) -> bool:

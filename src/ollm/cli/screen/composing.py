@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+from ollm.domain.messages import ImagePart
 from ollm.runtime.base import Attachment
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
 LARGEST = 200_000
-_MENTION = re.compile(r"(?:^|(?<=[\s(]))@([^\s@]+)")
+LARGEST_PICTURE = 10_000_000
+PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
 
 
 class Pastes:
@@ -29,32 +33,54 @@ class Pastes:
         return chip
 
     def unfold(self, text: str) -> str:
-        for chip, kept in self._kept.items():
-            text = text.replace(chip, kept)
-        return text
+        """One pass: a chip that stands inside pasted text is text."""
+        if not self._kept:
+            return text
+        chips = re.compile("|".join(map(re.escape, self._kept)))
+        return chips.sub(lambda found: self._kept[found[0]], text)
 
 
-def mentioned(text: str, workspace: Path, read: Callable[[Path], bytes]) -> tuple[list[Attachment], list[str]]:
+def mentioned(text: str, workspace: Path, read: Callable[[Path, int], bytes]) -> tuple[list[Attachment], list[str]]:
     """The files named with `@`, and what could not be attached."""
     attachments: list[Attachment] = []
     problems: list[str] = []
-    for name in dict.fromkeys(_MENTION.findall(text)):
-        path = workspace / name.rstrip(".,;:)")
+    for quoted, bare in dict.fromkeys(_MENTION.findall(text)):
+        name = quoted or named(bare, workspace)
+        path = workspace / Path(name).expanduser()
         if not path.exists():
             continue
         try:
-            data = read(path)
+            attachments.append(attachment(name, path, read))
         except OSError as error:
             problems.append(f"@{name} was not attached: {error.strerror or error}")
-            continue
-        if b"\0" in data[:8192]:
-            problems.append(f"@{name} was not attached: it is not a text")
-            continue
-        cut = " (the beginning)" if len(data) > LARGEST else ""
-        attachments.append(Attachment(name=f"{name}{cut}", text=data[:LARGEST].decode("utf-8", "replace")))
+        except ValueError as error:
+            problems.append(f"@{name} was not attached: {error}")
     return attachments, problems
 
 
-def read_file(path: Path) -> bytes:
+def named(bare: str, workspace: Path) -> str:
+    """A name at the end of a sentence goes without its full stop, unless there is such a file."""
+    return bare if (workspace / bare).exists() else bare.rstrip(".,;:)!?")
+
+
+def attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -> Attachment:
+    """A file as what goes beside a message. Raises ValueError when it is neither text nor a picture."""
+    if kind := PICTURES.get(path.suffix.lower()):
+        data = read(path, LARGEST_PICTURE + 1)
+        if len(data) > LARGEST_PICTURE:
+            raise ValueError("the picture is larger than 10 MB")
+        image = ImagePart(media_type=f"image/{kind}", data=base64.b64encode(data).decode())
+        return Attachment(name=name, image=image)
+    data = read(path, LARGEST + 1)
+    if b"\0" in data[:8192]:
+        raise ValueError("it is not a text")
+    cut = " (the beginning)" if len(data) > LARGEST else ""
+    return Attachment(name=f"{name}{cut}", text=data[:LARGEST].decode("utf-8", "replace"))
+
+
+def read_file(path: Path, most: int) -> bytes:
+    """The beginning of a file; a pipe or a device is none."""
+    if not path.is_file():
+        raise ValueError("it is not a file")
     with path.open("rb") as file:
-        return file.read(LARGEST + 1)
+        return file.read(most)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from prompt_toolkit.application.current import get_app
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 
 class Actions(Protocol):
     """What the screen can do, as the keys see it."""
+
+    buffer: Buffer
 
     @property
     def busy(self) -> bool: ...
@@ -20,13 +22,19 @@ class Actions(Protocol):
     def asking(self) -> bool: ...
 
     @property
+    def refusing(self) -> bool: ...
+
+    @property
+    def choosing(self) -> bool: ...
+
+    @property
     def vi(self) -> bool: ...
 
     def submit(self, text: str) -> None: ...
 
     def answer(self, key: str) -> None: ...
 
-    def refuse(self) -> None: ...
+    def refuse(self, yes: bool) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -36,108 +44,152 @@ class Actions(Protocol):
 
     def rewind(self) -> None: ...
 
+    def move(self, steps: int) -> None: ...
+
+    def choose(self, yes: bool) -> None: ...
+
     def unfold(self) -> None: ...
 
     def attach_offer(self) -> None: ...
 
 
-def bindings(actions: Actions) -> KeyBindings:
-    keys = KeyBindings()
-    presses = Presses()
-    asking = Condition(lambda: actions.asking)
-    add_input(keys, actions, asking)
-    add_answers(keys, actions, asking)
-    add_stops(keys, actions, asking, presses)
-    add_others(keys, actions)
-    return keys
+class Moments:
+    """When which keys count."""
 
-
-class Presses:
-    """Knows a key that is pressed twice within a second."""
-
-    def __init__(self) -> None:
+    def __init__(self, actions: Actions) -> None:
+        self.asking: Filter = Condition(lambda: actions.asking)
+        self.choosing: Filter = Condition(lambda: actions.choosing)
+        self.vi: Filter = Condition(lambda: actions.vi)
+        self.here: Filter = has_focus(actions.buffer)
+        self.typing: Filter = self.here & ~self.asking & ~self.choosing
         self._last: dict[str, float] = {}
 
     def twice(self, event: KeyPressEvent, key: str) -> bool:
+        """Whether a key is pressed twice within a second."""
         now = event.app.loop.time() if event.app.loop else 0.0
         again = now - self._last.get(key, -10.0) < 1.0
         self._last[key] = -10.0 if again else now
         return again
 
 
-def add_input(keys: KeyBindings, actions: Actions, asking: Condition) -> None:
-    @keys.add("enter", filter=~asking)
+def bindings(actions: Actions) -> KeyBindings:
+    keys = KeyBindings()
+    moments = Moments(actions)
+    add_input(keys, actions, moments)
+    add_answers(keys, actions, moments)
+    add_choosing(keys, actions, moments)
+    add_stops(keys, actions, moments)
+    add_others(keys, actions, moments)
+    return keys
+
+
+def add_input(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+    @keys.add("enter", filter=moments.typing)
     def _send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.text.endswith("\\"):
+        if buffer.complete_state and buffer.complete_state.current_completion:
+            buffer.complete_state = None
+            return
+        if buffer.document.text_before_cursor.endswith("\\"):
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
             return
         text = buffer.text
-        buffer.reset(append_to_history=bool(text.strip()) and not text.startswith(" "))
+        buffer.reset(append_to_history=bool(text.strip()) and not text.startswith(" ") and not actions.refusing)
         actions.submit(text)
 
-    @keys.add("escape", "enter")
+    @keys.add("escape", "enter", filter=moments.typing)
+    @keys.add("c-j", filter=moments.typing)
     def _newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add(Keys.BracketedPaste, filter=~asking)
+    @keys.add(Keys.BracketedPaste, filter=moments.typing)
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         event.current_buffer.insert_text(actions.paste(text))
 
-    @keys.add("c-x", "c-e")
+    @keys.add("c-x", "c-e", filter=moments.typing)
+    @keys.add("c-g", filter=moments.typing)
     def _editor(event: KeyPressEvent) -> None:
         event.current_buffer.open_in_editor()
 
 
-def add_answers(keys: KeyBindings, actions: Actions, asking: Condition) -> None:
-    for key in ("y", "s", "a"):
-
-        @keys.add(key, filter=asking)
-        def _answer(event: KeyPressEvent) -> None:
-            actions.answer(event.data)
-
-    @keys.add("n", filter=asking)
-    def _refuse(_event: KeyPressEvent) -> None:
-        actions.refuse()
-
-    @keys.add(Keys.Any, filter=asking)
-    @keys.add("enter", filter=asking)
+def add_answers(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+    @keys.add(Keys.Any, filter=moments.asking)
+    @keys.add(Keys.BracketedPaste, filter=moments.asking)
+    @keys.add("enter", filter=moments.asking)
     def _nothing(_event: KeyPressEvent) -> None:
         """A question waits for its own keys."""
 
+    for key in ("y", "s", "a"):
 
-def add_stops(keys: KeyBindings, actions: Actions, asking: Condition, presses: Presses) -> None:
-    vi = Condition(lambda: actions.vi)
-    empty = Condition(lambda: not get_app().current_buffer.text)
+        @keys.add(key, filter=moments.asking)
+        def _answer(event: KeyPressEvent) -> None:
+            actions.answer(event.data)
 
-    @keys.add("escape", filter=~vi)
+    @keys.add("n", filter=moments.asking)
+    def _refuse(_event: KeyPressEvent) -> None:
+        actions.refuse(True)
+
+
+def add_choosing(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+    @keys.add(Keys.Any, filter=moments.choosing)
+    def _nothing(_event: KeyPressEvent) -> None:
+        """A list waits for its own keys."""
+
+    for key, steps in (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1), ("k", -1), ("j", 1)):
+
+        @keys.add(key, filter=moments.choosing)
+        def _move(_event: KeyPressEvent, steps: int = steps) -> None:
+            actions.move(steps)
+
+    @keys.add("enter", filter=moments.choosing)
+    def _choose(_event: KeyPressEvent) -> None:
+        actions.choose(True)
+
+    @keys.add("escape", filter=moments.choosing)
+    @keys.add("c-c", filter=moments.choosing)
+    def _keep(_event: KeyPressEvent) -> None:
+        actions.choose(False)
+
+
+def add_stops(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+    empty = Condition(lambda: not actions.buffer.text)
+
+    @keys.add("escape", filter=moments.here & ~moments.choosing & (~moments.vi | moments.asking))
     def _escape(event: KeyPressEvent) -> None:
-        if actions.busy:
+        if actions.refusing:
+            actions.refuse(False)
+        elif event.current_buffer.complete_state:
+            event.current_buffer.cancel_completion()
+        elif actions.busy:
             actions.stop()
-        elif not event.current_buffer.text and presses.twice(event, "escape"):
+        elif not event.current_buffer.text and moments.twice(event, "escape"):
             actions.rewind()
 
-    @keys.add("c-c")
+    @keys.add("c-c", filter=moments.here & ~moments.choosing)
     def _interrupt(event: KeyPressEvent) -> None:
         if actions.busy:
             actions.stop()
         elif event.current_buffer.text:
             event.current_buffer.reset()
-        elif presses.twice(event, "c-c"):
+        elif moments.twice(event, "c-c"):
             actions.leave()
 
-    @keys.add("c-d", filter=empty & ~asking)
+    @keys.add("c-d", filter=empty & moments.typing)
     def _leave(_event: KeyPressEvent) -> None:
         actions.leave()
 
 
-def add_others(keys: KeyBindings, actions: Actions) -> None:
-    @keys.add("c-o")
+def add_others(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+    @keys.add("tab", filter=moments.typing & has_completions)
+    def _complete(event: KeyPressEvent) -> None:
+        event.current_buffer.complete_next()
+
+    @keys.add("c-o", filter=moments.here)
     def _unfold(_event: KeyPressEvent) -> None:
         actions.unfold()
 
-    @keys.add("escape", "a")
+    @keys.add("escape", "a", filter=moments.typing)
     def _attach(_event: KeyPressEvent) -> None:
         actions.attach_offer()

@@ -6,31 +6,37 @@ from collections.abc import Callable
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text import AnyFormattedText
 from prompt_toolkit.layout import ConditionalContainer, Float, FloatContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.widgets import SearchToolbar
 
-Text = Callable[[], StyleAndTextTuples]
+Text = Callable[[], AnyFormattedText]
+
+
+def shown_if_any(text: Text, *, wrap: bool) -> ConditionalContainer:
+    """Takes no room while there is nothing to say."""
+    window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=wrap)
+    return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
 def chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
     """Inline: as tall as it needs to be, never the whole terminal."""
-    alive = ConditionalContainer(
-        Window(FormattedTextControl(live), dont_extend_height=True, wrap_lines=False),
-        filter=Condition(lambda: bool(live())),
+    search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
+    control = BufferControl(
+        buffer,
+        input_processors=[BeforeInput(prompt)],
+        include_default_input_processors=True,
+        search_buffer_control=search.control,
+        preview_search=True,
     )
-    asked = ConditionalContainer(
-        Window(FormattedTextControl(question), dont_extend_height=True, wrap_lines=True),
-        filter=Condition(lambda: bool(question())),
-    )
-    control = BufferControl(buffer, input_processors=[BeforeInput(prompt)], include_default_input_processors=True)
-    field = Window(control, height=Dimension(min=1, max=12, preferred=1), dont_extend_height=True, wrap_lines=True)
+    field = Window(control, height=Dimension(min=1, max=12), dont_extend_height=True, wrap_lines=True)
     footer = Window(FormattedTextControl(status), height=1, style="class:status", dont_extend_height=True)
     body = FloatContainer(
-        HSplit([alive, asked, field, footer]),
+        HSplit([shown_if_any(live, wrap=False), shown_if_any(question, wrap=True), field, search, footer]),
         floats=[Float(xcursor=True, ycursor=True, content=CompletionsMenu(max_height=8, scroll_offset=1))],
     )
     return Layout(body, focused_element=field)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-
-from rich.console import Console, RenderableType
-from rich.markdown import Markdown
-from rich.padding import Padding
-from rich.style import Style
-from rich.syntax import Syntax
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from ollm.cli.options import printable
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Width = Callable[[], int]
 THEME = "ansi_dark"
@@ -23,16 +20,18 @@ class Painter:
 
     def __init__(self, width: Width, *, colour: bool) -> None:
         self._width = width
-        self._colour = colour
+        self.colour = colour
 
     def paint(self, *renderables: RenderableType) -> str:
+        from rich.console import Console
+
         out = io.StringIO()
         console = Console(
             file=out,
             width=max(20, self._width()),
-            force_terminal=self._colour,
-            color_system="256" if self._colour else None,
-            no_color=not self._colour,
+            force_terminal=self.colour,
+            color_system="256" if self.colour else None,
+            no_color=not self.colour,
             highlight=False,
             markup=False,
             emoji=False,
@@ -43,21 +42,30 @@ class Painter:
         return out.getvalue()
 
     def markdown(self, text: str) -> str:
+        from rich.markdown import Markdown
+
         return self.paint(Markdown(clean(text), code_theme=THEME, hyperlinks=False))
 
     def user(self, text: str) -> str:
+        from rich.text import Text
+
         return self.paint(Text("› ", style="bold cyan") + Text(clean(text), style="bold"))
 
     def dim(self, text: str) -> str:
+        from rich.text import Text
+
         return self.paint(Text(clean(text), style="dim"))
 
     def aside(self, text: str, style: str = "") -> str:
-        return self.paint(Padding(Text(clean(text), style=style or Style.null()), (0, 0, 0, 2)))
+        from rich.padding import Padding
+        from rich.text import Text
+
+        return self.paint(Padding(Text(clean(text), style=style), (0, 0, 0, 2)))
 
     def diff(self, text: str) -> str:
-        if not self._colour:
-            return self.paint(Text(clean(text)))
-        return self.paint(Syntax(clean(text), "diff", theme=THEME, background_color="default", word_wrap=True))
+        from ollm.cli.screen.diffs import diff_view
+
+        return self.paint(diff_view(clean(text), self._width()))
 
 
 def clean(text: str) -> str:

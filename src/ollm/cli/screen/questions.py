@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from collections.abc import Callable
 
 from ollm.cli.screen.paint import Painter, clean
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
 
 KEYS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
+QUIET = 0.4
 
 
 class Questions:
-    """The questions that wait, oldest first. `refusing` means that the reason for a no is being typed."""
+    """The questions that wait, oldest first. `refusing` means that the reason for a no is being typed.
 
-    def __init__(self) -> None:
+    A question takes keys only after a moment without typing: somebody in mid-sentence must not say yes by accident.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._waiting: deque[ConfirmationRequested] = deque()
+        self._now = now
+        self._quiet_since = 0.0
         self.refusing = False
 
     @property
     def current(self) -> ConfirmationRequested | None:
         return self._waiting[0] if self._waiting else None
 
+    @property
+    def armed(self) -> bool:
+        """Whether the next key answers."""
+        return self.current is not None and not self.refusing and self._now() - self._quiet_since >= QUIET
+
+    def typed(self) -> None:
+        """The person types something else at this moment."""
+        if not self.refusing:
+            self._quiet_since = self._now()
+
     def hear(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
+            if not self._waiting:
+                self._quiet_since = self._now()
             self._waiting.append(event)
         elif isinstance(event, ConfirmationResolved):
-            if self.current and self.current.correlation_id == event.correlation_id:
-                self.refusing = False
-            self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != event.correlation_id)
+            self._forget(event.correlation_id)
+
+    def _forget(self, correlation_id: str) -> None:
+        if self.current and self.current.correlation_id == correlation_id:
+            self.refusing = False
+            self._quiet_since = self._now()
+        self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
     def answer(self, key: str) -> ConfirmationAnswer | None:
         """What a key says to the current question; None when it says nothing here."""
@@ -38,10 +62,14 @@ class Questions:
         return ConfirmationAnswer(approved=True, scope=scope) if scope == "once" or self._wider() else None
 
     def choices(self) -> str:
-        """The line under the question."""
+        """The line under the question; empty when there is none."""
+        if self.current is None:
+            return ""
         if self.refusing:
-            return "Why not? Enter sends it to the model, empty is fine."
-        grant = self.current.details.grant if self.current else None
+            return "Why not? Enter sends it to the model, empty is fine; Esc goes back."
+        if not self.armed:
+            return "…"
+        grant = self.current.details.grant
         wider = f" · [s] this session · [a] always ({clean(grant)})" if self._wider() and grant else ""
         more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
         return f"[y] yes{wider} · [n] no{more}"
@@ -53,11 +81,19 @@ class Questions:
 
 def painted(details: ConfirmationDetails, painter: Painter) -> str:
     """The question, printed above the input."""
-    rule = f" (rule: {details.rule.text})" if details.rule else ""
     text = painter.aside(f"? {details.description}", "bold yellow")
-    text += painter.aside(f"{details.risk} risk · {details.reason}{rule}", "dim")
+    text += painter.aside(f"{details.risk} risk · {details.reason}{rule(details)}", "dim")
     if details.command:
         text += painter.aside(f"$ {details.command}")
         for part in details.parts if len(details.parts) > 1 else ():
             text += painter.aside(f"  {part.decision}: {part.command} ({part.reason})", "dim")
     return text + painter.diff(details.diff) if details.diff else text
+
+
+def rule(details: ConfirmationDetails) -> str:
+    """The rule that asks, and where it stands."""
+    found = details.rule
+    if found is None:
+        return ""
+    place = f" at {found.file}:{found.line}" if found.file else ""
+    return f" ({found.layer} rule: {found.text}{place})"

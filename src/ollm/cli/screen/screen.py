@@ -6,108 +6,205 @@ A front end and no more: it sends text and answers, reads events, and prints; th
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import sys
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen import keys, layout
 from ollm.cli.screen.completion import ChatCompleter
-from ollm.cli.screen.composing import Pastes, mentioned, read_file
+from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.history import InputHistory
+from ollm.cli.screen.look import Look
 from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.printing import Printing
 from ollm.cli.screen.questions import Questions, painted
-from ollm.cli.screen.status import status_line
+from ollm.cli.screen.rewind import RewindList, said_in
+from ollm.cli.screen.talking import Opener, Talking
 from ollm.cli.screen.transcript import Transcript
+from ollm.cli.screen.view import View
 from ollm.domain.errors import OllmError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, Notice, TurnFinished
+from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, CommandReply, Conversation, Status
+from ollm.runtime.base import CommandReply, Status
 
-FRAME = 0.1
 LONG_TURN = 20.0
-Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
-STYLE = Style.from_dict({"status": "reverse", "live": "ansibrightblack", "prompt": "ansicyan bold", "question": "bold"})
-
-
-class Look:
-    """What the terminal can do, and what the person wants."""
-
-    def __init__(self, *, colour: bool, vi: bool, history: Path, workspace: Path) -> None:
-        self.colour = colour
-        self.vi = vi
-        self.history = history
-        self.workspace = workspace
+ESCAPE_WAIT = 0.25  # how long Esc waits for the key that would make it Alt-something
+STYLE = Style.from_dict(
+    {
+        "status": "reverse",
+        "prompt": "ansicyan bold",
+        "question": "bold",
+        "chosen": "reverse",
+        "hint": "ansibrightblack",
+    }
+)
+Pick = Callable[[str | None], Awaitable[CommandReply | None]]
+Find = Callable[[str], list[str]]
 
 
 class ChatScreen:
-    """One conversation at a time. `run` gives what to do next: leave, or open another session."""
+    """One conversation at a time. `run` gives what to do next: leave, or open another session.
 
-    def __init__(self, look: Look, find_files: Callable[[str], list[str]]) -> None:
+    `find_files` completes `@`; `pick` shows the workspace's sessions and gives what was chosen there.
+    """
+
+    def __init__(self, look: Look, find_files: Find, pick: Pick) -> None:
         self.look = look
+        self.next = CommandReply(follow_up="exit")
         self.questions = Questions()
         self.pastes = Pastes()
         self.painter = Painter(self._width, colour=look.colour)
-        self.transcript = Transcript(self.painter, self._print)
-        self.next: CommandReply = CommandReply(follow_up="exit")
-        self._conversation: Conversation | None = None
-        self._status: Status | None = None
-        self._branch = ""
-        self._queue: list[str] = []
-        self._wake = asyncio.Event()
-        self._printed: list[str] = []
-        self._offer: Attachment | None = None
-        self._attached: list[Attachment] = []
-        self._commands: list[tuple[str, str]] = []
+        self.transcript = Transcript(self.painter, self.print)
+        self.talking = Talking(self)
+        self.rewinding: RewindList | None = None
+        self.buffer = self._input(find_files)
+        self._pick = pick
+        self._draft = ""
+        self._began = 0.0
         self._failure: OllmError | None = None
-        self._turn_began = 0.0
-        self._buffer = Buffer(
-            completer=ChatCompleter(lambda: self._commands, find_files),
+        self._group: asyncio.TaskGroup | None = None
+        self._view = View(self)
+        self.app = self._application()
+        self._printing = Printing(lambda: self.busy, self.app.invalidate)
+
+    def _input(self, find_files: Find) -> Buffer:
+        def session() -> str | None:
+            return self.talking.conversation.session_id if self.talking.conversation else None
+
+        def commands() -> list[tuple[str, str]]:
+            return [(name, told) for name, (told, _) in self.talking.commands.items()]
+
+        return Buffer(
+            completer=ThreadedCompleter(ChatCompleter(commands, find_files)),
             complete_while_typing=True,
             multiline=True,
-            history=InputHistory(look.history, lambda: self._conversation.session_id if self._conversation else None),
-            enable_history_search=True,
+            history=InputHistory(self.look.history, session),
+            tempfile_suffix=".md",
+            on_text_changed=lambda _: self.questions.typed(),
         )
-        self.app: Application[None] = Application(
-            layout=layout.chat_layout(self._buffer, self._live, self._question, self._footer, self._before),
+
+    def _application(self) -> Application[None]:
+        view = self._view
+        app: Application[None] = Application(
+            layout=layout.chat_layout(self.buffer, view.live, view.question, view.footer, view.before),
             key_bindings=keys.bindings(self),
-            style=STYLE if look.colour else None,
-            editing_mode=EditingMode.VI if look.vi else EditingMode.EMACS,
+            style=STYLE,
+            color_depth=None if self.look.colour else ColorDepth.DEPTH_1_BIT,
+            editing_mode=EditingMode.VI if self.look.vi else EditingMode.EMACS,
             full_screen=False,
             mouse_support=False,
         )
-        self.app.ttimeoutlen = 0.05
+        app.ttimeoutlen = 0.05
+        app.timeoutlen = 1.0 if self.look.vi else ESCAPE_WAIT
+        return app
 
     async def run(self, opener: Opener) -> CommandReply:
         """Show the input, open the conversation, talk until the person leaves."""
-        async with asyncio.TaskGroup() as group:
-            work = [group.create_task(self._talk(opener)), group.create_task(self._repaint())]
-            try:
-                await self.app.run_async(handle_sigint=False)
-            finally:
-                for task in work:
-                    task.cancel()
-        self._write_printed()
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                work = [self._group.create_task(self._talk(opener)), self._group.create_task(self._printing.run())]
+                try:
+                    await self.app.run_async(handle_sigint=False, set_exception_handler=False)
+                    await self._let_go()
+                finally:
+                    for task in work:
+                        task.cancel()
+        finally:
+            self._printing.flush()
+            self.app.output.clear_title()
+            self.app.output.flush()
         if self._failure:
             raise self._failure
         return self.next
+
+    async def _talk(self, opener: Opener) -> None:
+        try:
+            await self.talking.run(opener)
+        except OllmError as error:
+            self._failure = error
+            self.exit(CommandReply(follow_up="exit"))
+
+    async def _let_go(self) -> None:
+        """Close the conversation before anything is cancelled: a turn in the daemon goes on."""
+        if self.talking.conversation:
+            await self.talking.conversation.close()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        assert self._group
+        self._group.create_task(work)
+
+    # What talking does to the screen
+
+    @property
+    def status(self) -> Status | None:
+        return self._view.status
+
+    def print(self, text: str) -> None:
+        self._printing.add(text)
+
+    def begin(self) -> None:
+        self._began = asyncio.get_running_loop().time()
+        self.transcript.live.begin()
+        self._printing.wake()
+
+    def hear(self, event: AnyEvent) -> None:
+        self.questions.hear(event)
+        self.transcript.show(event)
+        if isinstance(event, ConfirmationRequested):
+            self.print(painted(event.details, self.painter))
+            self._ring()
+
+    def end(self) -> None:
+        self.transcript.live.end()
+        if asyncio.get_running_loop().time() - self._began > LONG_TURN:
+            self._ring()
+
+    def refresh(self, status: Status) -> None:
+        self._view.status = status
+        self._view.read_branch()
+        self.app.output.set_title(f"ollm · {status.title or self.look.workspace.name}")
+        self.app.invalidate()
+
+    def exit(self, reply: CommandReply) -> None:
+        self.next = reply
+        if self.app.is_running:
+            self.app.exit()
+
+    async def pick_session(self) -> None:
+        current = self.talking.conversation.session_id if self.talking.conversation else None
+        async with in_terminal():
+            self._printing.flush()
+            chosen = await self._pick(current)
+        if chosen:
+            self.exit(chosen)
+
+    def _ring(self) -> None:
+        if self.look.bell:
+            self.app.output.bell()
 
     # What the keys ask for
 
     @property
     def busy(self) -> bool:
-        return self.transcript.phase != "idle"
+        return self.talking.busy
 
     @property
     def asking(self) -> bool:
-        return self.questions.current is not None and not self.questions.refusing
+        return self.questions.armed
+
+    @property
+    def refusing(self) -> bool:
+        return self.questions.refusing
+
+    @property
+    def choosing(self) -> bool:
+        return self.rewinding is not None
 
     @property
     def vi(self) -> bool:
@@ -116,215 +213,103 @@ class ChatScreen:
     def submit(self, text: str) -> None:
         if self.questions.refusing:
             self._respond(ConfirmationAnswer(approved=False, reason=text.strip()))
+            self._restore_draft()
+        elif self.talking.runs_now(text):
+            self.spawn(self.talking.run_now(text))
         elif text.strip():
-            self._queue.append(text)
-            self._wake.set()
+            self.talking.submit(text)
 
     def answer(self, key: str) -> None:
         if answer := self.questions.answer(key):
             self._respond(answer)
 
-    def refuse(self) -> None:
-        self.questions.refusing = True
-        self.app.invalidate()
+    def refuse(self, yes: bool) -> None:
+        """Ask for the reason in the input line; what stood there comes back afterwards."""
+        self.questions.refusing = yes
+        if yes:
+            self._draft = self.buffer.text
+            self.buffer.reset()
+        else:
+            self._restore_draft()
 
     def stop(self) -> None:
-        self._queue.clear()
-        if self._conversation:
-            self.app.create_background_task(self._conversation.cancel())
+        """Stop the turn; what waited behind it comes back to the input."""
+        waiting, self.talking.queue = self.talking.queue, []
+        if waiting:
+            self.buffer.insert_text("\n".join(waiting))
+        if self.talking.conversation:
+            self.spawn(self.talking.conversation.cancel())
 
     def leave(self) -> None:
-        self._exit(CommandReply(follow_up="exit"))
+        self.exit(CommandReply(follow_up="exit"))
 
     def paste(self, text: str) -> str:
         return self.pastes.fold(text)
 
-    def rewind(self) -> None:
-        self.app.create_background_task(self._show_rewind())
-
     def unfold(self) -> None:
-        """Show the last tool's output in full, and show everything from now on; again folds it."""
-        self.transcript.unfolded = not self.transcript.unfolded
-        last = self.transcript.last_finished
-        if self.transcript.unfolded and last:
-            self._print(self.painter.dim(last.result.full_output or last.result.llm_content))
+        self.transcript.unfold()
 
     def attach_offer(self) -> None:
-        if self._offer:
-            self._attached.append(self._offer)
-            self._print(self.painter.aside(f"{self._offer.name} goes with your next message", "dim"))
-            self._offer = None
+        self.talking.attach_offer()
 
-    # The conversation
+    def rewind(self) -> None:
+        self.spawn(self._open_rewind())
 
-    async def _talk(self, opener: Opener) -> None:
-        try:
-            async with opener() as conversation:
-                self._conversation = conversation
-                await self._greet(conversation)
-                while True:
-                    await self._wake.wait()
-                    self._wake.clear()
-                    while self._queue:
-                        await self._one(conversation, self._queue.pop(0))
-        except OllmError as error:
-            self._failure = error
-            self._exit(CommandReply(follow_up="exit"))
+    def move(self, steps: int) -> None:
+        if self.rewinding:
+            self.rewinding.move(steps)
 
-    async def _greet(self, conversation: Conversation) -> None:
-        from ollm.runtime.commands import command_table
+    def choose(self, yes: bool) -> None:
+        if not yes:
+            self.rewinding = None
+        elif self.rewinding:
+            self.spawn(self._rewind(self.rewinding))
 
-        self._commands = [(command.name, command.help) for command in command_table().all()]
-        self._status = await conversation.status()
-        for notice in self._status.notices:
-            self._print(self.painter.aside(notice, "dim"))
-        self._branch = git_branch(self.look.workspace)
+    async def _open_rewind(self) -> None:
+        """The person's messages; nothing changes until one is confirmed."""
+        if self.talking.conversation is None:
+            return
+        said = said_in(await self.talking.conversation.history(limit=1000))
+        if said:
+            self.rewinding = RewindList(said)
+        else:
+            self.print(self.painter.aside("There is nothing to go back to yet.", "dim"))
         self.app.invalidate()
 
-    async def _one(self, conversation: Conversation, typed: str) -> None:
-        text = self.pastes.unfold(typed)
-        self._print(self.painter.user(typed) + "\n")
+    async def _rewind(self, chosen: RewindList) -> None:
+        """Say what would change; the second time, do it and put the message back into the input."""
+        assert self.talking.conversation
+        sure = " yes" if chosen.warning else ""
         try:
-            if text.startswith("!"):
-                await self._run_command(text[1:])
-            elif text.startswith("/"):
-                await self._slash(conversation, text)
-            else:
-                await self._turn(conversation, text)
+            reply = await self.talking.conversation.command("rewind", f"{chosen.chosen.number}{sure}")
         except OllmError as error:
-            self._print(self.painter.aside(str(error), "red"))
-        self._status = await conversation.status()
+            self.rewinding = None
+            self.print(self.painter.aside(str(error), "red"))
+            return
+        if sure:
+            self.rewinding = None
+            self.print(self.painter.aside(reply.text, "yellow"))
+            self.buffer.insert_text(str((reply.data or {}).get("text", "")))
+            self.refresh(await self.talking.conversation.status())
+        else:
+            chosen.warning = reply.text.partition(" /rewind")[0]
         self.app.invalidate()
 
-    async def _slash(self, conversation: Conversation, text: str) -> None:
-        name, _, arguments = text[1:].partition(" ")
-        self.transcript.phase = "waiting"
-        try:
-            reply = await conversation.command(name, arguments.strip())
-        finally:
-            self.transcript.phase = "idle"
-        if reply.text:
-            self._print(self.painter.markdown(reply.text) + "\n")
-        if reply.follow_up == "send":
-            await self._turn(conversation, reply.argument)
-        elif reply.follow_up != "none":
-            self._exit(reply)
-
-    async def _turn(self, conversation: Conversation, text: str) -> None:
-        found, problems = mentioned(text, self.look.workspace, read_file)
-        for problem in problems:
-            self._print(self.painter.aside(problem, "yellow"))
-        attachments = (*found, *self._attached)
-        self._attached = []
-        self._turn_began = asyncio.get_running_loop().time()
-        self.transcript.phase = "waiting"
-        try:
-            async with conversation.turn(text, attachments) as events:
-                async for event in events:
-                    self._show(event)
-        finally:
-            self.transcript.phase = "idle"
-
-    def _show(self, event: AnyEvent) -> None:
-        self.questions.hear(event)
-        self.transcript.show(event)
-        if isinstance(event, ConfirmationRequested):
-            self._print(painted(event.details, self.painter))
-            self.app.output.bell()
-        elif isinstance(event, TurnFinished):
-            if asyncio.get_running_loop().time() - self._turn_began > LONG_TURN:
-                self.app.output.bell()
-        elif isinstance(event, Notice) and self.app.is_running:
-            self.app.invalidate()
+    def _restore_draft(self) -> None:
+        self.buffer.reset()
+        self.buffer.insert_text(self._draft)
+        self._draft = ""
 
     def _respond(self, answer: ConfirmationAnswer) -> None:
         current = self.questions.current
         self.questions.refusing = False
-        if current and self._conversation:
-            self.app.create_background_task(self._send_answer(current.correlation_id, answer))
+        if current:
+            self.spawn(self._send_answer(current.correlation_id, answer))
 
     async def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
-        assert self._conversation
-        if not await self._conversation.respond(correlation_id, answer):
-            self._print(self.painter.aside("that was answered already", "dim"))
-
-    async def _run_command(self, command: str) -> None:
-        """Run a command as the person, outside policy; its output may be attached to the next message."""
-        if not command.strip():
-            return
-        async with in_terminal():
-            process = await asyncio.create_subprocess_shell(
-                command, cwd=self.look.workspace, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-            )
-            out, _ = await process.communicate()
-            sys.stdout.buffer.write(out)
-            sys.stdout.flush()
-        self._offer = Attachment(name=f"$ {command.strip()}", text=out.decode("utf-8", "replace"))
-        self._print(self.painter.aside(f"exit {process.returncode} · Alt-A attaches this to your next message", "dim"))
-
-    async def _show_rewind(self) -> None:
-        """The person's messages, to go back before one of them; nothing changes until it is confirmed."""
-        if self._conversation is None:
-            return
-        page = await self._conversation.history(limit=200)
-        asked = [message for message in page if message["role"] == "user"][-10:]
-        for message in asked:
-            text = " ".join(part.get("text", "") for part in message["parts"])
-            self._print(self.painter.aside(f"#{message['id']} {text[:100]}", "dim"))
-        if asked:
-            self._print(self.painter.aside("/rewind NUMBER goes back to before that message", "yellow"))
-
-    # Painting
-
-    def _print(self, text: str) -> None:
-        self._printed.append(text)
-        if self.app.is_running:
-            self.app.invalidate()
-
-    async def _repaint(self) -> None:
-        """At most ten times a second, and only when something is alive or waits to be printed."""
-        while True:
-            if self._printed:
-                async with in_terminal():
-                    self._write_printed()
-            elif self.busy:
-                self.app.invalidate()
-            await asyncio.sleep(FRAME)
-
-    def _write_printed(self) -> None:
-        text, self._printed = "".join(self._printed), []
-        with contextlib.suppress(OSError):
-            sys.stdout.write(text)
-            sys.stdout.flush()
-
-    def _exit(self, reply: CommandReply) -> None:
-        self.next = reply
-        if self.app.is_running:
-            self.app.exit()
+        assert self.talking.conversation
+        if not await self.talking.conversation.respond(correlation_id, answer):
+            self.print(self.painter.aside("that was answered already", "dim"))
 
     def _width(self) -> int:
         return self.app.output.get_size().columns
-
-    def _live(self) -> StyleAndTextTuples:
-        size = self.app.output.get_size()
-        lines = self.transcript.live(size.columns, max(3, size.rows // 3))
-        return [("class:live", "\n".join(lines))] if lines else []
-
-    def _question(self) -> StyleAndTextTuples:
-        return [("class:question", self.questions.choices())] if self.questions.current else []
-
-    def _footer(self) -> StyleAndTextTuples:
-        line = status_line(self._status, self.transcript, self._branch, len(self._queue), self._width())
-        return [("class:status", line.ljust(self._width() - 1))]
-
-    def _before(self) -> StyleAndTextTuples:
-        return [("class:prompt", "no, because: " if self.questions.refusing else "› ")]
-
-
-def git_branch(workspace: Path) -> str:
-    """The branch that is checked out, read from the file git keeps it in."""
-    try:
-        head = (workspace / ".git" / "HEAD").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
-    return head.strip().removeprefix("ref: refs/heads/")[:40]

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
+from prompt_toolkit.utils import get_cwidth
+
+from ollm.cli.options import printable
+from ollm.cli.screen.cells import cut
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
 
@@ -11,39 +17,41 @@ BAR = 10
 def status_line(status: Status | None, transcript: Transcript, branch: str, queued: int, width: int) -> str:
     """As many parts as fit; the first ones matter most."""
     if status is None:
-        return " connecting…"
+        return " connecting…" + (f" · {queued} queued" if queued else "")
     usage = transcript.usage
-    used = usage.used if usage else status.used
-    limit = usage.limit if usage else status.limit
-    trigger = usage.trigger if usage else status.trigger
-    parts = [
-        f" {status.model}",
+    used, limit, trigger = (
+        (usage.used, usage.limit, usage.trigger) if usage else (status.used, status.limit, status.trigger)
+    )
+    parts = [f"{queued} queued"] if queued else []
+    parts += [
+        f"{printable(status.model)} @ {server(status)}",
         f"{bar(used, limit, trigger)} {percent(used, limit)}",
         f"{status.mode}·{status.approval}",
     ]
-    if queued:
-        parts.insert(0, f" {queued} queued")
     if usage and usage.reused_share is not None:
         parts.append(f"{usage.reused_share:.0%} reused")
-    if transcript.speed:
-        parts.append(f"{transcript.speed:.0f} tok/s")
+    if transcript.live.speed.value:
+        parts.append(f"{transcript.live.speed.value:.0f} tok/s")
     if transcript.todos:
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
-    if branch:
-        parts.append(f"⎇ {branch}")
-    if status.title:
-        parts.append(status.title)
+    parts += [f"⎇ {branch}"] if branch else []
+    parts += [printable(status.title)] if status.title else []
     return joined(parts, width)
 
 
+def server(status: Status) -> str:
+    """Where the model runs, as short as it stays clear."""
+    return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
+
+
 def joined(parts: list[str], width: int) -> str:
-    line = parts[0]
+    line = f" {parts[0]}"
     for part in parts[1:]:
-        if len(line) + len(part) + 3 > width - 1:
+        if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
             break
         line += f" · {part}"
-    return line[: width - 1]
+    return cut(line, width - 1)
 
 
 def bar(used: int, limit: int, trigger: int) -> str:

@@ -1,0 +1,25 @@
+"""Text by the cells it takes on a terminal: wide characters take two."""
+
+from __future__ import annotations
+
+from prompt_toolkit.utils import get_cwidth
+
+
+def cut(text: str, cells: int) -> str:
+    """As much of a line as fits."""
+    if len(text) <= cells and text.isascii():
+        return text
+    if text.isascii():
+        return text[:cells]
+    taken = 0
+    for place, letter in enumerate(text):
+        taken += get_cwidth(letter)
+        if taken > cells:
+            return text[:place]
+    return text
+
+
+def padded(text: str, cells: int) -> str:
+    """Exactly so many cells: cut, or filled with blanks."""
+    short = cut(text, cells)
+    return short + " " * (cells - get_cwidth(short))

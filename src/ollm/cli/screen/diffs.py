@@ -1,0 +1,100 @@
+"""A change of a file as people read it: side by side where there is room, else one under the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+SIDE_BY_SIDE = 120
+STYLES = {"same": "dim", "change": "", "gap": "cyan", "head": "bold"}
+_HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+
+
+class Pair(Data, frozen=True):
+    """One row of the view: a line before and after, None where there is none; numbers count from 1."""
+
+    kind: Literal["same", "change", "gap", "head"]
+    before: str | None = None
+    after: str | None = None
+    old: int = 0
+    new: int = 0
+
+
+def pairs(diff: str) -> Iterator[Pair]:
+    """The rows of a unified diff; removed and added lines of one change stand side by side."""
+    old = new = 0
+    gone: list[str] = []
+    come: list[str] = []
+
+    def change() -> Iterator[Pair]:
+        nonlocal old, new
+        for place in range(max(len(gone), len(come))):
+            before = gone[place] if place < len(gone) else None
+            after = come[place] if place < len(come) else None
+            yield Pair(kind="change", before=before, after=after, old=old, new=new)
+            old, new = old + (before is not None), new + (after is not None)
+        gone.clear()
+        come.clear()
+
+    for line in diff.splitlines():
+        if line.startswith("-") and not (line.startswith("--- ") and not old):
+            if come:
+                yield from change()
+            gone.append(line[1:])
+        elif line.startswith("+") and not (line.startswith("+++ ") and not old and not new):
+            come.append(line[1:])
+        else:
+            yield from change()
+            if found := _HUNK.match(line):
+                old, new = int(found[1]), int(found[2])
+                yield Pair(kind="gap", before=line)
+            elif line.startswith(" ") and (old or new):
+                yield Pair(kind="same", before=line[1:], after=line[1:], old=old, new=new)
+                old, new = old + 1, new + 1
+            elif not line.startswith("\\"):
+                yield Pair(kind="head", before=line)
+    yield from change()
+
+
+def diff_view(diff: str, width: int) -> RenderableType:
+    return beside(diff) if width >= SIDE_BY_SIDE else beneath(diff)
+
+
+def beneath(diff: str) -> RenderableType:
+    """The unified form, coloured."""
+    from rich.text import Text
+
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    text = Text()
+    for line in diff.rstrip("\n").split("\n"):
+        head = line.startswith(("--- ", "+++ "))
+        text.append(line + "\n", style="bold" if head else styles.get(line[:1], "dim"))
+    text.right_crop(1)
+    return text
+
+
+def beside(diff: str) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 1), expand=True)
+    for ratio in (None, 1, None, 1):
+        table.add_column(ratio=ratio, overflow="fold", no_wrap=False)
+    for pair in pairs(diff):
+        if pair.kind in ("gap", "head"):
+            table.add_row("", Text(pair.before or "", style=STYLES[pair.kind]), "", "")
+            continue
+        red, green = ("red", "green") if pair.kind == "change" else ("dim", "dim")
+        table.add_row(
+            Text(str(pair.old) if pair.before is not None else "", style="dim"),
+            Text(pair.before or "", style=red),
+            Text(str(pair.new) if pair.after is not None else "", style="dim"),
+            Text(pair.after or "", style=green),
+        )
+    return table

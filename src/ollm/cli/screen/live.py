@@ -1,0 +1,124 @@
+"""What is alive at this moment: the block that is being written, a thought, tools under way, or the waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from ollm.cli.screen.blocks import Blocks
+from ollm.cli.screen.cells import cut
+from ollm.cli.screen.paint import Painter, clean
+from ollm.cli.screen.speed import Speed
+from ollm.domain.events import PrefillProgress, ToolStarted
+
+TAIL_LINES = 5
+OPEN_LINES = 12
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+Phase = Literal["idle", "waiting", "thinking", "answering", "tools"]
+
+
+class RunningTool:
+    """A call under way, with the last lines it printed."""
+
+    def __init__(self, started: ToolStarted, now: float) -> None:
+        self.summary = started.summary
+        self.began = now
+        self.tail = ""
+
+    def hear(self, text: str) -> None:
+        self.tail = (self.tail + text)[-4000:]
+
+    def lines(self) -> list[str]:
+        return [line for line in clean(self.tail).split("\n") if line.strip()][-TAIL_LINES:]
+
+
+class Live:
+    """Changed by events, painted ten times a second at most."""
+
+    def __init__(self, painter: Painter, now: Callable[[], float]) -> None:
+        self.phase: Phase = "idle"
+        self.blocks = Blocks()
+        self.thinking = ""
+        self.progress: PrefillProgress | None = None
+        self.speed = Speed(now)
+        self._painter = painter
+        self._now = now
+        self._tools: dict[str, RunningTool] = {}
+        self._began = now()
+
+    def begin(self) -> None:
+        """A turn begins, or goes on after its tools."""
+        self.phase = "waiting"
+        self._began = self._now()
+        self.progress = None
+        self.speed.reset()
+
+    def think(self, text: str) -> None:
+        self.phase = "thinking"
+        self.thinking += text
+        self.speed.count()
+
+    def answer(self, text: str) -> list[str]:
+        """The blocks that are finished now."""
+        self.phase = "answering"
+        self.speed.count()
+        return self.blocks.feed(text)
+
+    def start_tool(self, started: ToolStarted) -> None:
+        self.phase = "tools"
+        self._tools[started.call_id] = RunningTool(started, self._now())
+
+    def hear_tool(self, call_id: str, text: str) -> None:
+        if tool := self._tools.get(call_id):
+            tool.hear(text)
+
+    def end_tool(self, call_id: str) -> RunningTool | None:
+        tool = self._tools.pop(call_id, None)
+        if not self._tools:
+            self.begin()
+        return tool
+
+    def end(self) -> list[RunningTool]:
+        """The turn is over: the tools that were still running."""
+        left = list(self._tools.values())
+        self._tools.clear()
+        self.phase = "idle"
+        return left
+
+    def lines(self, width: int, height: int) -> list[str]:
+        """Newest last, at most `height`; with escape sequences where the painter makes some."""
+        if self.phase == "idle":
+            return []
+        if self._tools:
+            return [cut(line, width - 1) for line in self._tool_lines()][-height:]
+        if self.blocks.open.strip():
+            painted = self._painter.markdown(self.blocks.tail(OPEN_LINES))
+            return painted.rstrip("\n").split("\n")[-height:]
+        return [cut(self._waiting(), width - 1)]
+
+    def _tool_lines(self) -> list[str]:
+        lines: list[str] = []
+        for tool in self._tools.values():
+            lines.append(f"{self._mark()} {clean(tool.summary)} ({self._now() - tool.began:.0f} s)")
+            lines += [f"  │ {line}" for line in tool.lines()]
+        return lines
+
+    def _waiting(self) -> str:
+        seconds = self._now() - self._began
+        if self.phase == "thinking":
+            last = next((line for line in reversed(clean(self.thinking[-500:]).split("\n")) if line.strip()), "")
+            return f"{self._mark()} thinking ({seconds:.0f} s) {last}"
+        return f"{self._mark()} {self._waiting_for()} ({seconds:.0f} s) · Esc stops"
+
+    def _waiting_for(self) -> str:
+        progress = self.progress
+        if progress is None:
+            return "waiting for the model"
+        if progress.stage != "reading":
+            return "connecting" if progress.stage == "connecting" else "the server loads the model"
+        if progress.total:
+            return f"reading the prompt {100 * progress.processed // progress.total} %"
+        return "reading the prompt"
+
+    def _mark(self) -> str:
+        return SPINNER[int(self._now() * 10) % len(SPINNER)]

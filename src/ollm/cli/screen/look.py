@@ -1,0 +1,15 @@
+"""What the terminal can do, and what the person wants of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm.domain.struct import Data
+
+
+class Look(Data, frozen=True):
+    history: Path
+    workspace: Path
+    colour: bool = True
+    vi: bool = False
+    bell: bool = True
