@@ -27,19 +27,21 @@ class Runner:
         self.workspace.mkdir()
         self.server = server
 
-    async def start(self, *arguments: str, **more: Any) -> asyncio.subprocess.Process:
-        environment = {
+    def environment(self) -> dict[str, str]:
+        return {
             **os.environ,
             "OLLM_HOME": str(self.home),
             "OLLM_BASE_URL": self.server.base_url,
             "OLLM_PROVIDER": "openai",
             "OLLM_MODEL": "scripted",
         }
+
+    async def start(self, *arguments: str, **more: Any) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             SCRIPT,
             *arguments,
             cwd=self.workspace,
-            env=environment,
+            env=self.environment(),
             stdin=more.get("stdin", asyncio.subprocess.DEVNULL),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -46,6 +46,7 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
 
     text, piped = question
     attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
+    say_untrusted(start)
     async with open_conversation(start.opening(one_shot=True)) as conversation:
         for notice in (await conversation.status()).notices:
             sys.stderr.write(f"ollm: {visible(notice)}\n")
@@ -58,6 +59,15 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
                 printer.show(event)
         printer.close(conversation.session_id or "")
         return int(EXITS[printer.reason])
+
+
+def say_untrusted(start: Start) -> None:
+    """Nobody can be asked here: the workspace's own files are not used, which is said."""
+    from ollm.app import Process
+    from ollm.cli.trust_question import unasked
+
+    if sentence := unasked(Process(workspace=start.workspace).trust, start.workspace):
+        sys.stderr.write(f"ollm: {sentence}\n")
 
 
 def stop_on_signals(conversation: Conversation) -> None:

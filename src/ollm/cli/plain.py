@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 
 from ollm.cli.oneshot import TextPrinter, visible
-from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
-from ollm.domain.tools import ConfirmationAnswer, Scope
+from ollm.cli.signals import Ending
+from ollm.domain.errors import OllmError
+from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
 from ollm.runtime.base import Conversation
 
 ANSWERS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
 
 
 class PlainScreen:
-    """Reads a line, prints what comes; Ctrl-C stops a turn, Ctrl-D leaves."""
+    """Reads a line, prints what comes. Ctrl-C stops a turn, and at the prompt it leaves; so does Ctrl-D."""
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, ending: Ending) -> None:
         self._conversation = conversation
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._talking = False
+        ending.attach(self._leave, lambda: bool(getattr(conversation, "asked_to_close", lambda: False)()))
 
     async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(0, self._read)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        try:
+            await self._talk()
+        finally:
+            loop.remove_reader(0)
+
+    async def _talk(self) -> None:
         status = await self._conversation.status()
+        for notice in status.notices:
+            print(visible(notice))
         print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
-        while (text := await ask("> ")) is not None:
+        while (text := await self._ask("> ")) is not None:
             if text.strip() in ("/exit", "/quit"):
                 return
             if text.strip():
@@ -30,42 +48,62 @@ class PlainScreen:
 
     async def _turn(self, text: str) -> None:
         printer = TextPrinter()
-        async with self._conversation.turn(text) as events:
-            try:
+        self._talking = True
+        try:
+            async with self._conversation.turn(text) as events:
                 async for event in events:
                     await self._show(event, printer)
-            except (KeyboardInterrupt, asyncio.CancelledError):
-                await self._conversation.cancel()
-                print("\n(stopped)")
+        except OllmError as error:
+            print(visible(str(error)))
+        finally:
+            self._talking = False
         printer.close("")
 
     async def _show(self, event: AnyEvent, printer: TextPrinter) -> None:
         printer.show(event)
         if isinstance(event, ConfirmationRequested):
-            await self._conversation.respond(event.correlation_id, await confirm(event))
-        if isinstance(event, TurnFinished):
-            sys.stdout.flush()
+            said = await self._ask(question(event.details))
+            await self._conversation.respond(event.correlation_id, answer(said, event.details))
+
+    async def _ask(self, prompt: str) -> str | None:
+        """A line from the terminal; None when there are no more."""
+        sys.stdout.write(prompt)
+        sys.stdout.flush()
+        return await self._lines.get()
+
+    def _read(self) -> None:
+        """A terminal gives a whole line at a time."""
+        data = os.read(0, 65536)
+        for line in data.decode("utf-8", "replace").splitlines() if data else [None]:
+            self._lines.put_nowait(line)
+
+    def _interrupt(self) -> None:
+        if self._talking:
+            print("\n(stopped)")
+            self._stopping = asyncio.ensure_future(self._conversation.cancel())
+            self._lines.put_nowait("")
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._lines.put_nowait(None)
+        if self._talking:
+            self._stopping = asyncio.ensure_future(self._conversation.cancel())
 
 
-async def confirm(event: ConfirmationRequested) -> ConfirmationAnswer:
-    """Show what is asked, and take the answer."""
-    details = event.details
-    print(f"\n{visible(details.description)} ({details.risk} risk): {visible(details.reason)}")
-    if details.diff:
-        print(visible(details.diff))
-    if details.command:
-        print(f"  {details.command}")
-    wider = f", [s]ession or [a]lways ({details.grant})" if details.grant and not details.locked else ""
-    said = (await ask(f"[y]es once{wider}, or why not: ") or "").strip()
-    scope = ANSWERS.get(said.lower())
-    if scope is None or (scope != "once" and not wider):
-        return ConfirmationAnswer(approved=False, reason="" if said.lower() in ("n", "no", "") else said)
-    return ConfirmationAnswer(approved=True, scope=scope)
+def question(details: ConfirmationDetails) -> str:
+    """What is asked, why, and the ways to answer."""
+    lines = [f"\n{visible(details.description)} ({details.risk} risk): {visible(details.reason)}"]
+    lines += [visible(details.diff)] if details.diff else []
+    lines += [f"  {visible(details.command)}"] if details.command else []
+    grant = f", [s]ession or [a]lways ({visible(details.grant)})" if details.grant and not details.locked else ""
+    return "\n".join([*lines, f"[y]es once{grant}, or why not: "])
 
 
-async def ask(prompt: str) -> str | None:
-    """A line from the terminal; None when there are no more."""
-    try:
-        return await asyncio.to_thread(input, prompt)
-    except EOFError:
-        return None
+def answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
+    """Anything but a letter that is offered is a no, with what was typed as its reason."""
+    word = (said or "").strip()
+    scope = ANSWERS.get(word.lower())
+    if scope == "once" or (scope and details.grant and not details.locked):
+        return ConfirmationAnswer(approved=True, scope=scope)
+    return ConfirmationAnswer(approved=False, reason="" if word.lower() in ("n", "no", "") else word)

@@ -1,76 +1,201 @@
-"""`ollm chat` on a terminal: draws the input at once and opens the conversation behind it."""
+"""`ollm chat` on a terminal: the workspace's sessions to choose from, then the screen, until the person leaves."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from ollm.app import Process
+from ollm.cli.signals import Ending, listening
 from ollm.cli.start import Start
-from ollm.runtime.base import Conversation
+from ollm.domain.errors import Exit
+from ollm.runtime.base import CommandReply, Conversation
+
+if TYPE_CHECKING:
+    from ollm.cli.screen.look import Look
+    from ollm.cli.screen.picker import Choice
+    from ollm.cli.shelf import Shelf
+    from ollm.config.settings import ScreenSettings
 
 FIRST_WORDS = """\
 Talk to the model about the files here. It asks before it changes anything.
   /help lists the commands · @ attaches a file · ! runs a command of yours
   Enter sends, Alt-Enter makes a new line, Esc stops the model, Ctrl-D leaves
+  Type on while it works: what you send waits its turn.
   Everything said is kept: ollm sessions list. What is sent: /context."""
 
 
 def talk(start: Start) -> int:
     """Talk until the person leaves; the exit code."""
-    return asyncio.run(run(start))
+    process = Process(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
+    if start.daemon:
+        from ollm.cli.remote import refuse_foreign
+
+        refuse_foreign(start)
+    from ollm.cli.trust_question import ask_trust
+
+    ask_trust(process.trust, start.workspace)
+    return asyncio.run(Terminal(process, start).run())
 
 
-async def run(start: Start) -> int:
-    from ollm.config.environment import home, process_environment, wants_colour
+class Terminal:
+    """One person at one terminal, through any number of sessions."""
 
-    environment = process_environment()
-    if environment.get("TERM", "dumb") in ("dumb", "") or environment.get("OLLM_PLAIN"):
-        return await run_plain(start)
-    from ollm.cli.screen.screen import ChatScreen, Look
+    def __init__(self, process: Process, start: Start) -> None:
+        from ollm.app import WorkspaceScope
 
-    place = home(environment)
-    if not place.input_history.exists():
-        print(FIRST_WORDS)
-    look = Look(
-        colour=wants_colour(environment),
-        vi="vi" in environment.get("EDITING_MODE", ""),
-        history=place.input_history,
-        workspace=start.workspace,
-    )
-    while True:
-        left: list[str] = []
-        screen = ChatScreen(look, lambda _typed: [])
-        after = await screen.run(lambda: opened(start, left))  # noqa: B023 - used within this round
+        self._process = process
+        self._start = start
+        self._scope = WorkspaceScope(process, start.workspace)
+        self._left: str | None = None
+        self._settings = screen_settings(process)
+
+    async def run(self) -> int:
+        ending = Ending()
+        with listening(ending):
+            try:
+                await self._run(ending)
+            finally:
+                self._scope.close()
+                self._say_how_to_resume()
+        if ending.sentence:
+            print(ending.sentence)
+        return Exit.INTERRUPTED if ending.signal else Exit.DONE
+
+    async def _run(self, ending: Ending) -> None:
+        if self._plain():
+            from ollm.cli.plain import PlainScreen
+
+            async with self._opened() as conversation:
+                await PlainScreen(conversation, ending).run()
+            return
+        if self._to_be_picked() and not await self._picked():
+            return
+        if not self._process.home.input_history.exists():
+            print(FIRST_WORDS)
+        while await self._one_session(ending):
+            pass
+
+    async def _one_session(self, ending: Ending) -> bool:
+        """Talk in one session; whether another one follows."""
+        from ollm.cli.screen.files import WorkspaceFiles
+        from ollm.cli.screen.screen import ChatScreen
+
+        files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
+        screen = ChatScreen(self._look(), files.find, self._pick_another)
+        ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
+        after = await screen.run(self._opened)
+        self._left = screen.left or self._left
         if after.follow_up == "exit":
-            if left:
-                print(f"ollm chat --session {left[0][:8]}")
-            return 0
+            return False
         session = after.argument if after.follow_up == "open-session" else None
-        start = msgspec.structs.replace(start, new=session is None, session=session, continue_=False)
+        self._turn_to(session)
+        return True
+
+    def _turn_to(self, session: str | None) -> None:
+        self._left = None
+        self._start = msgspec.structs.replace(self._start, new=session is None, session=session, continue_=False)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Conversation]:
+        """The conversation, here or in the daemon; its session is remembered for the last line."""
+        async with self._open() as conversation:
+            try:
+                yield conversation
+            finally:
+                self._left = conversation.session_id or self._left
+
+    def _open(self) -> AbstractAsyncContextManager[Conversation]:
+        if self._start.daemon:
+            from ollm.cli.remote import remote_conversation
+
+            return remote_conversation(self._start)
+        from ollm.app import open_conversation
+
+        return open_conversation(self._start.opening())
+
+    def _plain(self) -> bool:
+        environment = self._process.environment
+        poor = environment.get("TERM", "dumb") in ("dumb", "")
+        return poor or bool(environment.get("OLLM_PLAIN")) or self._settings.plain
+
+    def _look(self) -> Look:
+        from ollm.cli.screen.look import Look
+        from ollm.config.environment import wants_colour
+
+        return Look(
+            history=self._process.home.input_history,
+            workspace=self._start.workspace,
+            colour=wants_colour(self._process.environment),
+            vi=self._settings.keys == "vi",
+            bell=self._settings.bell,
+        )
+
+    # Choosing a session
+
+    def _to_be_picked(self) -> bool:
+        return not (self._start.new or self._start.session or self._start.continue_)
+
+    async def _picked(self) -> bool:
+        """Offer the sessions there are; False when the person leaves. The first time there is nothing to ask."""
+        choice = await self._choose(without=None)
+        if choice is None or choice.action == "new":
+            return True
+        if choice.action == "leave":
+            return False
+        self._turn_to(choice.session_id)
+        return True
+
+    async def _pick_another(self, current: str | None) -> CommandReply | None:
+        choice = await self._choose(without=current)
+        if choice is None:
+            print("  There is no other session in this workspace.")
+            return None
+        if choice.action == "leave":
+            return None
+        if choice.action == "new":
+            return CommandReply(follow_up="new-session")
+        return CommandReply(follow_up="open-session", argument=choice.session_id or "")
+
+    async def _choose(self, without: str | None) -> Choice | None:
+        """None when there is nothing to choose from."""
+        shelf = self._shelf()
+        lines = [line for line in await shelf.lines() if line.session_id != without]
+        if not any(not line.archived for line in lines):
+            return None
+        from ollm.cli.screen.picker import Picker
+
+        return await Picker(lines, shelf, colour=self._look().colour).choose()
+
+    def _shelf(self) -> Shelf:
+        from ollm.cli.shelf import LocalShelf, RemoteShelf
+
+        return RemoteShelf(self._start) if self._start.daemon else LocalShelf(self._scope)
+
+    def _say_how_to_resume(self) -> None:
+        if self._left:
+            daemon = " --daemon" if self._start.daemon else ""
+            print(f"ollm chat{daemon} --session {self._left[:8]}")
+            sys.stdout.flush()
 
 
-@asynccontextmanager
-async def opened(start: Start, left: list[str]) -> AsyncIterator[Conversation]:
-    """The conversation, here or in the daemon; `left` holds the session's id when it is over."""
-    from ollm.app import open_conversation
-
-    async with open_conversation(start.opening()) as conversation:
-        try:
-            yield conversation
-        finally:
-            if conversation.session_id:
-                left.append(conversation.session_id)
+def asked_to_close(conversation: Conversation | None) -> bool:
+    """Whether another process wants this workspace; the daemon looks after that for its own."""
+    asked = getattr(conversation, "asked_to_close", None)
+    return bool(asked and asked())
 
 
-async def run_plain(start: Start) -> int:
-    from ollm.cli.plain import PlainScreen
+def screen_settings(process: Process) -> ScreenSettings:
+    """How the screen is to be. Files that do not speak of it are not read: the input line waits for this."""
+    from ollm.config.settings import ScreenSettings
 
-    left: list[str] = []
-    async with opened(start, left) as conversation:
-        await PlainScreen(conversation).run()
-    if left:
-        print(f"ollm chat --session {left[0][:8]}")
-    return 0
+    assert process.workspace
+    files = (process.home.config, process.workspace / ".ollm" / "config.yaml")
+    if not any(file.is_file() and b"screen" in file.read_bytes() for file in files):
+        return ScreenSettings()
+    return process.loaded.settings.screen

@@ -170,6 +170,12 @@ class ExtensionSettings(Data, frozen=True):
     enabled: Annotated[tuple[str, ...], Meta(description="Names of the extensions in use.")] = ()
 
 
+class ScreenSettings(Data, frozen=True):
+    keys: Annotated[Literal["emacs", "vi"], Meta(description="Keys of the input line.")] = "emacs"
+    bell: Annotated[bool, Meta(description="Ring for questions, and when a long turn ends.")] = True
+    plain: Annotated[bool, Meta(description="Plain lines instead of the screen, for screen readers.")] = False
+
+
 class Settings(Data, frozen=True):
     """All of them."""
 
@@ -186,6 +192,7 @@ class Settings(Data, frozen=True):
     models: ModelFileSettings = ModelFileSettings()
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()
+    screen: ScreenSettings = ScreenSettings()
     extensions: ExtensionSettings = ExtensionSettings()
     hooks: Annotated[dict[str, Any], Meta(description="Commands run at events; see docs/extending.md.")] = field(
         default_factory=dict

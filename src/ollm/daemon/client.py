@@ -84,6 +84,7 @@ class RemoteConversation:
         self._client = client
         self._id = opened.session_id
         self._last = 0
+        self._left = False
 
     @property
     def session_id(self) -> str | None:
@@ -102,7 +103,7 @@ class RemoteConversation:
         try:
             yield events()
         finally:
-            if not finished:
+            if not finished and not self._left:
                 await self.cancel()
 
     async def _turn_events(self, text: str) -> AsyncIterator[AnyEvent]:
@@ -160,6 +161,7 @@ class RemoteConversation:
 
     async def close(self) -> None:
         """Let go of it; the session stays open in the daemon, and its turn goes on."""
+        self._left = True
         await self._client.close()
 
     def _path(self, rest: str) -> str:
@@ -167,7 +169,12 @@ class RemoteConversation:
 
 
 def with_attachments(text: str, attachments: tuple[Attachment, ...]) -> str:
-    return text + "".join(f"\n\n[{found.name}]\n{found.text}" for found in attachments if found.text)
+    """The daemon takes text alone; a picture is named, so that nobody thinks it was seen."""
+    beside = (
+        f"\n\n[{found.name}]\n{found.text}" if found.image is None else f"\n\n[{found.name}: a picture, not sent]"
+        for found in attachments
+    )
+    return text + "".join(beside)
 
 
 async def open_remote(client: DaemonClient, body: dict[str, Any]) -> RemoteConversation:

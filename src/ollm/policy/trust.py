@@ -24,11 +24,13 @@ _MOST_FILES = 2_000
 
 
 class TrustState(Data, frozen=True):
-    """`known`: it was trusted once. `trusted`: and nothing it was trusted for has changed."""
+    """`known`: it was trusted once. `trusted`: and nothing it was trusted for has changed. `declined`: the person was
+    asked about exactly these files and said no."""
 
     workspace: str
     trusted: bool
     known: bool = False
+    declined: bool = False
     since: str | None = None
     files: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -48,8 +50,9 @@ class TrustBook:
         real = os.path.realpath(workspace)
         entry = self._entries().get(real)
         files = fingerprints(Path(real))
+        declined = self._declined().get(real) == overall(files)
         if entry is None:
-            return TrustState(workspace=real, trusted=False, files=tuple(files))
+            return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
         before: dict[str, str] = entry.get("files", {})
         added = tuple(name for name in files if name not in before)
         removed = tuple(name for name in before if name not in files)
@@ -59,6 +62,7 @@ class TrustBook:
             workspace=real,
             trusted=same,
             known=True,
+            declined=declined and not same,
             since=entry.get("since"),
             files=tuple(files),
             added=added,
@@ -74,6 +78,11 @@ class TrustBook:
         self._write({**self._entries(), real: entry})
         return self.state(Path(real))
 
+    def decline(self, workspace: Path) -> None:
+        """Remember a no, for the files it has now: the question is not asked again until they change."""
+        real = os.path.realpath(workspace)
+        self._write(self._entries(), {**self._declined(), real: overall(fingerprints(Path(real)))})
+
     def revoke(self, workspace: Path) -> None:
         real = os.path.realpath(workspace)
         entries = self._entries()
@@ -83,6 +92,14 @@ class TrustBook:
 
     def all(self) -> list[TrustState]:
         return [self.state(Path(path)) for path in sorted(self._entries())]
+
+    def _declined(self) -> dict[str, str]:
+        """What was declined, by real path; a book that does not say has nothing."""
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8")).get("declined", {})
+        except (OSError, ValueError, AttributeError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def _entries(self) -> dict[str, dict[str, Any]]:
         try:
@@ -99,11 +116,15 @@ class TrustBook:
         found: dict[str, dict[str, Any]] = entries
         return found
 
-    def _write(self, entries: dict[str, dict[str, Any]]) -> None:
+    def _write(self, entries: dict[str, dict[str, Any]], declined: dict[str, str] | None = None) -> None:
         from ollm.system.atomic import make_private_directory, replace_file
 
+        refused = self._declined() if declined is None else declined
+        document: dict[str, Any] = {"version": 1, "workspaces": entries}
+        if refused:
+            document["declined"] = refused
         make_private_directory(self._file.parent)
-        replace_file(self._file, json.dumps({"version": 1, "workspaces": entries}, indent=2).encode())
+        replace_file(self._file, json.dumps(document, indent=2).encode())
 
 
 def fingerprints(workspace: Path) -> dict[str, str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Coroutine
+from typing import Any, Literal
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
@@ -13,15 +13,20 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.options import printable
+from ollm.cli.screen.cells import padded
+from ollm.cli.shelf import Shelf, ShelfLine
+from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
-from ollm.domain.workspace import ChatSession
 
 ROWS = 10
 STYLE = Style.from_dict({"chosen": "reverse", "hint": "ansibrightblack"})
-HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Ctrl-X delete · Esc leave"
+HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Tab archived ones · Ctrl-X delete · Esc leave"
+OTHER_HINT = "Enter resume · Ctrl-N new · Ctrl-A bring back · Tab the others · Ctrl-X delete · Esc leave"
+DOOM = "Ctrl-X again deletes it for good, with every trace of it; any other key keeps it."
 
 
 class Choice(Data, frozen=True):
@@ -32,34 +37,34 @@ class Choice(Data, frozen=True):
 
 
 class Picker:
-    """`archive` and `delete` do what their keys say; deleting asks for the key twice."""
+    """Shows what is on the shelf. Deleting asks for its key twice."""
 
-    def __init__(
-        self,
-        sessions: Sequence[ChatSession],
-        archive: Callable[[str], None],
-        delete: Callable[[str], None],
-        *,
-        colour: bool,
-    ) -> None:
-        self._sessions = list(sessions)
-        self._archive = archive
-        self._delete = delete
+    def __init__(self, lines: list[ShelfLine], shelf: Shelf, *, colour: bool) -> None:
+        self._lines = lines
+        self._shelf = shelf
         self._place = 0
+        self._archived = False
         self._doomed: str | None = None
+        self._problem = ""
         self._filter = Buffer(multiline=False, on_text_changed=lambda _: self._to_top())
         self._app: Application[Choice] = Application(
-            layout=self._layout(), key_bindings=self._keys(), style=STYLE if colour else None, erase_when_done=True
+            layout=self._layout(),
+            key_bindings=self._keys(),
+            style=STYLE,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            erase_when_done=True,
         )
         self._app.ttimeoutlen = 0.05
+        self._app.timeoutlen = 0.25
 
     async def choose(self) -> Choice:
-        return await self._app.run_async()
+        return await self._app.run_async(handle_sigint=False, set_exception_handler=False)
 
-    def shown(self) -> list[ChatSession]:
-        """Those that have every typed word in their title, model or last words."""
+    def shown(self) -> list[ShelfLine]:
+        """Those that have every typed word in their title, model, last words or id."""
         typed = self._filter.text.casefold().split()
-        return [s for s in self._sessions if all(word in searchable(s) for word in typed)]
+        fitting = (line for line in self._lines if line.archived == self._archived)
+        return [line for line in fitting if all(word in searchable(line) for word in typed)]
 
     def _layout(self) -> Layout:
         field = Window(BufferControl(self._filter, input_processors=[BeforeInput("Resume which session? ")]), height=1)
@@ -69,31 +74,31 @@ class Picker:
         return Layout(HSplit([field, listed, preview, hint]), focused_element=field)
 
     def _list(self) -> StyleAndTextTuples:
-        sessions = self.shown()
-        first = max(0, min(self._place - ROWS // 2, len(sessions) - ROWS))
+        found = self.shown()
+        first = max(0, min(self._place - ROWS // 2, len(found) - ROWS))
         width = self._app.output.get_size().columns - 1
         lines: StyleAndTextTuples = []
-        for place, session in enumerate(sessions[first : first + ROWS], start=first):
+        for place, line in enumerate(found[first : first + ROWS], start=first):
             style = "class:chosen" if place == self._place else ""
-            lines.append((style, row(session)[:width].ljust(width)))
+            lines.append((style, padded(row(line), width)))
             lines.append(("", "\n"))
-        return lines or [("class:hint", "No session fits.")]
+        return lines or [("class:hint", "No session fits." if self._lines else "There is none any more.")]
 
     def _preview(self) -> StyleAndTextTuples:
-        session = self._chosen()
-        return [("class:hint", printable(session.summary.replace("\n", " "))[:600])] if session else []
+        chosen = self._chosen()
+        return [("class:hint", printable(" ".join(chosen.preview.split()))[:600])] if chosen else []
 
     def _hint(self) -> StyleAndTextTuples:
-        if self._doomed:
-            return [("bold", "Ctrl-X again deletes it for good, with every trace of it; any other key keeps it.")]
-        return [("class:hint", HINT)]
+        if self._doomed or self._problem:
+            return [("bold", DOOM if self._doomed else self._problem)]
+        return [("class:hint", OTHER_HINT if self._archived else HINT)]
 
-    def _chosen(self) -> ChatSession | None:
-        sessions = self.shown()
-        return sessions[self._place] if self._place < len(sessions) else None
+    def _chosen(self) -> ShelfLine | None:
+        found = self.shown()
+        return found[self._place] if self._place < len(found) else None
 
     def _to_top(self) -> None:
-        self._place, self._doomed = 0, None
+        self._place, self._doomed, self._problem = 0, None, ""
 
     def _move(self, steps: int) -> None:
         self._doomed = None
@@ -107,6 +112,11 @@ class Picker:
             def _go(_event: KeyPressEvent, steps: int = steps) -> None:
                 self._move(steps)
 
+        self._add_endings(keys)
+        self._add_changes(keys)
+        return keys
+
+    def _add_endings(self, keys: KeyBindings) -> None:
         @keys.add("enter")
         def _resume(event: KeyPressEvent) -> None:
             if chosen := self._chosen():
@@ -122,41 +132,56 @@ class Picker:
         def _leave(event: KeyPressEvent) -> None:
             event.app.exit(result=Choice(action="leave"))
 
+    def _add_changes(self, keys: KeyBindings) -> None:
+        @keys.add("tab")
+        def _others(_event: KeyPressEvent) -> None:
+            self._archived = not self._archived
+            self._to_top()
+
         @keys.add("c-a")
-        def _archive(_event: KeyPressEvent) -> None:
-            self._remove(self._archive)
+        def _archive(event: KeyPressEvent) -> None:
+            if chosen := self._chosen():
+                event.app.create_background_task(self._safely(self._set_archived(chosen)))
 
         @keys.add("c-x")
-        def _delete(_event: KeyPressEvent) -> None:
+        def _delete(event: KeyPressEvent) -> None:
             chosen = self._chosen()
             if chosen and self._doomed == chosen.session_id:
-                self._remove(self._delete)
+                event.app.create_background_task(self._safely(self._remove(chosen)))
             elif chosen:
                 self._doomed = chosen.session_id
 
-        return keys
+    async def _set_archived(self, line: ShelfLine) -> None:
+        import msgspec
 
-    def _remove(self, how: Callable[[str], None]) -> None:
-        if chosen := self._chosen():
-            how(chosen.session_id)
-            self._sessions.remove(chosen)
-            self._move(0)
+        await self._shelf.archive(line.session_id, not line.archived)
+        changed = msgspec.structs.replace(line, archived=not line.archived)
+        self._lines = [changed if found is line else found for found in self._lines]
+
+    async def _remove(self, line: ShelfLine) -> None:
+        self._doomed = None
+        await self._shelf.delete(line.session_id)
+        self._lines = [found for found in self._lines if found is not line]
+
+    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except OllmError as error:
+            self._problem = printable(error.message)
+        self._move(0)
+        self._app.invalidate()
 
 
-def searchable(session: ChatSession) -> str:
-    return f"{session.title} {session.model} {last_line(session)} {session.session_id}".casefold()
+def searchable(line: ShelfLine) -> str:
+    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
 
 
-def row(session: ChatSession) -> str:
-    """Title, when, model, how much, and the last words."""
-    count = len(session.recent_messages)
-    title = printable(session.title or "(no title)")[:40]
-    return f" {title:40}  {ago(session.updated_at):>8}  {session.model[:18]:18}  {count:3} msgs  {last_line(session)}"
-
-
-def last_line(session: ChatSession) -> str:
-    said = [str(message.get("content") or "") for message in session.recent_messages if message.get("content")]
-    return printable(" ".join(said[-1].split()))[:60] if said else ""
+def row(line: ShelfLine) -> str:
+    """Title, when, model, how much, and the last words or where it comes from."""
+    count = "" if line.messages is None else f"{line.messages} msgs"
+    last = f"from {line.origin}" if line.origin else line.last
+    title, model = padded(printable(line.title or "(no title)"), 40), padded(printable(line.model), 18)
+    return f" {title}  {ago(line.updated_at):>7}  {model}  {count:>9}  {printable(last)}"
 
 
 def ago(moment: int) -> str:

@@ -9,6 +9,8 @@ from ollm.cli.screen.cells import cut
 from ollm.domain.struct import Data
 
 ROWS = 8
+HINT = "↑ ↓ choose · Enter shows what would change · Esc keeps everything"
+SURE = "Enter goes back · Esc keeps everything"
 
 
 class Said(Data, frozen=True):
@@ -42,7 +44,7 @@ class RewindList:
         for place, said in shown:
             style = "class:chosen" if place == self.place else ""
             lines.append((style, cut(f" #{said.number} {said.text}", width - 1) + "\n"))
-        hint = "Enter goes back · Esc keeps everything" if self.warning else "↑ ↓ choose · Enter shows what would change"
+        hint = SURE if self.warning else HINT
         return [*lines, ("bold", f"{self.warning}\n" if self.warning else ""), ("class:hint", hint)]
 
 

@@ -27,7 +27,7 @@ from ollm.cli.screen.questions import Questions, painted
 from ollm.cli.screen.rewind import RewindList, said_in
 from ollm.cli.screen.talking import Opener, Talking
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import View
+from ollm.cli.screen.view import View, git_branch
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer
@@ -57,19 +57,19 @@ class ChatScreen:
     def __init__(self, look: Look, find_files: Find, pick: Pick) -> None:
         self.look = look
         self.next = CommandReply(follow_up="exit")
+        self.left: str | None = None  # the session that was talked to
         self.questions = Questions()
         self.pastes = Pastes()
         self.painter = Painter(self._width, colour=look.colour)
         self.transcript = Transcript(self.painter, self.print)
         self.talking = Talking(self)
-        self.rewinding: RewindList | None = None
         self.buffer = self._input(find_files)
         self._pick = pick
         self._draft = ""
         self._began = 0.0
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._view = View(self)
+        self._view = View(self.transcript, self.questions, lambda: self.talking.queue)
         self.app = self._application()
         self._printing = Printing(lambda: self.busy, self.app.invalidate)
 
@@ -99,6 +99,7 @@ class ChatScreen:
             editing_mode=EditingMode.VI if self.look.vi else EditingMode.EMACS,
             full_screen=False,
             mouse_support=False,
+            erase_when_done=True,
         )
         app.ttimeoutlen = 0.05
         app.timeoutlen = 1.0 if self.look.vi else ESCAPE_WAIT
@@ -133,6 +134,7 @@ class ChatScreen:
     async def _let_go(self) -> None:
         """Close the conversation before anything is cancelled: a turn in the daemon goes on."""
         if self.talking.conversation:
+            self.left = self.talking.conversation.session_id
             await self.talking.conversation.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -140,10 +142,6 @@ class ChatScreen:
         self._group.create_task(work)
 
     # What talking does to the screen
-
-    @property
-    def status(self) -> Status | None:
-        return self._view.status
 
     def print(self, text: str) -> None:
         self._printing.add(text)
@@ -167,7 +165,7 @@ class ChatScreen:
 
     def refresh(self, status: Status) -> None:
         self._view.status = status
-        self._view.read_branch()
+        self._view.branch = git_branch(self.look.workspace)
         self.app.output.set_title(f"ollm · {status.title or self.look.workspace.name}")
         self.app.invalidate()
 
@@ -204,7 +202,7 @@ class ChatScreen:
 
     @property
     def choosing(self) -> bool:
-        return self.rewinding is not None
+        return self._view.rewinding is not None
 
     @property
     def vi(self) -> bool:
@@ -256,14 +254,14 @@ class ChatScreen:
         self.spawn(self._open_rewind())
 
     def move(self, steps: int) -> None:
-        if self.rewinding:
-            self.rewinding.move(steps)
+        if self._view.rewinding:
+            self._view.rewinding.move(steps)
 
     def choose(self, yes: bool) -> None:
         if not yes:
-            self.rewinding = None
-        elif self.rewinding:
-            self.spawn(self._rewind(self.rewinding))
+            self._view.rewinding = None
+        elif self._view.rewinding:
+            self.spawn(self._rewind(self._view.rewinding))
 
     async def _open_rewind(self) -> None:
         """The person's messages; nothing changes until one is confirmed."""
@@ -271,7 +269,7 @@ class ChatScreen:
             return
         said = said_in(await self.talking.conversation.history(limit=1000))
         if said:
-            self.rewinding = RewindList(said)
+            self._view.rewinding = RewindList(said)
         else:
             self.print(self.painter.aside("There is nothing to go back to yet.", "dim"))
         self.app.invalidate()
@@ -283,11 +281,11 @@ class ChatScreen:
         try:
             reply = await self.talking.conversation.command("rewind", f"{chosen.chosen.number}{sure}")
         except OllmError as error:
-            self.rewinding = None
+            self._view.rewinding = None
             self.print(self.painter.aside(str(error), "red"))
             return
         if sure:
-            self.rewinding = None
+            self._view.rewinding = None
             self.print(self.painter.aside(reply.text, "yellow"))
             self.buffer.insert_text(str((reply.data or {}).get("text", "")))
             self.refresh(await self.talking.conversation.status())

@@ -12,6 +12,7 @@ from ollm.domain.events import (
     CheckpointCreated,
     Compressed,
     CompressionError,
+    ConfirmationRequested,
     ContextUsage,
     LoopDetected,
     LoopWarning,
@@ -47,6 +48,7 @@ class Transcript:
         self._out = out
         self._last_output = ""
         self._last_thought = ""
+        self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
 
     def show(self, event: AnyEvent) -> None:  # noqa: C901, PLR0912 - one line an event
         live = self.live
@@ -85,9 +87,12 @@ class Transcript:
             case LoopWarning():
                 self._aside(f"the model seems to repeat itself: {event.details}", "yellow")
             case LoopDetected():
-                self._aside(f"stopped, it runs in circles ({event.pattern}): {event.details}. /continue goes on.", "red")
+                self._aside(f"stopped, it runs in circles: {event.details} ({event.pattern})", "red")
+                self._aside("/continue goes on and tells the model so", "dim")
             case PromptTruncated():
                 self._aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
+            case ConfirmationRequested(details=details):
+                self._shown_diffs.add(details.call_id)
             case TurnFinished():
                 self._end(event)
             case _:
@@ -134,7 +139,7 @@ class Transcript:
             self._aside(f"✓ {summary}{exit_code} · {event.seconds:.1f} s", "green" if not exit_code else "yellow")
         for image in result.images:
             self._aside(picture(image), "dim")
-        if result.diff:
+        if result.diff and event.call_id not in self._shown_diffs:
             self._out(self._painter.diff(result.diff))
         elif self.unfolded and self._last_output:
             self._out(self._painter.dim(self._last_output))
@@ -160,5 +165,3 @@ class Transcript:
 def picture(image: ImagePart) -> str:
     """An image by name and size: a terminal may not be able to show it."""
     return f"▣ {image.media_type}, {len(image.data) * 3 // 4 // 1024 + 1} kB"
-
-

@@ -2,57 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 
 from ollm.cli.options import printable
 from ollm.cli.screen.cells import cut, padded
+from ollm.cli.screen.questions import Questions
+from ollm.cli.screen.rewind import RewindList
 from ollm.cli.screen.status import status_line
+from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
-
-if TYPE_CHECKING:
-    from ollm.cli.screen.screen import ChatScreen
 
 QUEUED = 3
 
 
 class View:
-    """`status` is the newest the conversation gave."""
+    """`status` is the newest the conversation gave; `queue` are the texts that wait for the model."""
 
-    def __init__(self, screen: ChatScreen) -> None:
+    def __init__(self, transcript: Transcript, questions: Questions, queue: Callable[[], list[str]]) -> None:
         self.status: Status | None = None
-        self._screen = screen
-        self._branch = ""
-
-    def read_branch(self) -> None:
-        self._branch = git_branch(self._screen.look.workspace)
+        self.rewinding: RewindList | None = None
+        self.branch = ""
+        self._transcript = transcript
+        self._questions = questions
+        self._queue = queue
+        self._live: tuple[int, AnyFormattedText] = (-1, "")
 
     def live(self) -> AnyFormattedText:
-        size = self._screen.app.output.get_size()
-        lines = self._screen.transcript.live.lines(size.columns, max(3, size.rows // 3))
-        queued = self._screen.talking.queue[:QUEUED]
-        lines += [cut(f"  ↳ queued: {printable(text)}", size.columns - 1) for text in queued]
+        """Painted once for each time the screen is, however often it is asked for."""
+        counter = get_app().render_counter
+        if self._live[0] != counter:
+            self._live = (counter, self._live_lines())
+        return self._live[1]
+
+    def _live_lines(self) -> AnyFormattedText:
+        size = get_app().output.get_size()
+        lines = self._transcript.live.lines(size.columns, max(3, size.rows // 3))
+        lines += [cut(f"  ↳ queued: {printable(text)}", size.columns - 1) for text in self._queue()[:QUEUED]]
         return ANSI("\n".join(lines)) if lines else ""
 
     def question(self) -> StyleAndTextTuples:
-        if rewinding := self._screen.rewinding:
-            return [*rewinding.lines(self._width())]
-        choices = self._screen.questions.choices()
+        if self.rewinding:
+            return [*self.rewinding.lines(width())]
+        choices = self._questions.choices()
         return [("class:question", choices)] if choices else []
 
     def footer(self) -> StyleAndTextTuples:
-        queued = len(self._screen.talking.queue)
-        width = self._width()
-        line = status_line(self.status, self._screen.transcript, self._branch, queued, width)
-        return [("class:status", padded(line, width - 1))]
+        line = status_line(self.status, self._transcript, self.branch, len(self._queue()), width())
+        return [("class:status", padded(line, width() - 1))]
 
     def before(self) -> StyleAndTextTuples:
-        return [("class:prompt", "no, because: " if self._screen.questions.refusing else "› ")]
+        return [("class:prompt", "no, because: " if self._questions.refusing else "› ")]
 
-    def _width(self) -> int:
-        return self._screen.app.output.get_size().columns
+
+def width() -> int:
+    return get_app().output.get_size().columns
 
 
 def git_branch(workspace: Path) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
@@ -13,13 +16,15 @@ from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
-PAGE = 20
+PAGE = 200
+EVERYTHING = 10**9
+HISTORY = "[N | all | export FILE]"
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command(
-        "history", "Show everything that was said, or export it.", usage="[N | export FILE]", during_turn=True
-    )(history)
+    commands.command("history", "Show everything that was said, or export it.", usage=HISTORY, during_turn=True)(
+        history
+    )
     commands.command("export", "Write the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
         export
     )
@@ -33,25 +38,34 @@ def add_to(commands: CommandTable) -> None:
 
 
 async def history(conversation: LocalConversation, arguments: str) -> CommandReply:
+    """Everything there is, unless it is very long; `all` shows that too."""
     found = words(arguments, 2)
     if found and found[0] == "export":
         return await export(conversation, found[1] if len(found) > 1 else "")
-    if found and not found[0].isdigit():
-        raise wrong_usage("history", "[N | export FILE]")
-    page = await conversation.history(limit=int(found[0]) if found else PAGE)
+    if found and not (found[0].isdigit() or found[0] == "all"):
+        raise wrong_usage("history", HISTORY)
+    limit = EVERYTHING if found == ["all"] else int(found[0]) if found else PAGE
+    page = await conversation.history(limit=limit)
     lines = [f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{said(message)}" for message in page]
+    if page and page[0]["id"] > 1:
+        lines.insert(0, f"{page[0]['id'] - 1} earlier messages: `/history all`.")
     return CommandReply(text="\n\n".join(lines) or "Nothing was said yet.", data=page)
 
 
-def said(message: dict[str, object]) -> str:
-    parts = message["parts"]
-    assert isinstance(parts, list)
-    lines = [quoted(part) for part in parts if part["type"] in ("text", "thinking")]
-    calls = message.get("toolCalls")
-    assert isinstance(calls, list)
+def said(message: dict[str, Any]) -> str:
+    """A message with its calls; results stand beside the call that brought them."""
+    lines = [quoted(part) for part in message["parts"] if part["type"] in ("text", "thinking")]
     if message["role"] == "assistant":
-        lines += [f"`{call['name']}` {call['status']}" for call in calls]
+        lines += [called(call) for call in message["toolCalls"]]
     return "\n\n".join(lines)
+
+
+def called(call: dict[str, Any]) -> str:
+    result = call.get("result") or {}
+    brought = result.get("fullOutput") or result.get("llmContent") or ""
+    fence = "~" * max(3, max((len(run) for run in re.findall("~+", brought)), default=0) + 1)
+    head = f"`{call['name']}` {msgspec.json.encode(call['args']).decode()} · {call['status']} · {call['timestamp']}"
+    return f"{head}\n\n{fence}\n{brought}\n{fence}" if brought else head
 
 
 def quoted(part: dict[str, str]) -> str:

@@ -1,0 +1,79 @@
+"""Conversations in the daemon, for `ollm chat --daemon`: started on demand, left without ending."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from ollm.cli.start import Start
+from ollm.domain.errors import UsageError
+from ollm.runtime.base import Conversation
+
+if TYPE_CHECKING:
+    from ollm.daemon.client import DaemonClient
+
+FOREIGN = {"provider": "--provider, --base-url and --model"}
+
+
+@asynccontextmanager
+async def connected() -> AsyncIterator[DaemonClient]:
+    """The daemon of this home; started when it is not running."""
+    from ollm.cli.daemon import answers, begin, run_files
+    from ollm.daemon.client import DaemonClient
+
+    files = run_files()
+    if not answers(files):
+        await asyncio.to_thread(begin, files)
+    client = DaemonClient(files.socket)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def refuse_foreign(start: Start) -> None:
+    """What belongs to one run of the program cannot be told to a daemon that runs already."""
+    named = [words for key, words in FOREIGN.items() if start.flags.get(key)]
+    named += ["--allow"] if start.allow else []
+    named += ["--yes"] if start.yes else []
+    if named:
+        raise UsageError(
+            f"{', '.join(named)} cannot go with --daemon, which reads your settings.",
+            action="Set it with `ollm config set`, or say it in the chat: /model, /approval.",
+        )
+
+
+@asynccontextmanager
+async def remote_conversation(start: Start) -> AsyncIterator[Conversation]:
+    """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
+    from ollm.daemon.client import open_remote
+
+    async with connected() as client:
+        body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}
+        if session := await wanted(client, start):
+            body["sessionId"] = session
+        conversation = await open_remote(client, body)
+        if start.mode:
+            await conversation.command("mode", start.mode)
+        if approval := start.flags.get("policy", {}).get("approval"):
+            await conversation.command("approval", approval)
+        try:
+            yield conversation
+        finally:
+            await conversation.close()
+
+
+async def wanted(client: DaemonClient, start: Start) -> str | None:
+    """The whole id of the session that was asked for; None for a new one."""
+    from ollm.daemon.client import remote_sessions
+
+    if start.session:
+        from ollm.app import Process
+
+        return Process().session_files.places.find(start.session)
+    if not start.continue_:
+        return None
+    standing = [line for line in await remote_sessions(client, start.workspace) if line.status != "archived"]
+    return standing[0].session_id if standing else None

@@ -1,0 +1,52 @@
+"""The files `@` completes: listed behind the input, asked from the thread that completes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.file_discovery.fuzzy import PathFinder
+
+FRESH = 10.0
+MOST = 12
+
+
+class WorkspaceFiles:
+    """Never blocks whoever types: an old list answers while a new one is made."""
+
+    def __init__(self, discovery: Callable[[], FileDiscoveryService], root: Path) -> None:
+        self._discovery = discovery
+        self._root = root
+        self._finder: PathFinder | None = None
+        self._made = 0.0
+        self._lock = threading.Lock()
+
+    def find(self, typed: str) -> list[str]:
+        """The likeliest files; the first time it waits for the list."""
+        if self._finder is None:
+            self._load()
+        elif time.monotonic() - self._made > FRESH:
+            threading.Thread(target=self._load, daemon=True).start()
+        return self._finder.best(typed, MOST) if self._finder else []
+
+    def _load(self) -> None:
+        from ollm.domain.errors import OllmError
+        from ollm.domain.files import DiscoveryOptions
+        from ollm.services.file_discovery.fuzzy import PathFinder
+
+        if not self._lock.acquire(blocking=self._finder is None):
+            return
+        try:
+            if self._finder is None or time.monotonic() - self._made > FRESH:
+                found = asyncio.run(self._discovery().paths(DiscoveryOptions(root=str(self._root))))
+                self._finder, self._made = PathFinder(found.paths), time.monotonic()
+        except OllmError:
+            self._made = time.monotonic()
+        finally:
+            self._lock.release()

@@ -1,0 +1,130 @@
+"""The sessions of a workspace as the picker shows them: those of this machine's archive, or those the daemon has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ollm.cli.start import Start
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    from ollm.app import WorkspaceScope
+    from ollm.domain.workspace import ChatSession
+
+
+class ShelfLine(Data, frozen=True):
+    """One session. `origin` is the folder it comes from when this one is a copy."""
+
+    session_id: str
+    title: str
+    model: str
+    updated_at: int  # epoch milliseconds
+    archived: bool = False
+    messages: int | None = None
+    last: str = ""
+    preview: str = ""
+    origin: str | None = None
+
+
+class Shelf(Protocol):
+    async def lines(self) -> list[ShelfLine]:
+        """Newest first, archived ones too."""
+        ...
+
+    async def archive(self, session_id: str, archived: bool) -> None: ...
+
+    async def delete(self, session_id: str) -> None:
+        """For good, with every trace."""
+        ...
+
+
+class LocalShelf:
+    """Reads the workspace's records. A workspace that has none is left untouched."""
+
+    def __init__(self, scope: WorkspaceScope) -> None:
+        self._scope = scope
+
+    async def lines(self) -> list[ShelfLine]:
+        if not self._anything():
+            return []
+        context = self._scope.context
+        counts = {found.session_id: found.message_count for found in self._scope.process.library.summaries()}
+        return [
+            line_of(record, counts.get(record.session_id), context.origin_of(record.session_id))
+            for record in context.list_sessions()
+        ]
+
+    def _anything(self) -> bool:
+        from ollm.store.workspace_place import workspace_directory
+
+        process = self._scope.process
+        if (workspace_directory(self._scope.path, process.home) / "memory.db").exists():
+            return True
+        return any(next(place.glob("*.j*"), None) for place in process.session_directories if place.is_dir())
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        self._scope.process.library.archive(session_id, archived)
+        self._scope.database.set_status(session_id, "archived" if archived else "closed", 0)
+
+    async def delete(self, session_id: str) -> None:
+        self._scope.process.library.delete(session_id)
+        self._scope.database.erase(session_id)
+
+
+class RemoteShelf:
+    """Asks the daemon."""
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+
+    async def lines(self) -> list[ShelfLine]:
+        from ollm.cli.remote import connected
+        from ollm.daemon.client import remote_sessions
+
+        async with connected() as client:
+            found = await remote_sessions(client, self._start.workspace)
+        return [
+            ShelfLine(
+                session_id=line.session_id,
+                title=line.title,
+                model=line.model,
+                updated_at=line.updated_at,
+                archived=line.status == "archived",
+                preview="open in the daemon" if line.status == "active" else "",
+            )
+            for line in found
+        ]
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        status = "archived" if archived else "closed"
+        await self._call("PATCH", f"/sessions/{session_id}", {"status": status})
+
+    async def delete(self, session_id: str) -> None:
+        await self._call("DELETE", f"/sessions/{session_id}?erase=true")
+
+    async def _call(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
+        from ollm.cli.remote import connected
+
+        async with connected() as client:
+            await client.call(method, path, body, type=Any)
+
+
+def line_of(record: ChatSession, count: int | None, origin: str | None) -> ShelfLine:
+    return ShelfLine(
+        session_id=record.session_id,
+        title=record.title,
+        model=record.model,
+        updated_at=record.updated_at,
+        archived=record.status == "archived",
+        messages=count,
+        last=last_words(record.recent_messages),
+        preview=record.summary,
+        origin=origin,
+    )
+
+
+def last_words(messages: Sequence[dict[str, Any]]) -> str:
+    """What was said last, on one line."""
+    said = (str(message.get("content") or "") for message in reversed(messages))
+    return " ".join(next((text for text in said if text.strip()), "").split())[:200]

@@ -1,0 +1,52 @@
+"""What ends a chat from outside: SIGTERM and SIGHUP close it properly, SIGUSR1 asks it to make way."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+MADE_WAY = "Another process has taken over this workspace; the session was closed and can be resumed."
+
+
+class Ending:
+    """Knows how to leave whatever is on the screen. A signal that comes before there is something to leave counts
+    as soon as there is."""
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        self.sentence = ""
+        self._leave: Callable[[], None] | None = None
+        self._asked: Callable[[], bool] = lambda: False
+
+    def attach(self, leave: Callable[[], None], asked: Callable[[], bool]) -> None:
+        """`asked` says whether another process wants the workspace."""
+        self._leave, self._asked = leave, asked
+        if self.signal:
+            asyncio.get_running_loop().call_later(0.1, leave)
+
+    def end(self, number: signal.Signals) -> None:
+        self.signal = number
+        if self._leave:
+            self._leave()
+
+    def give_way(self) -> None:
+        if self._leave and self._asked():
+            self.sentence = MADE_WAY
+            self._leave()
+
+
+@contextmanager
+def listening(ending: Ending) -> Iterator[None]:
+    """While this lasts no signal ends the program by itself; Ctrl-C belongs to the screen, or to a command it runs."""
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(name, ending.end, name)
+    loop.add_signal_handler(signal.SIGUSR1, ending.give_way)
+    loop.add_signal_handler(signal.SIGINT, lambda: None)
+    try:
+        yield
+    finally:
+        for name in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT):
+            loop.remove_signal_handler(name)

@@ -1,0 +1,49 @@
+"""The question about an unknown workspace, asked once: may its own settings, hooks and instructions be used?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm.cli.options import printable
+from ollm.policy.trust import TrustBook, TrustState
+
+SHOWN = 12
+
+
+def question(state: TrustState) -> str:
+    """What would be used, or what changed since it was trusted."""
+    if state.known:
+        marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
+        lines = [f"  {printable(name)} ({mark})" for mark, names in marks.items() for name in names]
+        head = f"{state.workspace} has changed since you trusted it:"
+    else:
+        lines = [f"  {printable(name)}" for name in state.files]
+        head = f"{state.workspace} brings files that would steer the agent:"
+    more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    return "\n".join([head, *lines[:SHOWN], *more])
+
+
+def ask_trust(book: TrustBook, workspace: Path) -> None:
+    """Ask, unless there is nothing to ask about or it was answered for these very files."""
+    state = book.state(workspace)
+    if state.trusted or state.declined or not (state.files or state.known):
+        return
+    print(question(state))
+    try:
+        said = input("Use them? Only if you know who wrote them. [y/N] ").strip().lower()
+    except EOFError:
+        return
+    if said in ("y", "yes"):
+        book.trust(workspace)
+    else:
+        book.decline(workspace)
+        print("They are not used. `ollm trust` changes that.")
+
+
+def unasked(book: TrustBook, workspace: Path) -> str:
+    """What is said, in one line, where nobody can be asked; empty when there is nothing to say."""
+    state = book.state(workspace)
+    if state.trusted or state.declined or not (state.files or state.known):
+        return ""
+    names = ", ".join(printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
+    return f"{state.workspace} is not trusted, so its own files are not used ({names}); `ollm trust` changes that."

@@ -1,0 +1,176 @@
+"""Drives the real program on a terminal of its own: start it, type, wait for what it shows.
+
+async with running(tmp_path, ["Hello."]) as runner, at_terminal(runner, "chat") as terminal:
+    terminal.type("hi\r")
+    await terminal.wait_for("Hello.")
+"""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pexpect
+import pyte
+
+from tests.cli.command import SCRIPT
+from tests.cli.running import Runner
+
+PATIENCE = 20.0
+ENTER, ESCAPE, CTRL_A, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_R, CTRL_X = (
+    "\r",
+    "\x1b",
+    "\x01",
+    "\x03",
+    "\x04",
+    "\x07",
+    "\x0f",
+    "\x12",
+    "\x18",
+)
+UP, DOWN, TAB, ALT_ENTER = "\x1b[A", "\x1b[B", "\t", "\x1b\r"
+
+
+class Paper(pyte.HistoryScreen):
+    """A terminal that answers when it is asked where its cursor is."""
+
+    def __init__(self, columns: int, rows: int, answer: Any) -> None:
+        super().__init__(columns, rows, history=20_000, ratio=0.5)
+        self._answer = answer
+        self.title_now = ""
+
+    def write_process_input(self, data: str) -> None:
+        self._answer(data.encode())
+
+    def set_title(self, param: str) -> None:
+        self.title_now = param
+
+    def resize(self, lines: int | None = None, columns: int | None = None) -> None:
+        """Rows below the cursor go first, as in real terminals; only then does the top scroll away."""
+        lines = lines or self.lines
+        while self.lines > lines:
+            if self.cursor.y < self.lines - 1:
+                self.buffer.pop(self.lines - 1, None)
+                self.lines -= 1
+                continue
+            self.history.top.append(self.buffer[0])
+            super().resize(self.lines - 1, self.columns)
+        super().resize(lines, columns)
+
+    def bell(self, *args: Any) -> None:
+        self.bells = getattr(self, "bells", 0) + 1
+
+
+class Terminal:
+    """A program on a pseudo-terminal, read in the running event loop."""
+
+    def __init__(self, child: Any, columns: int, rows: int) -> None:
+        self.child = child
+        self.raw = bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._over = False
+        self.paper = Paper(columns, rows, self._write)
+        self._stream = pyte.ByteStream(self.paper)
+        self._loop.add_reader(child.child_fd, self._read)
+
+    def type(self, text: str) -> None:
+        self._write(text.encode())
+
+    def paste(self, text: str) -> None:
+        self._write(b"\x1b[200~" + text.replace("\n", "\r").encode() + b"\x1b[201~")
+
+    def screen(self) -> str:
+        """What stands on the screen now, without blanks at the ends."""
+        return "\n".join(line.rstrip() for line in self.paper.display).strip("\n")
+
+    def text(self) -> str:
+        """Everything that was printed, with what has scrolled away."""
+        past = ("".join(line[at].data for at in range(self.paper.columns)).rstrip() for line in self.paper.history.top)
+        return "\n".join([*past, self.screen()])
+
+    async def wait_for(self, *wanted: str, gone: str = "") -> None:
+        """Until the screen (or what scrolled away) shows all of it, and `gone` is not on the screen any more."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not self._shows(wanted, gone):
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"waited for {wanted} {gone and 'without ' + gone}, saw:\n{self.text()}") from None
+
+    def _shows(self, wanted: tuple[str, ...], gone: str) -> bool:
+        text = self.text()
+        return all(part in text for part in wanted) and not (gone and gone in self.screen())
+
+    def resize(self, columns: int, rows: int) -> None:
+        self.paper.resize(rows, columns)
+        self.child.setwinsize(rows, columns)
+
+    def kill(self, name: signal.Signals) -> None:
+        os.kill(self.child.pid, name)
+
+    async def ended(self) -> int:
+        """Wait for the end; the exit code, or minus the signal."""
+        async with asyncio.timeout(PATIENCE):
+            while not self._over or self.child.isalive():
+                await asyncio.sleep(0.02)
+        status = self.child.signalstatus
+        return -status if status else self.child.exitstatus
+
+    async def close(self) -> None:
+        self._loop.remove_reader(self.child.child_fd)
+        if self.child.isalive():
+            self.child.kill(signal.SIGKILL)
+        self.child.close(force=True)
+
+    def _write(self, data: bytes) -> None:
+        with suppress(OSError):
+            os.write(self.child.child_fd, data)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self.child.child_fd, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            self._over = True
+            self._loop.remove_reader(self.child.child_fd)
+        self.raw += data
+        self._stream.feed(data)
+        self._changed.set()
+
+
+@asynccontextmanager
+async def at_terminal(
+    runner: Runner, *arguments: str, size: tuple[int, int] = (90, 30), **variables: str
+) -> AsyncIterator[Terminal]:
+    """`ollm arguments` in the runner's workspace, on a terminal of `size` columns and rows."""
+    environment = {**runner.environment(), "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "", **variables}
+    child = pexpect.spawn(
+        SCRIPT, list(arguments), cwd=str(runner.workspace), env=environment, dimensions=(size[1], size[0]), echo=False
+    )
+    child.delaybeforesend = None
+    terminal = Terminal(child, *size)
+    try:
+        yield terminal
+    finally:
+        await terminal.close()
+
+
+def steady(screen: str) -> str:
+    """A screen without what differs from run to run: times, ports and ids."""
+    for pattern, stands in (
+        (r"127\.0\.0\.1:\d+", "SERVER"),
+        (r"\d+\.\d s\b", "N s"),
+        (r"\(\d+ s\)", "(N s)"),
+        (r"\b\d+ tok/s", "N tok/s"),
+        (r"--session [0-9a-f]{8}", "--session ID"),
+        (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
+        (r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "*"),
+    ):
+        screen = re.sub(pattern, stands, screen)
+    return screen
