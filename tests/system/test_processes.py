@@ -184,7 +184,9 @@ async def test_a_command_longer_than_a_socket_holds_arrives_whole(host: ProcessH
 
 
 async def test_a_killed_supervisor_leaves_nothing_and_the_next_command_works(host: ProcessHost, mark: str) -> None:
-    process, capture, _ = await start(host, f"setsid sleep {mark} & sleep {mark} & kill -KILL $PPID; sleep {mark}")
+    process, capture, _ = await start(
+        host, f"setsid sleep {mark} & sleep {mark} & sleep 0.3; kill -KILL $PPID; sleep {mark}"
+    )
 
     await asyncio.wait_for(process.wait(), 10)
 

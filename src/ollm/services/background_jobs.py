@@ -132,11 +132,12 @@ class BackgroundJobs:
         self._left_behind: list[Job] = []
         self._number = 0
 
-    async def start(self, command: Command, line: str) -> Job:
-        """Start a command that its caller waits for, and hands to `leave` when it is done with it."""
+    async def start(self, command: Command, line: str, directory: int | None = None) -> Job:
+        """Start a command that its caller waits for, and hands to `leave` when it is done with it. It runs in the
+        directory of this descriptor, if there is one."""
         reading, writing = _terminal() if command.terminal else os.pipe()
         try:
-            job = Job(line, await self._host.start(command, writing))
+            job = Job(line, await self._host.start(command, writing, directory=directory))
         except BaseException:
             os.close(reading)
             raise
@@ -153,13 +154,13 @@ class BackgroundJobs:
         else:
             self._left_behind = [one for one in self._left_behind if not one.process.gone] + [job]
 
-    async def start_background(self, command: Command, line: str) -> Job:
+    async def start_background(self, command: Command, line: str, directory: int | None = None) -> Job:
         """Start a command that goes on by itself, known by an id."""
         running = [job for job in self._jobs.values() if job.exit_code is None]
         if len(running) >= self._most:
             names = ", ".join(job.id for job in running)
             raise ToolFailure("ValidationError", f"{len(running)} commands run in the background already: {names}.")
-        job = await self.start(command, line)
+        job = await self.start(command, line, directory)
         self._number += 1
         job.id = f"job-{self._number}"
         self._jobs[job.id] = job

@@ -152,9 +152,9 @@ class Boundary(Data, frozen=True):
         return os.fdopen(self._act(given, "read", beneath.open_regular), "rb")
 
     @contextmanager
-    def open_directory(self, given: str) -> Iterator[int]:
-        """The descriptor of a directory, for `os.scandir(fd)` and `dir_fd=`."""
-        descriptor = self._act(given, "read", beneath.open_directory)
+    def open_directory(self, given: str, access: Access = "read") -> Iterator[int]:
+        """The descriptor of a directory, for `os.scandir(fd)`, `dir_fd=`, or to run a command in (`access="run"`)."""
+        descriptor = self._act(given, access, beneath.open_directory)
         try:
             yield descriptor
         finally:

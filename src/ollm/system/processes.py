@@ -14,7 +14,8 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,7 +31,7 @@ _POOL = "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor_p
 
 
 class Command(Data, frozen=True):
-    """What to run. `terminal` makes standard output, which must then be a terminal, the controlling one."""
+    """What to run, and where. `terminal` makes standard output, which must then be a terminal, the controlling one."""
 
     argv: tuple[str, ...]
     cwd: Path
@@ -90,7 +91,6 @@ class Process:
         """Hand the command over and wait until it runs."""
         fields = {
             "argv": command.argv,
-            "cwd": str(command.cwd),
             "environment": dict(command.environment),
             "terminal": command.terminal,
         }
@@ -153,17 +153,24 @@ class ProcessHost:
         self._processes: set[Process] = set()
 
     async def start(
-        self, command: Command, output: int, *, errors: int | None = None, source: int | None = None
+        self,
+        command: Command,
+        output: int,
+        *,
+        errors: int | None = None,
+        source: int | None = None,
+        directory: int | None = None,
     ) -> Process:
         """Start a command with these descriptors as standard streams: `source` is its input (empty without one),
-        errors go to `output` unless they have their own. The caller closes its own copies."""
+        errors go to `output` unless they have their own. It runs in `directory` when one is handed in, otherwise in
+        the command's `cwd`. The caller closes its own copies."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         process = Process(ours, asyncio.get_running_loop())
         try:
-            with theirs, Path(os.devnull).open("rb") as empty:
+            with theirs, Path(os.devnull).open("rb") as empty, _entered(command.cwd, directory) as place:
                 streams = [empty.fileno() if source is None else source, output, output if errors is None else errors]
-                socket.send_fds(self._connected(), [b"s"], [theirs.fileno(), *streams])
+                socket.send_fds(self._connected(), [b"s"], [theirs.fileno(), place, *streams])
             await process.begin(command)
         except BaseException:
             process.abandon()
@@ -195,3 +202,19 @@ class ProcessHost:
                     cwd="/",
                 )
         return self._server
+
+
+@contextmanager
+def _entered(path: Path, directory: int | None) -> Iterator[int]:
+    """A descriptor of the directory to run in: the one handed in, or one of the path."""
+    if directory is not None:
+        yield directory
+        return
+    try:
+        opened = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StartError(error.strerror or str(error), "cwd") from error
+    try:
+        yield opened
+    finally:
+        os.close(opened)

@@ -27,15 +27,17 @@ GRACE_WITHOUT_AGENT = 0.25
 GIVE_UP = 5.0  # a process the kernel will not let go of is not waited for longer than this
 
 
-def supervise(control: socket.socket, streams: list[int], waking: int) -> None:
-    """Run the command that comes over `control`; return when it and all its descendants are gone."""
+def supervise(control: socket.socket, descriptors: list[int], waking: int) -> None:
+    """Run the command that comes over `control` with these descriptors (its directory, its three streams); return
+    when it and all its descendants are gone."""
     with control:
         try:
-            child = _launch(_read_command(control), control, streams)
+            child = _launch(_read_command(control), control, descriptors)
         except (OSError, EOFError, ValueError):
             return
         finally:
-            for descriptor in streams:
+            os.chdir("/")
+            for descriptor in descriptors:
                 os.close(descriptor)
         if child:
             Supervisor(control, child, waking).watch()
@@ -67,13 +69,15 @@ def _receive(control: socket.socket, length: int) -> bytes:
     return bytes(data)
 
 
-def _launch(command: dict[str, Any], control: socket.socket, streams: list[int]) -> int:
+def _launch(command: dict[str, Any], control: socket.socket, descriptors: list[int]) -> int:
     """Start the command and say so; 0 when it could not be started."""
-    source, output, errors = streams
+    directory, source, output, errors = descriptors
+    where = "cwd"
     try:
+        os.fchdir(directory)
+        where = "program"
         child = subprocess.Popen(
             command["argv"],
-            cwd=command["cwd"],
             env=command["environment"],
             stdin=source,
             stdout=output,
@@ -83,7 +87,6 @@ def _launch(command: dict[str, Any], control: socket.socket, streams: list[int])
         )
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         number = getattr(error, "errno", None) or 22
-        where = "cwd" if getattr(error, "filename", None) == command["cwd"] else "program"
         control.sendall(f"failed {number} {where}\ngone\n".encode())
         return 0
     child.returncode = 0  # we collect it ourselves

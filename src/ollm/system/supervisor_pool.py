@@ -1,8 +1,9 @@
 """The process the agent starts once: it keeps supervisors ready, one of them always free, and outlives the agent only
 to see that nothing is left. Standard library only.
 
-Free supervisors wait on the agent's socket themselves; a message is one byte with four descriptors: control socket,
-standard input, output and errors. A supervisor whose command is gone is free again, so a command costs no extra fork.
+Free supervisors wait on the agent's socket themselves; a message is one byte with five descriptors: control socket,
+working directory, standard input, output and errors. A supervisor whose command is gone is free again, so that a
+command costs no extra fork.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Pool:
         self._agent = agent
         self._free: dict[int, bool] = {}
         self._news, self._tell = os.pipe()
+        os.set_blocking(self._news, False)
         self._waking = wake_on_child()
         self._hangup = select.poll()
         self._hangup.register(agent, 0)
@@ -49,12 +51,19 @@ class Pool:
                 break
             ready, _, _ = select.select([self._news, self._waking], [], [])
             if self._news in ready:
-                supervisor, free = _NEWS.unpack(os.read(self._news, _NEWS.size))
-                self._free[supervisor] = free
+                self._hear()
             if self._waking in ready:
                 os.read(self._waking, 4096)
                 self._reap()
         kill_all([os.getpid()])
+
+    def _hear(self) -> None:
+        """All the news there is; what comes from a supervisor that is gone by now says nothing."""
+        with suppress(BlockingIOError):
+            while True:
+                supervisor, free = _NEWS.unpack(os.read(self._news, _NEWS.size))
+                if supervisor in self._free:
+                    self._free[supervisor] = free
 
     def _add(self) -> None:
         supervisor = os.fork()
@@ -68,7 +77,7 @@ class Pool:
         become_subreaper()
         waking = wake_on_child()
         while True:
-            message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 4)
+            message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 5)
             if not message:
                 return 0
             os.write(self._tell, _NEWS.pack(os.getpid(), False))
@@ -76,6 +85,7 @@ class Pool:
             os.write(self._tell, _NEWS.pack(os.getpid(), True))
 
     def _reap(self) -> None:
+        self._hear()
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 if self._free.pop(ended, True) is False:

@@ -77,11 +77,12 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     async def run(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
         if self.id is not None:
             return await self._look_after(needs, context)
-        command = self._command(context)
+        command, line = self._command(context), self.command or ""
         try:
-            if self.background:
-                return self._in_background(await needs.start_background(command, self.command or ""))
-            job = await needs.start(command, self.command or "")
+            with context.boundary.open_directory(self.cwd or ".", "run") as directory:
+                if self.background:
+                    return self._in_background(await needs.start_background(command, line, directory))
+                job = await needs.start(command, line, directory)
         except StartError as error:
             raise self._not_started(error) from error
         return await self._in_foreground(job, needs, context)
