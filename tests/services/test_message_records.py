@@ -5,7 +5,7 @@ from ollm.services.message_records import from_records, to_record
 from tests.covers import covers
 
 
-@covers("W59", "W60", "W61", "W63")
+@covers("W59", "W60", "W61", "W62", "W63")
 def test_messages_come_back_as_they_were_kept() -> None:
     call = Call(id="c1", name="grep", arguments={"pattern": "x", "maxResults": 3})
     messages = [

@@ -13,6 +13,7 @@ from ollm.domain.clock import stamp
 from ollm.domain.context import ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged
+from ollm.domain.messages import Message
 from ollm.domain.session import Trigger
 from ollm.domain.snapshot import SnapshotTrigger
 from ollm.runtime.parts import Parts
@@ -63,10 +64,7 @@ async def restore_snapshot(parts: Parts, snapshot_id: str) -> None:
 
 async def rewind(parts: Parts, number: int) -> str:
     """The context as it was before message `number`; gives that message's text. Nothing leaves the archive."""
-    session = parts.session.load()
-    message = next((found for found in session.messages if found.id == number and found.role == "user"), None)
-    if message is None:
-        raise UsageError(f"Message {number} is none of yours.", action="/history shows the numbers.")
+    message = own_message(parts, number)
     await keep_snapshot(parts, "rewind")
     context = parts.prompt.active_context()
     kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
@@ -74,6 +72,14 @@ async def rewind(parts: Parts, number: int) -> str:
     parts.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
     await note_step(parts, {"step": "rewind", "before": number})
     return message.text
+
+
+def own_message(parts: Parts, number: int) -> Message:
+    """A message of the person's, by its number."""
+    for message in parts.session.load().messages:
+        if message.id == number and message.role == "user":
+            return message
+    raise UsageError(f"Message {number} is none of yours.", action="/history shows the numbers.")
 
 
 async def keep_snapshot(parts: Parts, trigger: SnapshotTrigger) -> None:

@@ -114,6 +114,7 @@ async def rewind(conversation: LocalConversation, arguments: str) -> CommandRepl
         return CommandReply(
             text=f"The model no longer sees message {number} and what came after it.", data={"text": text}
         )
+    changes.own_message(conversation.parts, number)
     return CommandReply(
         text=f"The model would forget message {number} and everything after it; the archive and your files stay as they"
         f" are. /rewind {number} yes does it."

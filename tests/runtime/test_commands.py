@@ -1,0 +1,223 @@
+"""Slash commands, run by a conversation that talks to a real server: what they say and what they change."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.app import open_conversation
+from ollm.domain.errors import UsageError
+from ollm.domain.events import AnyEvent, Notice, TurnFinished
+from ollm.runtime.commands import command_table
+from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.opening import Opening
+from tests.covers import covers
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+
+class Talk:
+    def __init__(self, conversation: LocalConversation, server: ScriptedServer, home: Path, workspace: Path) -> None:
+        self.conversation, self.server, self.home, self.workspace = conversation, server, home, workspace
+
+    async def say(self, text: str) -> list[AnyEvent]:
+        async with self.conversation.turn(text) as events:
+            return [event async for event in events]
+
+    async def run(self, line: str) -> Any:
+        name, _, rest = line.removeprefix("/").partition(" ")
+        return await self.conversation.command(name, rest)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        (file,) = (self.home / "sessions").glob("*.json")
+        found: dict[str, Any] = json.loads(file.read_text())
+        return found
+
+
+Talking = Callable[..., AbstractAsyncContextManager[Talk]]
+
+
+@pytest.fixture
+def talking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talking:
+    @asynccontextmanager
+    async def opened(script: Sequence[Answer | str] = (), **more: Any) -> AsyncIterator[Talk]:
+        home, workspace = tmp_path / "home", tmp_path / "project"
+        workspace.mkdir(exist_ok=True)
+        async with ScriptedServer(script, models=("scripted", "other")) as server:
+            for name, value in (("HOME", home), ("BASE_URL", server.base_url), ("PROVIDER", "openai")):
+                monkeypatch.setenv(f"OLLM_{name}", str(value))
+            monkeypatch.setenv("OLLM_MODEL", "scripted")
+            async with open_conversation(Opening(workspace=workspace, interactive=True, **more)) as conversation:
+                yield Talk(conversation, server, home, workspace)
+
+    return opened
+
+
+@covers("H65", "H85", "H253", "H150")
+async def test_a_change_of_mode_is_recorded_with_why_and_a_snapshot_before_it(talking: Talking) -> None:
+    async with talking(["one", "two"]) as talk:
+        await talk.say("hello")
+        assert (await talk.run("/mode plan")).text == "Mode: **plan**."
+        listed = (await talk.run("/context list")).data
+        await talk.say("again")
+        policy = talk.conversation.parts.policy
+        assert policy.approval == "read-only"
+        await talk.run("/mode code")
+        assert policy.approval == "ask"
+
+    first, second = talk.document["metadata"]["modeHistory"]
+    assert (first["from"], first["to"], first["trigger"], first["confidence"]) == ("code", "plan", "manual", 1.0)
+    assert (second["from"], second["to"]) == ("plan", "code")
+    assert [snapshot["trigger"] for snapshot in listed] == ["mode"]
+    shown = [{tool["function"]["name"] for tool in chat["tools"]} for chat in talk.server.chats]
+    assert "write_file" in shown[0]
+    assert "write_file" not in shown[1]
+
+
+@covers("H479", "H480", "H481", "H482", "H620", "H621")
+async def test_history_shows_everything_in_full_and_exports_it(talking: Talking) -> None:
+    script = [Answer(calls=[("ls", {})], thinking="let me look"), "Nothing here."]
+    async with talking(script) as talk:
+        await talk.say("what is here?")
+        shown = await talk.run("/history")
+        await talk.run("/export talk.md")
+        await talk.run("/history export talk.json")
+        with pytest.raises(UsageError, match="there already"):
+            await talk.run("/export talk.md")
+
+    for part in ("#1 user", "what is here?", "> let me look", "`ls` ok", "Nothing here."):
+        assert part in shown.text
+    assert "what is here?" in (talk.workspace / "talk.md").read_text()
+    assert len(json.loads((talk.workspace / "talk.json").read_text())["messages"]) == 4
+
+
+async def test_a_rewind_says_what_it_does_and_then_the_model_no_longer_sees_it(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        await talk.say("keep this")
+        await talk.say("forget this")
+        assert "/rewind 3 yes does it" in (await talk.run("/rewind 3")).text
+        assert (await talk.run("/rewind 3 yes")).data == {"text": "forget this"}
+        await talk.say("go on")
+        with pytest.raises(UsageError, match="none of yours"):
+            await talk.run("/rewind 2")
+
+    sent = [message["content"] for message in talk.server.chats[2]["messages"][1:]]
+    assert sent == ["keep this", "one", "go on"]
+    assert len(talk.document["messages"]) == 6
+    assert talk.document["metadata"]["contextHistory"][-1]["step"] == "rewind"
+
+
+@covers("H257", "H258")
+async def test_a_snapshot_brings_the_context_back(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        await talk.say("first")
+        taken = (await talk.run("/context snapshot")).data["id"]
+        await talk.say("second")
+        await talk.run(f"/context restore {taken[:6]}")
+        await talk.say("third")
+
+    assert [m["content"] for m in talk.server.chats[2]["messages"][1:]] == ["first", "one", "third"]
+
+
+async def test_goals_todos_memory_and_context_entries_are_kept(talking: Talking) -> None:
+    async with talking(["ok"]) as talk:
+        assert (await talk.run("/goal set ship it")).text == "Goal set: ship it"
+        await talk.run("/goal lock use sqlite")
+        assert "Decided (locked): use sqlite" in (await talk.run("/goal")).text
+        await talk.run("/todos add write tests")
+        added = (await talk.run("/todos add run tests")).data
+        await talk.run(f"/todos done {added[0]['id']}")
+        assert "1 of 2 done" in (await talk.run("/plan")).text
+        await talk.run("/memory set colour blue")
+        assert "colour" in (await talk.run("/memory")).text
+        await talk.run("/context add style Write short sentences.")
+        await talk.say("hello")
+        assert [entry["key"] for entry in (await talk.run("/context entries")).data] == ["style"]
+        await talk.run("/context remove style")
+        assert (await talk.run("/context entries")).data == []
+
+    assert "Write short sentences." in talk.server.chats[0]["messages"][0]["content"]
+
+
+async def test_an_edit_is_taken_back_after_a_word_about_it(talking: Talking) -> None:
+    call = Answer(calls=[("write_file", {"path": "a.txt", "content": "new", "overwrite": True})])
+    async with talking([call, "done"], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old")
+        await talk.say("write")
+        assert (talk.workspace / "a.txt").read_text() == "new"
+        assert "a.txt" in (await talk.run("/undo")).text
+        assert (talk.workspace / "a.txt").read_text() == "new"
+        await talk.run("/undo yes")
+        assert (talk.workspace / "a.txt").read_text() == "old"
+        with pytest.raises(UsageError, match="no edit"):
+            await talk.run("/undo")
+
+
+async def test_model_window_and_approval_can_be_changed(talking: Talking) -> None:
+    async with talking(["one", "two"]) as talk:
+        await talk.say("hi")
+        assert "other" in (await talk.run("/model")).text
+        await talk.run("/model other")
+        await talk.run("/context size 8192")
+        await talk.run("/approval accept-edits")
+        await talk.say("again")
+        status = await talk.conversation.status()
+
+    assert (status.model, status.window, status.approval) == ("other", 8192, "accept-edits")
+    assert talk.server.chats[1]["model"] == "other"
+    assert talk.document["model"] == "other"
+    assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["model", "window"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["/mode wild", "/approval maybe", "/context dance", "/context size 7", "/rewind", "/goal dance x", "/todos dance",
+     "/memory dance", "/undo maybe", "/history all", "/export", "/plan dance", "/trust maybe", "/expand 99", "/nonsense"],
+)  # fmt: skip
+async def test_a_wrong_use_is_told_with_the_right_one(talking: Talking, line: str) -> None:
+    async with talking() as talk:
+        with pytest.raises(Exception, match=r"/|session"):
+            await talk.run(line)
+        events = await talk.say(line)
+
+    notices = [event for event in events if isinstance(event, Notice)]
+    assert notices[-1].level == "error"
+    assert isinstance(events[-1], TurnFinished)
+
+
+async def test_every_command_is_in_the_help_and_documented(talking: Talking) -> None:
+    async with talking() as talk:
+        shown = (await talk.run("/help")).text
+
+    named = [command.name for command in command_table().all()]
+    wanted = (
+        "help history context compact expand mode approval plan goal model tools memory todos sessions new undo continue"
+        " trust export exit"
+    )
+    assert set(wanted.split()) <= set(named)
+    for name in named:
+        assert f"/{name}" in shown
+
+
+async def test_a_text_of_ones_own_is_sent_with_its_arguments(talking: Talking) -> None:
+    async with talking(["ok"]) as talk:
+        (talk.home / "commands").mkdir(parents=True)
+        (talk.home / "commands" / "review.md").write_text("Review $1 for $ARGUMENTS.\n")
+        await talk.say("/review a.py speed")
+
+    assert talk.server.chats[0]["messages"][-1]["content"] == "Review a.py for a.py speed.\n"
+
+
+async def test_continue_names_the_loop_to_the_model(talking: Talking) -> None:
+    script = [Answer(calls=[("ls", {})]) for _ in range(3)]
+    async with talking([*script, "done"]) as talk:
+        events = await talk.say("list")
+        assert isinstance(events[-1], TurnFinished)
+        assert events[-1].reason == "loop"
+        await talk.say("/continue")
+
+    assert "not like this again" in talk.server.chats[-1]["messages"][-1]["content"]
