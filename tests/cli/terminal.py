@@ -102,6 +102,10 @@ class Terminal:
         except TimeoutError:
             raise AssertionError(f"waited for {wanted} {gone and 'without ' + gone}, saw:\n{self.text()}") from None
 
+    async def settle(self, seconds: float) -> None:
+        """Let time pass that the program itself measures, such as the moment that tells Esc from Alt."""
+        await asyncio.sleep(seconds)
+
     def _shows(self, wanted: tuple[str, ...], gone: str) -> bool:
         text = self.text()
         return all(part in text for part in wanted) and not (gone and gone in self.screen())

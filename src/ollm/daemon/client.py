@@ -106,6 +106,11 @@ class RemoteConversation:
             if not finished and not self._left:
                 await self.cancel()
 
+    @asynccontextmanager
+    async def following(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+        self._last = after
+        yield self._rest()
+
     async def _turn_events(self, text: str) -> AsyncIterator[AnyEvent]:
         """The text is sent once; when the stream breaks off, the rest is read from the session's events."""
         try:

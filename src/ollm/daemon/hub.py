@@ -28,6 +28,7 @@ class Held:
         self.workspace = workspace
         self.log = EventLog()
         self.turn: asyncio.Task[None] | None = None
+        self.turn_after = 0  # number of the last event before the turn
         self._stack = stack
         self._stop = conversation.parts.stream.listen(self.log.add)
 
@@ -101,7 +102,7 @@ class Hub:
         held = self.get(session_id)
         if held.running:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
-        before = held.log.last
+        before = held.turn_after = held.log.last
         held.turn = asyncio.create_task(self._turn(held, text), name=f"turn of {session_id}")
         return before
 

@@ -71,7 +71,7 @@ async def show_session(service: DaemonService, session_id: str) -> dict[str, Any
 @get("/sessions/{session_id:str}/status")
 async def session_status(service: DaemonService, session_id: str) -> Status:
     """What a status line shows; for a session that is open here."""
-    return await service.hub.get(parse_id(session_id)).conversation.status()
+    return await service.status(parse_id(session_id))
 
 
 @patch("/sessions/{session_id:str}")

@@ -17,7 +17,7 @@ from ollm.domain.clock import epoch_ms
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.session import SessionStatus
 from ollm.domain.workspace import ChatSession
-from ollm.runtime.base import CommandReply
+from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.history import page
 from ollm.runtime.opening import Opening
 
@@ -107,6 +107,11 @@ class DaemonService:
         await self.hub.close(session_id)
         if erase:
             self.process.library.delete(session_id)
+
+    async def status(self, session_id: str) -> Status:
+        held = self.hub.get(session_id)
+        status = await held.conversation.status()
+        return msgspec.structs.replace(status, turn_after=held.turn_after) if held.running else status
 
     async def command(self, session_id: str, name: str, arguments: str) -> CommandReply:
         return await self.hub.get(session_id).conversation.command(name.removeprefix("/"), arguments)

@@ -39,7 +39,8 @@ class Attachment(Data, frozen=True):
 
 
 class Status(Data, frozen=True):
-    """What the status line shows between turns."""
+    """What the status line shows between turns. `turn_after` is there when a turn is running that somebody else may
+    have begun: the number of the last event before it."""
 
     session_id: str | None
     title: str
@@ -54,6 +55,7 @@ class Status(Data, frozen=True):
     limit: int = 0
     trigger: int = 0
     notices: tuple[str, ...] = field(default_factory=tuple)
+    turn_after: int | None = None
 
 
 class Conversation(Protocol):
@@ -66,6 +68,10 @@ class Conversation(Protocol):
         self, text: str, attachments: tuple[Attachment, ...] = ()
     ) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
         """One turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`."""
+        ...
+
+    def following(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
+        """The turn that runs already, from the event after number `after`. Leaving the block stops nothing."""
         ...
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:

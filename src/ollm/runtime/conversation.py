@@ -59,6 +59,15 @@ class LocalConversation:
             await self._end_turn()
             subscription.close()
 
+    @asynccontextmanager
+    async def following(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+        """What is still to come of the turn that runs."""
+        subscription = self.parts.stream.subscribe()
+        try:
+            yield until_finished(subscription)
+        finally:
+            subscription.close()
+
     async def begin(self) -> None:
         """Make the session now, before anything is said."""
         await self._open_session()

@@ -80,7 +80,7 @@ class Picker:
         lines: StyleAndTextTuples = []
         for place, line in enumerate(found[first : first + ROWS], start=first):
             style = "class:chosen" if place == self._place else ""
-            lines.append((style, padded(row(line), width)))
+            lines.append((style, padded(row(line, width), width)))
             lines.append(("", "\n"))
         return lines or [("class:hint", "No session fits." if self._lines else "There is none any more.")]
 
@@ -176,12 +176,13 @@ def searchable(line: ShelfLine) -> str:
     return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
 
 
-def row(line: ShelfLine) -> str:
+def row(line: ShelfLine, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
     count = "" if line.messages is None else f"{line.messages} msgs"
     last = f"from {line.origin}" if line.origin else line.last
-    title, model = padded(printable(line.title or "(no title)"), 40), padded(printable(line.model), 18)
-    return f" {title}  {ago(line.updated_at):>7}  {model}  {count:>9}  {printable(last)}"
+    room = max(16, min(40, width // 3))
+    title, model = padded(printable(line.title or "(no title)"), room), padded(printable(line.model), room // 2)
+    return f" {title} {ago(line.updated_at):>6}  {model} {count:>9}  {printable(last)}"
 
 
 def ago(moment: int) -> str:

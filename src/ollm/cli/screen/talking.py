@@ -13,7 +13,7 @@ from ollm.cli.screen.look import Look
 from ollm.cli.screen.own_command import run_own_command
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.past import shown_past
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
 from ollm.runtime.base import Attachment, CommandReply, Conversation, Status
 
@@ -96,17 +96,22 @@ class Talking:
         for notice in status.notices:
             self._say(notice, "dim")
         self._stage.refresh(status)
+        if status.turn_after is not None:
+            await self._busily(self._follow(conversation, status.turn_after))
 
     async def _one(self, conversation: Conversation, typed: str) -> None:
         self._stage.print(self._stage.painter.user(typed) + "\n")
+        await self._busily(self._do(conversation, typed))
+        self._stage.refresh(await conversation.status())
+
+    async def _busily(self, work: Coroutine[Any, Any, None]) -> None:
         self.busy = True
         self._stage.begin()
         try:
-            await self._safely(self._do(conversation, typed))
+            await self._safely(work)
         finally:
             self.busy = False
             self._stage.end()
-        self._stage.refresh(await conversation.status())
 
     async def _do(self, conversation: Conversation, typed: str) -> None:
         text = self._stage.pastes.unfold(typed)
@@ -137,6 +142,23 @@ class Talking:
         for attachment in found:
             self._say(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
         attachments, self._attached = (*found, *self._attached), []
+        try:
+            await self._send(conversation, text, attachments)
+        except BusyError:
+            running = (await conversation.status()).turn_after
+            if running is None:
+                raise
+            self._say("another terminal talks here; yours goes next", "dim")
+            await self._follow(conversation, running)
+            await self._send(conversation, text, attachments)
+
+    async def _follow(self, conversation: Conversation, after: int) -> None:
+        """A turn that runs already, begun before this terminal came or by another one."""
+        async with conversation.following(after) as events:
+            async for event in events:
+                self._stage.hear(event)
+
+    async def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
         async with conversation.turn(text, attachments) as events:
             async for event in events:
                 self._stage.hear(event)

@@ -46,7 +46,11 @@ async def history(conversation: LocalConversation, arguments: str) -> CommandRep
         raise wrong_usage("history", HISTORY)
     limit = EVERYTHING if found == ["all"] else int(found[0]) if found else PAGE
     page = await conversation.history(limit=limit)
-    lines = [f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{said(message)}" for message in page]
+    lines = [
+        f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{text}"
+        for message in page
+        if (text := said(message)) or message["role"] != "tool"
+    ]
     if page and page[0]["id"] > 1:
         lines.insert(0, f"{page[0]['id'] - 1} earlier messages: `/history all`.")
     return CommandReply(text="\n\n".join(lines) or "Nothing was said yet.", data=page)

@@ -1,0 +1,139 @@
+"""Coming back: the picker, switching, a killed chat, a chat that makes way, and the daemon behind it."""
+
+import signal
+from pathlib import Path
+
+from tests.cli.command import ollm
+from tests.cli.running import Runner, running, texts
+from tests.cli.terminal import CTRL_A, CTRL_D, CTRL_X, ENTER, TAB, Terminal, at_terminal
+from tests.servers.answers import Answer
+
+
+async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path) -> None:
+    async with running(tmp_path, ["About cats.", "About dogs.", "Dogs again."]) as runner:
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("scripted @")
+            assert "Resume which session?" not in terminal.text(), "the first time there is nothing to ask"
+            terminal.type("cats" + ENTER)
+            await terminal.wait_for("About cats.", "· cats")
+            terminal.type("/new" + ENTER)
+            await terminal.wait_for("A new session begins", "scripted @", gone="· cats")
+            terminal.type("dogs" + ENTER)
+            await terminal.wait_for("About dogs.")
+            await switches(terminal)
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner, "chat") as terminal:
+            await picks(terminal, runner)
+    assert [said for _, said in texts(runner.sessions()[0])] == ["dogs", "About dogs.", "more", "Dogs again."]
+
+
+async def switches(terminal: Terminal) -> None:
+    terminal.type("/sessions" + ENTER)
+    await terminal.wait_for("Resume which session?", "2 msgs")
+    terminal.type(ENTER)
+    await terminal.wait_for("Taken up", "› cats", gone="Resume which")
+
+
+async def picks(terminal: Terminal, runner: Runner) -> None:
+    await terminal.wait_for("Resume which session?", " cats ", " dogs ", "About dogs.")
+    terminal.type("dog")
+    await terminal.wait_for(" dogs ", gone=" cats ")
+    terminal.type(CTRL_A)
+    await terminal.wait_for("No session fits.")
+    terminal.type("\x7f\x7f\x7f" + TAB)
+    await terminal.wait_for(" dogs ", "bring back")
+    terminal.type(CTRL_A)
+    await terminal.wait_for("No session fits.")
+    terminal.type(TAB)
+    await terminal.wait_for(" cats ", " dogs ")
+    terminal.type("cats" + CTRL_X)
+    await terminal.wait_for("deletes it for good")
+    terminal.type(CTRL_X)
+    await terminal.wait_for("No session fits.")
+    assert len(runner.sessions()) == 1
+    terminal.type("\x7f" * 4)
+    await terminal.wait_for(" dogs ")
+    terminal.type(ENTER)
+    await terminal.wait_for("› dogs", "About dogs.", "Taken up", "scripted @")
+    terminal.type("more" + ENTER)
+    await terminal.wait_for("Dogs again.")
+    terminal.type(CTRL_D)
+    await terminal.ended()
+
+
+async def test_a_killed_chat_is_resumed_and_a_lost_server_comes_back(tmp_path: Path) -> None:
+    script = [
+        Answer(text="Half of an answer " * 40, pace=0.05),
+        "Going on.",
+        Answer(text="Lost in", reset_after=1),
+        "Back.",
+    ]
+    async with running(tmp_path, script) as runner:
+        async with at_terminal(runner, "chat", "--new") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("begin" + ENTER)
+            await terminal.wait_for("Half of an")
+            await terminal.settle(2.5)
+            terminal.kill(signal.SIGKILL)
+            assert await terminal.ended() == -signal.SIGKILL
+        async with at_terminal(runner, "chat", "--continue") as terminal:
+            await terminal.wait_for("› begin", "Half of an", "Taken up")
+            terminal.type("and?" + ENTER)
+            await terminal.wait_for("Going on.")
+            terminal.type("once more" + ENTER)
+            await terminal.wait_for("Lost", "broke off", gone="· Esc stops")
+            terminal.type("still there?" + ENTER)
+            await terminal.wait_for("Back.")
+            await makes_way(terminal, runner)
+        assert "is taken" in terminal.text() or "taken over this workspace" in terminal.text()
+
+
+async def makes_way(terminal: Terminal, runner: Runner) -> None:
+    """Another process takes the workspace with --force; then a SIGTERM ends that one properly."""
+    async with at_terminal(runner, "chat", "--continue") as other:
+        assert await other.ended() != 0
+        assert "This workspace is in use by process" in other.text()
+    async with at_terminal(runner, "chat", "--continue", "--force") as other:
+        assert await terminal.ended() == 0
+        await other.wait_for("› still there?", "Taken up")
+        other.kill(signal.SIGTERM)
+        assert await other.ended() == 130
+        assert "ollm chat --session " in other.text()
+    (session,) = runner.sessions()
+    assert texts(session)[-1] == ("assistant", "Back.")
+
+
+async def test_the_daemon_keeps_the_turn_when_the_terminal_leaves(tmp_path: Path) -> None:
+    slow = Answer(text="Slowly it says this and then it is over.", pace=0.2)
+    edit = Answer(calls=[("write_file", {"path": "b.txt", "content": "hello\n"})])
+    async with running(tmp_path, ["From the daemon.", edit, "Written.", slow, "After all."]) as runner:
+        try:
+            async with at_terminal(runner, "chat", "--daemon") as terminal:
+                await terminal.wait_for("scripted @")
+                terminal.type("hi" + ENTER)
+                await terminal.wait_for("From the daemon.")
+                terminal.type("write it" + ENTER)
+                await terminal.wait_for("b.txt", "[y] yes")
+                terminal.type("y")
+                await terminal.wait_for("Written.")
+                terminal.type("/context" + ENTER)
+                await terminal.wait_for("tokens used")
+                terminal.type("slow" + ENTER)
+                await terminal.wait_for("Slowly it")
+                terminal.type(CTRL_D)
+                assert await terminal.ended() == 0
+                assert "ollm chat --daemon --session " in terminal.text()
+            async with at_terminal(runner, "chat", "--daemon") as terminal:
+                await terminal.wait_for("Resume which session?", " hi ")
+                terminal.type(ENTER)
+                await terminal.wait_for("then it is over.", "› slow")
+                terminal.type("and?" + ENTER)
+                await terminal.wait_for("After all.")
+                terminal.type(CTRL_D)
+                await terminal.ended()
+        finally:
+            ollm("daemon", "stop", home=runner.home)
+    assert (runner.workspace / "b.txt").read_text() == "hello\n"
+    (session,) = runner.sessions()
+    assert [said for role, said in texts(session) if role == "user"] == ["hi", "write it", "slow", "and?"]
