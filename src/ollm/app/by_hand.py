@@ -32,12 +32,21 @@ async def run_by_hand(
     async with AsyncExitStack() as stack:
         scope = WorkspaceScope(process, opening.workspace)
         stack.callback(scope.close)
-        desk = ConversationScope(scope, opening, stack).desk()
+        pieces = ConversationScope(scope, opening, stack)
+        await know(pieces, call.name)
+        desk = pieces.desk()
         plain = msgspec.structs.replace(desk, record=unrecorded, emit=emit, asker=asker or desk.asker)
         dispatch = Dispatch(plain)
         stack.push_async_callback(dispatch.close)
         (record,) = await dispatch.run([call], 0)
         return record
+
+
+async def know(pieces: ConversationScope, name: str) -> None:
+    """Ask MCP servers what they offer when a tool is named that might be one of theirs."""
+    if pieces.mcp and "__" in name and pieces.registry.get(name) is None and await pieces.mcp.before_turn():
+        for spec in pieces.mcp.specs():
+            pieces.registry.register(spec)
 
 
 def tools_of(workspace: Path) -> ToolRegistry:

@@ -120,6 +120,10 @@ class ConversationScope(Pieces):
             observer = HookObserver(self.hooks)
             parts.observers.append(observer)
             self.stream.listen(observer.hear)
+        if self.mcp:
+            from ollm.runtime.mcp_observer import McpObserver
+
+            parts.observers.append(McpObserver(self.mcp, parts))
         self.stack.callback(self.scope.close)
 
     def parts(self, model: Model) -> Parts:
@@ -149,6 +153,7 @@ class ConversationScope(Pieces):
             choose_model=self.process.model,
             trust=self.scope.trust,
             export=self.process.export,
+            mcp=self.mcp,
             approval=settings.policy.approval,
             auto_switch=settings.modes.auto_switch,
             notices=self.notices,

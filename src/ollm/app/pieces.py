@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ollm.domain.context import CompressionRecord
     from ollm.domain.session import Session
     from ollm.extensions.hooks import Hooks
+    from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.confirmation import Asker
@@ -109,13 +110,13 @@ class Pieces:
 
     @cached_property
     def registry(self) -> ToolRegistry:
-        """Every tool of ours with what it needs."""
+        """Every tool of ours with what it needs, and those that are brought from outside."""
         from ollm.domain.events import TodosChanged
         from ollm.runtime.archive import SessionArchive
         from ollm.tools.shelf import ShelfParts, stocked
         from ollm.tools.web_search import Search
 
-        return stocked(
+        registry = stocked(
             ShelfParts(
                 edits=self.edits,
                 discovery=self.scope.discovery,
@@ -131,6 +132,25 @@ class Pieces:
                 ),
             )
         )
+        for spec in self.mcp.specs() if self.mcp else ():
+            registry.register(spec)
+        return registry
+
+    @cached_property
+    def mcp(self) -> McpServers | None:
+        """The configured MCP servers, none of them started yet; None when there are none."""
+        if not self.process.settings.mcp_servers:
+            return None
+        from ollm.app.foreign import mcp_servers
+        from ollm.domain.events import Notice
+
+        def tell(text: str) -> None:
+            self.stream.emit(Notice(level="warning", text=text))
+
+        servers, problems = mcp_servers(self.process, self.scope.path, self.host, tell)
+        self.notices.extend(problems)
+        self.stack.push_async_callback(servers.close)
+        return servers
 
     @cached_property
     def pages(self) -> PageCache:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from ollm.config.paths import Home
 from ollm.config.settings import Settings
 from ollm.config.source_file import SERVICES, read_text
 from ollm.config.variables import tree
-from ollm.config.yaml_edit import set_key
+from ollm.config.yaml_edit import remove_key, set_key
 from ollm.config.yaml_tree import NotYaml, Place, parse, plain
 from ollm.domain.errors import UsageError
 from ollm.system.atomic import make_private_directory, replace_file
@@ -28,11 +28,25 @@ FREE = ("hooks", "mcpServers")
 def change(home: Home, key: str, text: str) -> Path:
     """Set `key` to what `text` says, in its type; the file that was written. Comments and all else stay."""
     value = _value(key, text)
+    return _rewritten(home, lambda before: set_key(before, _path(before, key, home.config), value))
+
+
+def put(home: Home, key: str, name: str, value: Any) -> Path:
+    """Set the entry `name` of a mapping whose keys are the user's own; the file that was written."""
+    return _rewritten(home, lambda before: set_key(before, [key, name], value))
+
+
+def remove(home: Home, key: str, name: str) -> Path:
+    """Take the entry `name` out of such a mapping; the file that was written."""
+    return _rewritten(home, lambda before: remove_key(before, [key, name]))
+
+
+def _rewritten(home: Home, edit: Callable[[str], str]) -> Path:
     make_private_directory(home.root)
     file = home.config.resolve()
     with _alone(home.root):
         before = _current(file)
-        after = set_key(before, _path(before, key, file), value)
+        after = edit(before)
         if after != before:
             replace_file(file, after.encode(), mode=file.stat().st_mode & 0o777 if file.exists() else 0o600)
     return file

@@ -24,6 +24,38 @@ def set_key(text: str, path: Sequence[str], value: Any) -> str:
     return changed
 
 
+def remove_key(text: str, path: Sequence[str]) -> str:
+    """`text` without the key at `path` and its value; a mapping that loses its last key stays, empty."""
+    document = _plain(text)
+    parent = document
+    for part in path[:-1]:
+        parent = parent.get(part) if isinstance(parent, dict) else None
+    if not isinstance(parent, dict) or path[-1] not in parent:
+        raise UsageError(f"There is no {'.'.join(path)} in the file.")
+    rest = {key: value for key, value in parent.items() if key != path[-1]}
+    if not rest:
+        return set_key(text, path[:-1], {})
+    changed = _cut_out(text, path)
+    if _plain(changed) != _with(document, path[:-1], rest):
+        raise _refusal(path)
+    return changed
+
+
+def _cut_out(text: str, path: Sequence[str]) -> str:
+    node = _compose(text)
+    for part in path[:-1]:
+        node = next(value for key, value in node.value if key.value == part)
+    place = next(place for place, (key, _) in enumerate(node.value) if key.value == path[-1])
+    key, value = node.value[place]
+    start, end = key.start_mark.index, _end(value)
+    if not node.flow_style:
+        line_end = text.find("\n", end)
+        return text[: text.rfind("\n", 0, start) + 1] + (text[line_end + 1 :] if line_end >= 0 else "")
+    if place + 1 < len(node.value):
+        return text[:start] + text[node.value[place + 1][0].start_mark.index :]
+    return text[: _end(node.value[place - 1][1])] + text[end:]
+
+
 def flow(value: Any) -> str:
     """A value on one line: a bare word where YAML reads it as that word, else the JSON form, which is YAML too."""
     if isinstance(value, str) and PLAIN_WORD.fullmatch(value) and value.lower() not in NOT_TEXT:

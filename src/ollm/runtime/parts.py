@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -33,6 +33,9 @@ from ollm.services.snapshots import SnapshotManager
 from ollm.store.notes import NoteStore
 from ollm.tools.registry import ToolRegistry
 from ollm.tools.sets import tool_set
+
+if TYPE_CHECKING:
+    from ollm.extensions.mcp.servers import McpServers
 
 
 class SessionView:
@@ -81,6 +84,7 @@ class Parts(msgspec.Struct, kw_only=True):
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
     export: Callable[[str, Path], None]
+    mcp: McpServers | None = None
     asked_to_close: Callable[[], bool] = lambda: False
     approval: Approval = "ask"  # what was chosen, apart from what a mode imposes
     auto_switch: Literal["off", "propose", "on"] = "propose"

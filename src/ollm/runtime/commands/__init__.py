@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def command_table() -> CommandTable:
     """All commands there are."""
-    from ollm.runtime.commands import context, session, settings, work
+    from ollm.runtime.commands import context, mcp, session, settings, work
 
     table = CommandTable()
-    for module in (context, session, settings, work):
+    for module in (context, mcp, session, settings, work):
         module.add_to(table)
     return table
 

@@ -1,0 +1,179 @@
+"""`ollm mcp`: the MCP servers there are, added, removed and tried (the settings' `mcpServers`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ollm.cli.options import json_option, print_json, print_table, printable, resolve_workspace, warn, workspace_option
+from ollm.domain.errors import Exit, OllmError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ollm.extensions.mcp.catalogue import Catalogue
+
+
+@click.group()
+def mcp() -> None:
+    """List, add, remove and try MCP servers."""
+
+
+@mcp.command("list")
+@workspace_option
+@json_option
+def list_servers(workspace: str | None, as_json: bool) -> None:
+    """The configured servers and what they offered when they were last asked; none is started."""
+    from ollm.app import Process
+    from ollm.app.foreign import catalogue_file, configured_servers
+
+    process = Process(workspace=resolve_workspace(workspace))
+    servers, problems = configured_servers(process)
+    for problem in problems:
+        warn(problem)
+    kept = catalogue_file(process)
+    rows = [(server, kept.get(server)) for server in servers]
+    if as_json:
+        print_json([{"name": server.name, "place": server.place, **offered(found)} for server, found in rows])
+    elif not rows:
+        print("No MCP server is configured.")
+    else:
+        cells = [
+            (server.name, "off" if server.disabled else "on", tools_in(found), server.place) for server, found in rows
+        ]
+        print_table(("SERVER", "", "TOOLS", "WHERE"), cells)
+
+
+@mcp.command(context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--url", help="The address of a server that is reached over HTTP.")
+@click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="A variable it is started with.")
+@click.option("--header", "headers", metavar="NAME:VALUE", multiple=True, help="A header it is sent.")
+@click.option("--cwd", metavar="DIR", help="Where it is started; the workspace unless told.")
+@click.option("--timeout", type=float, help="Seconds a call may take.")
+@click.option("--force", is_flag=True, help="Replace the server of that name.")
+def add(
+    name: str,
+    command: tuple[str, ...],
+    url: str | None,
+    variables: tuple[str, ...],
+    headers: tuple[str, ...],
+    cwd: str | None,
+    timeout: float | None,
+    force: bool,
+) -> None:
+    """Add server NAME to your settings: a COMMAND to start (after --), or --url. Values may hold ${VARIABLE}."""
+    from ollm.app import Process
+    from ollm.config.change import put
+    from ollm.extensions.mcp.settings import McpServer, read_server
+
+    entry: dict[str, Any] = {
+        "url": url,
+        "command": command[0] if command else None,
+        "args": list(command[1:]),
+        "env": pairs(variables, "=", "--env"),
+        "headers": pairs(headers, ":", "--header"),
+        "cwd": cwd,
+        "timeout": timeout,
+    }
+    entry = {key: value for key, value in entry.items() if value}
+    found = read_server(name, entry)
+    if not isinstance(found, McpServer):
+        raise UsageError(f"{name}: {found}.", action="For example: ollm mcp add files -- npx some-server .")
+    process = Process()
+    if name in process.settings.mcp_servers and not force:
+        raise UsageError(f"There is a server named {name} already.", action="--force replaces it.")
+    file = put(process.home, "mcpServers", name, entry)
+    print(f"{name} is in {file}. Its tools will be named {name}__TOOL and ask before they run; `ollm mcp test {name}`.")
+
+
+@mcp.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Take server NAME out of your settings."""
+    from ollm.app import Process
+    from ollm.config.change import remove as remove_entry
+
+    file = remove_entry(Process().home, "mcpServers", name)
+    print(f"{name} is no longer in {file}.")
+
+
+@mcp.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@workspace_option
+@json_option
+def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
+    """Connect to servers and list what they offer; exit 1 when one of them fails."""
+    import asyncio
+
+    found = asyncio.run(asked(resolve_workspace(workspace), names))
+    if as_json:
+        print_json([{"name": name, **described(answer)} for name, answer in found.items()])
+    else:
+        for name, answer in found.items():
+            print("\n".join(lines_of(name, answer)))
+    return Exit.FAILED if any(isinstance(answer, OllmError) for answer in found.values()) else Exit.DONE
+
+
+async def asked(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
+    """What each server offers now, or why it cannot be asked. All of them at once."""
+    import asyncio
+
+    from ollm.app import Process
+    from ollm.app.foreign import mcp_servers
+    from ollm.system.processes import ProcessHost
+
+    process, host = Process(workspace=workspace), ProcessHost()
+    servers, problems = mcp_servers(process, workspace, host, warn)
+    for problem in problems:
+        warn(problem)
+
+    async def ask(name: str) -> Catalogue | OllmError:
+        try:
+            return await servers.ask(name)
+        except OllmError as error:
+            return error
+
+    wanted = names or tuple(state.server.name for state in servers.states())
+    try:
+        return dict(zip(wanted, await asyncio.gather(*(ask(name) for name in wanted)), strict=True))
+    finally:
+        await servers.close()
+        await host.close()
+
+
+def pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str]:
+    found = [text.partition(mark) for text in given]
+    if any(not name.strip() or not sign for name, sign, _ in found):
+        raise UsageError(f"{option} takes NAME{mark}VALUE.")
+    return {name.strip(): value.strip() for name, _, value in found}
+
+
+def tools_in(found: Catalogue | None) -> str:
+    return "not asked yet" if found is None else str(len(found.tools))
+
+
+def offered(found: Catalogue | None) -> dict[str, Any]:
+    return {
+        "tools": None if found is None else [tool.name for tool in found.tools],
+        "prompts": None if found is None else [prompt.name for prompt in found.prompts],
+        "resources": None if found is None else found.resources,
+    }
+
+
+def described(answer: Catalogue | OllmError) -> dict[str, Any]:
+    if isinstance(answer, OllmError):
+        return {"ok": False, "error": str(answer), **offered(None), "leftOut": []}
+    return {"ok": True, "error": None, **offered(answer), "leftOut": answer.left_out}
+
+
+def lines_of(name: str, answer: Catalogue | OllmError) -> list[str]:
+    if isinstance(answer, OllmError):
+        return [f"{name}: {printable(str(answer))}"]
+    lines = [f"{name}: {len(answer.tools)} tools, {len(answer.prompts)} prompts"]
+    lines += [f"  {tool.name}  {printable(tool.description)}" for tool in answer.tools]
+    lines += [f"  /mcp {name} {printable(prompt.name)}  {printable(prompt.description)}" for prompt in answer.prompts]
+    lines += [f"  {name}__read_resource  reads its resources"] if answer.resources else []
+    return [*lines, *(f"  {printable(sentence)}" for sentence in answer.left_out)]

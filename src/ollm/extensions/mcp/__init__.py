@@ -1,0 +1,1 @@
+"""MCP servers: programs and addresses whose tools, prompts and resources join a conversation."""

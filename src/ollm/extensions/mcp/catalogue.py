@@ -1,0 +1,179 @@
+"""What a server offers, cut to a size that does no harm, and kept so that the next start need not ask."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ollm.domain.clock import Clock, now, parse_stamp, stamp
+from ollm.domain.struct import Data
+from ollm.extensions.mcp.settings import McpServer
+from ollm.tools.output import clean
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+MOST_TOOLS = 128
+MOST_PAGES = 20
+LONGEST_DESCRIPTION = 1_000
+LARGEST_SCHEMA = 16 * 1024
+LONGEST_NAME = 64
+FRESH = 3600.0
+READ_RESOURCE = "read_resource"
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class OfferedTool(Data, frozen=True):
+    """`name` is what models call it, `remote` what the server does."""
+
+    name: str
+    remote: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class OfferedPrompt(Data, frozen=True):
+    name: str
+    description: str = ""
+    arguments: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+
+
+class Catalogue(Data, frozen=True):
+    """`resources`: whether there are any to read. `left_out` says in sentences what was not taken, and why."""
+
+    tools: tuple[OfferedTool, ...] = ()
+    prompts: tuple[OfferedPrompt, ...] = ()
+    resources: bool = False
+    left_out: tuple[str, ...] = ()
+    timestamp: str = ""
+
+
+async def ask_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
+    """Everything the server says it has."""
+    can = client.server_capabilities
+    tools = await _pages(client.list_tools, "tools") if can.tools else []
+    prompts = await _pages(client.list_prompts, "prompts") if can.prompts else []
+    taken, left_out = taken_tools(server.name, tools)
+    return Catalogue(
+        tools=taken,
+        prompts=tuple(_prompt(prompt) for prompt in prompts[:MOST_TOOLS]),
+        resources=bool(can.resources),
+        left_out=left_out,
+        timestamp=stamp(clock()),
+    )
+
+
+async def _pages(ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+    found: list[Any] = []
+    cursor = None
+    for _ in range(MOST_PAGES):
+        page = await ask(cursor=cursor)
+        found += getattr(page, field)
+        cursor = page.next_cursor
+        if not cursor or len(found) > MOST_TOOLS:
+            break
+    return found
+
+
+def taken_tools(server: str, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+    """The tools that can be used under names of their own, and a sentence for each that cannot."""
+    taken: dict[str, OfferedTool] = {}
+    left_out: list[str] = []
+    for tool in tools[:MOST_TOOLS]:
+        name = tool_name(server, tool.name)
+        fault = "another one has its name" if name in taken else schema_fault(tool.input_schema)
+        if fault:
+            left_out.append(f"{_one_line(tool.name, 60)} of the MCP server {server} was left out: {fault}.")
+            continue
+        description = _one_line(tool.description or tool.title or tool.name, LONGEST_DESCRIPTION)
+        taken[name] = OfferedTool(
+            name=name, remote=tool.name, description=description, parameters=slim(tool.input_schema)
+        )
+    if len(tools) > MOST_TOOLS:
+        left_out.append(f"The MCP server {server} has more than {MOST_TOOLS} tools; the rest was left out.")
+    return tuple(taken.values()), tuple(left_out)
+
+
+def tool_name(server: str, tool: str) -> str:
+    """`server__tool`, in letters every model server takes; one that had to be changed or cut ends in its hash."""
+    name = f"{server}__{_ODD.sub('_', tool)}"
+    if name == f"{server}__{tool}" and len(name) <= LONGEST_NAME and tool:
+        return name
+    digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - 9]}_{digest}"
+
+
+def schema_fault(schema: Any) -> str:
+    """Why a schema cannot be shown to a model; empty when it can."""
+    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+        return "its parameters are no object"
+    try:
+        size = len(msgspec.json.encode(schema))
+    except (TypeError, ValueError, RecursionError):
+        return "its parameters cannot be read"
+    if size > LARGEST_SCHEMA:
+        return f"the description of its parameters takes {size // 1024} KiB, and {LARGEST_SCHEMA // 1024} is the most"
+    return ""
+
+
+def slim(schema: Any) -> Any:
+    """Without titles, which say again what names say, in tokens that every request costs."""
+    if isinstance(schema, dict):
+        return {key: slim(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    return [slim(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _prompt(prompt: Any) -> OfferedPrompt:
+    arguments = prompt.arguments or []
+    return OfferedPrompt(
+        name=prompt.name,
+        description=_one_line(prompt.description or "", LONGEST_DESCRIPTION),
+        arguments=tuple(argument.name for argument in arguments),
+        required=tuple(argument.name for argument in arguments if argument.required),
+    )
+
+
+def _one_line(text: str, longest: int) -> str:
+    line = " ".join(clean(text[: longest * 2]).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+class CatalogueFile:
+    """What servers offered when they were last asked. May be deleted at any time; each server is then asked again."""
+
+    def __init__(self, file: Path, clock: Clock = now) -> None:
+        self._file = file
+        self._clock = clock
+
+    def get(self, server: McpServer) -> Catalogue | None:
+        return self._all().get(_key(server))
+
+    def fresh(self, found: Catalogue) -> bool:
+        try:
+            return 0 <= (self._clock() - parse_stamp(found.timestamp)).total_seconds() < FRESH
+        except ValueError:
+            return False
+
+    def put(self, server: McpServer, found: Catalogue) -> None:
+        from ollm.system.atomic import make_private_directory, replace_file
+
+        others = {key: kept for key, kept in self._all().items() if not key.startswith(f"{server.name}:")}
+        make_private_directory(self._file.parent)
+        replace_file(self._file, msgspec.json.encode({**others, _key(server): found}))
+
+    def _all(self) -> dict[str, Catalogue]:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Catalogue])
+        except (OSError, msgspec.DecodeError, RecursionError):
+            return {}
+
+
+def _key(server: McpServer) -> str:
+    """A server that is configured otherwise is another one; the digest keeps its variables to itself."""
+    return f"{server.name}:{hashlib.sha256(msgspec.json.encode(server)).hexdigest()[:16]}"

@@ -1,0 +1,214 @@
+"""The line to one server: opened when it is first needed, opened again after a crash, with back-off and an end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ollm.domain.errors import OllmError, ToolFailure
+from ollm.extensions.mcp.settings import McpServer
+from ollm.system.processes import Command, ProcessHost, StartError
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+T = TypeVar("T")
+OPENING = 30.0  # seconds to start and to say hello
+CLOSING = 2.0
+MOST_FAILURES = 5
+LONGEST_PAUSE = 8.0
+
+Open = Callable[["Line"], AbstractAsyncContextManager[Any]]
+
+
+class Line:
+    """What is known of one open line: whether it is lost, and why."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+        self.why = ""
+        self.last_words: Callable[[], str] = str
+
+    def lost(self, why: str) -> None:
+        self.why = self.why or why
+        self.over.set()
+
+    def told(self, why: str) -> str:
+        words = self.last_words()
+        return f"{self.why or why}; its last words: {words}" if words else self.why or why
+
+
+class McpConnection:
+    """`ask` runs a request. After a crash the next request opens the line anew; a success forgets earlier failures."""
+
+    def __init__(self, server: McpServer, open_transport: Open) -> None:
+        self.server = server
+        self.failures = 0
+        self._open = open_transport
+        self._line: Line | None = None
+        self._client: Client | None = None
+        self._holding: asyncio.Task[None] | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None
+
+    async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
+        """The answer; ToolFailure when the server fails, refuses or takes too long."""
+        client, line = await self._connected()
+        try:
+            async with asyncio.timeout(self.server.timeout):
+                answer = await request(client)
+        except TimeoutError as error:
+            seconds = f"{self.server.timeout:g} s"
+            raise ToolFailure(
+                "Timeout", f"The MCP server {self.server.name} did not answer within {seconds}."
+            ) from error
+        except OllmError:
+            raise
+        except Exception as error:
+            await asyncio.sleep(0)
+            if line.over.is_set():
+                self.failures += 1
+                raise self._failure(f"ended while it worked ({line.told('')})") from error
+            raise self._failure(f"answered with an error: {plain(error)}") from error
+        self.failures = 0
+        return answer
+
+    async def close(self) -> None:
+        """End the line, and with it the server's processes."""
+        if self._line is not None:
+            self._line.lost("the conversation has ended")
+        if self._holding is not None and not self._holding.done():
+            await asyncio.wait({self._holding}, timeout=CLOSING)
+            self._holding.cancel()
+            await asyncio.wait({self._holding}, timeout=CLOSING)
+        self._client = None
+
+    async def _connected(self) -> tuple[Client, Line]:
+        async with self._opening:
+            if self._client is None or self._line is None or self._line.over.is_set():
+                if self.failures >= MOST_FAILURES:
+                    raise self._failure(f"failed {self.failures} times and is left alone in this conversation")
+                if self.failures > 1:
+                    await asyncio.sleep(min(0.25 * 2**self.failures, LONGEST_PAUSE))
+                await self._connect()
+            assert self._client is not None
+            assert self._line is not None
+            return self._client, self._line
+
+    async def _connect(self) -> None:
+        await sdk()
+        line, ready = Line(), asyncio.get_running_loop().create_future()
+        holding = asyncio.create_task(self._hold(line, ready), name=f"mcp {self.server.name}")
+        try:
+            await asyncio.wait({ready, holding}, timeout=OPENING, return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done():
+                line.lost(f"it did not say hello within {OPENING:g} s")
+                raise self._failure(f"cannot be used: {line.told('')}")
+            self._client = ready.result()
+        except asyncio.CancelledError:
+            holding.cancel()
+            raise
+        except OllmError:
+            self.failures += 1
+            holding.cancel()
+            raise
+        self._line, self._holding = line, holding
+
+    async def _hold(self, line: Line, ready: asyncio.Future[Client]) -> None:
+        """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
+        from mcp import Client
+
+        try:
+            async with Client(self._open(line), mode="auto" if self.server.url else "legacy") as client:
+                # Output schemas come from the server; checking them would run its regular expressions.
+                client.session.validate_tool_result = _trusting  # type: ignore[method-assign,assignment]
+                ready.set_result(client)
+                await line.over.wait()
+        except StartError as error:
+            _fail(ready, self._failure(f"cannot be started: {error.message}"))
+        except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
+            line.lost(plain(error))
+            _fail(ready, self._failure(f"cannot be used: {line.told('')}"))
+
+    def _failure(self, what: str) -> ToolFailure:
+        return ToolFailure("Interrupted", f"The MCP server {self.server.name} {what}.")
+
+
+def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
+    if not ready.done():
+        ready.set_exception(error)
+        ready.exception()  # whoever waits still gets it; nobody waiting is no fault
+
+
+async def _trusting(_name: str, _result: object) -> None:
+    """What a server says about its own answers is not checked here."""
+
+
+def plain(error: BaseException) -> str:
+    """What went wrong, out of the groups that task groups wrap it in, in one line."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")
+
+
+async def sdk() -> None:
+    """Import the SDK in a thread: it takes seconds, and the screen goes on meanwhile."""
+    if "mcp.client.client" in sys.modules:
+        return
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: ImportError | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error else done.set_result(None)
+
+    def load() -> None:
+        failure = None
+        try:
+            import mcp.client.client
+            import mcp.client.streamable_http  # noqa: F401 - named so that both are there
+        except ImportError as error:
+            failure = error
+        with suppress(RuntimeError):  # nobody waits any more
+            loop.call_soon_threadsafe(settle, failure)
+
+    threading.Thread(target=load, daemon=True, name="mcp-import").start()
+    try:
+        await done
+    except ImportError as error:
+        raise ToolFailure("Interrupted", "MCP servers need the package mcp; install ollm-cli[mcp].") from error
+
+
+def opener(server: McpServer, host: ProcessHost, workspace: Path, environment: Mapping[str, str]) -> Open:
+    """How the line to this server is opened: its program started, or its address called."""
+
+    @asynccontextmanager
+    async def open_program(line: Line) -> AsyncIterator[Any]:
+        from ollm.extensions.mcp.stdio import program, stdio_transport
+
+        command = Command(
+            argv=(server.command, *server.args),
+            cwd=workspace / server.cwd,
+            environment={**environment, **server.env},
+        )
+        async with program(host, command) as started:
+            line.last_words = lambda: started.last_words
+            async with stdio_transport(started, line.lost) as streams:
+                yield streams
+
+    @asynccontextmanager
+    async def open_address(_line: Line) -> AsyncIterator[Any]:
+        from ollm.extensions.mcp.http import http_transport
+
+        async with http_transport(server) as streams:
+            yield streams
+
+    return open_address if server.url else open_program

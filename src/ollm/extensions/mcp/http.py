@@ -1,0 +1,52 @@
+"""A server at an address, over streamable HTTP; what it may send in one answer is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ollm.extensions.mcp.settings import McpServer
+
+LARGEST_ANSWER = 16 * 1024 * 1024
+CONNECT = 10.0
+
+
+@asynccontextmanager
+async def http_transport(server: McpServer) -> AsyncIterator[Any]:
+    """The streams an SDK client speaks over."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    timeout = httpx2.Timeout(CONNECT, read=max(server.timeout, CONNECT))
+    hooks = {"response": [bound]}
+    async with (
+        httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks) as client,
+        streamable_http_client(server.url, http_client=client) as streams,
+    ):
+        yield streams
+
+
+async def bound(response: Any) -> None:
+    """Let an answer be no longer than the limit; a stream of events has limits of its own, event by event."""
+    import httpx2
+
+    if response.headers.get("content-type", "").startswith("text/event-stream"):
+        return
+
+    class Bounded(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for piece in self._stream:
+                size += len(piece)
+                if size > LARGEST_ANSWER:
+                    raise httpx2.ReadError(f"its answer is larger than {LARGEST_ANSWER // 2**20} MiB")
+                yield piece
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    response.stream = Bounded(response.stream)

@@ -1,0 +1,146 @@
+"""The servers of one conversation: shown from what they offered last, opened when they are needed, ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolResult
+from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, ask_catalogue
+from ollm.extensions.mcp.connection import MOST_FAILURES, McpConnection
+from ollm.extensions.mcp.results import contents_of, result_of, text_of
+from ollm.extensions.mcp.settings import McpServer
+from ollm.extensions.mcp.tools import Run, specs_of
+from ollm.tools.base import ToolSpec
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+FIRST_WAIT = 10.0  # seconds a first turn waits for servers nothing is known of
+
+
+class ServerState(Data, frozen=True):
+    """What /mcp tells of a server."""
+
+    server: McpServer
+    connected: bool
+    catalogue: Catalogue | None
+    failure: str = ""
+
+
+class McpServers:
+    """`before_turn` asks servers what they have, beside the turn where that is known from before."""
+
+    def __init__(
+        self,
+        servers: Sequence[McpServer],
+        connect: Callable[[McpServer], McpConnection],
+        kept: CatalogueFile,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._connections = {server.name: connect(server) for server in servers if not server.disabled}
+        self._kept = kept
+        self._tell = tell
+        self._known = {
+            name: found for name, line in self._connections.items() if (found := kept.get(line.server)) is not None
+        }
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._failures: dict[str, str] = {}
+        self._waited_for: dict[str, None] = {}
+        self._changed = False
+
+    def specs(self) -> list[ToolSpec]:
+        """The tools of every server that is known, whether or not it runs."""
+        return [
+            spec
+            for name, found in self._known.items()
+            for spec in specs_of(name, found, lambda tool, name=name: self._call(name, tool), self._read(name))  # type: ignore[misc] # the default binds the name now
+        ]
+
+    async def before_turn(self) -> bool:
+        """Ask who must be asked; wait only for those nothing is known of, and only once. True when tools changed."""
+        for name, line in self._connections.items():
+            found = self._known.get(name)
+            unasked = name not in self._asking and line.failures < MOST_FAILURES
+            if unasked and (found is None or not self._kept.fresh(found)):
+                self._asking[name] = asyncio.create_task(self._learn(line), name=f"mcp list {name}")
+        unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
+        if unknown:
+            self._waited_for = dict.fromkeys(self._asking)
+            await asyncio.wait(unknown, timeout=FIRST_WAIT)
+        changed, self._changed = self._changed, False
+        return changed
+
+    async def ask(self, name: str) -> Catalogue:
+        """What a server offers now; ToolFailure when it cannot be asked."""
+        line = self._line(name)
+        found = await line.ask(lambda client: ask_catalogue(client, line.server))
+        self._changed = self._changed or found.tools != getattr(self._known.get(name), "tools", None)
+        self._known[name] = found
+        self._kept.put(line.server, found)
+        return found
+
+    def states(self) -> list[ServerState]:
+        return [
+            ServerState(line.server, line.connected, self._known.get(name), self._failures.get(name, ""))
+            for name, line in self._connections.items()
+        ]
+
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
+        """A server's prompt as text for the user to send."""
+        answer = await self._line(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
+        return "\n\n".join(text_of([message.content]) for message in answer.messages)
+
+    async def close(self) -> None:
+        asking = list(self._asking.values())
+        for task in asking:
+            task.cancel()
+        if asking:
+            await asyncio.wait(asking)
+        await asyncio.gather(*(line.close() for line in self._connections.values()))
+
+    async def _learn(self, line: McpConnection) -> None:
+        name = line.server.name
+        try:
+            found = await self.ask(name)
+        except OllmError as error:
+            if name not in self._failures:
+                self._tell(str(error))
+            self._failures[name] = str(error)
+            self._asking.pop(name, None)
+            return
+        self._failures.pop(name, None)
+        for sentence in found.left_out:
+            self._tell(sentence)
+
+    def _line(self, name: str) -> McpConnection:
+        if name not in self._connections:
+            known = ", ".join(self._connections) or "none"
+            raise UsageError(f"There is no MCP server named {name}; there are: {known}.")
+        return self._connections[name]
+
+    def _call(self, name: str, tool: OfferedTool) -> Run:
+        async def run(arguments: JsonObject) -> ToolResult:
+            return result_of(await self._line(name).ask(lambda client: client.call_tool(tool.remote, arguments)))
+
+        return run
+
+    def _read(self, name: str) -> Run:
+        async def listed(client: Client) -> str:
+            found = (await client.list_resources()).resources
+            return "\n".join(f"{item.uri}  {item.description or item.name}" for item in found) or "There are none."
+
+        async def run(arguments: JsonObject) -> ToolResult:
+            uri = arguments.get("uri")
+            line = self._line(name)
+            if not uri:
+                text = await line.ask(listed)
+            else:
+                text = contents_of((await line.ask(lambda client: client.read_resource(str(uri)))).contents)
+            return ToolResult(llm_content=text, return_display=text)
+
+        return run

@@ -1,0 +1,100 @@
+"""`mcpServers` as people write it for every client, read into data with every mistake told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import field
+
+from ollm.domain.struct import Data
+
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+KEYS = {"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled"}
+TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp"}
+TIMEOUT = 120.0
+LONGEST_TIMEOUT = 3600.0
+
+
+class McpServer(Data, frozen=True):
+    """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    timeout: float = TIMEOUT
+    disabled: bool = False
+
+    @property
+    def place(self) -> str:
+        """Where it is, in a line for people; the values of variables and headers are left out."""
+        return self.url or " ".join((self.command, *self.args))
+
+
+def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
+    """The servers that can be read, and what is wrong with the others."""
+    servers: list[McpServer] = []
+    problems: list[str] = []
+    for name, entry in configured.items():
+        found = read_server(name, entry)
+        if isinstance(found, McpServer):
+            servers.append(found)
+        else:
+            problems.append(f"mcpServers.{name}: {found}")
+    return tuple(servers), tuple(problems)
+
+
+def read_server(name: str, entry: Any) -> McpServer | str:
+    if not NAME.fullmatch(name):
+        return "a name of at most 32 letters, digits, - and single _ is expected"
+    if not isinstance(entry, Mapping):
+        return "a mapping with command or url is expected"
+    fault = _fault(entry)
+    if fault:
+        return fault
+    return McpServer(
+        name=name,
+        command=entry.get("command") or "",
+        args=tuple(str(argument) for argument in entry.get("args") or ()),
+        env={key: str(value) for key, value in (entry.get("env") or {}).items()},
+        cwd=entry.get("cwd") or "",
+        url=entry.get("url") or "",
+        headers={key: str(value) for key, value in (entry.get("headers") or {}).items()},
+        timeout=float(entry.get("timeout", TIMEOUT)),
+        disabled=entry.get("disabled") is True,
+    )
+
+
+def _fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
+    if unknown := sorted(str(key) for key in set(entry) - KEYS):
+        return f"unknown key {unknown[0]}; there are {', '.join(sorted(KEYS))}"
+    command, url, timeout = entry.get("command"), entry.get("url"), entry.get("timeout", TIMEOUT)
+    if (command is None) == (url is None):
+        return "either command or url is expected"
+    if command is not None and not (isinstance(command, str) and command.strip()):
+        return "command: the name of a program is expected"
+    if url is not None and not (isinstance(url, str) and re.match(r"https?://[^/\s]", url)):
+        return "url: an address such as http://localhost:8000/mcp is expected"
+    if entry.get("type") not in TYPES:
+        return "type: stdio or http is expected"
+    if not isinstance(entry.get("args") or [], list | tuple):
+        return "args: a list is expected"
+    if not isinstance(entry.get("cwd") or "", str):
+        return "cwd: a path is expected"
+    for key in ("env", "headers"):
+        if not isinstance(entry.get(key) or {}, Mapping):
+            return f"{key}: a mapping of names to values is expected"
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= LONGEST_TIMEOUT:
+        return f"timeout: seconds up to {LONGEST_TIMEOUT:g} are expected"
+    return ""
+
+
+def expanded(text: str, variables: Mapping[str, str]) -> str:
+    """`${NAME}` and `${NAME:-otherwise}` replaced by what the variable holds; an unknown one is left as it is."""
+    return VARIABLE.sub(lambda found: variables.get(found[1], found[0] if found[2] is None else found[2]), text)

@@ -1,0 +1,160 @@
+"""A server that is a program: JSON lines over its standard streams, within limits, the whole process tree ended.
+
+The SDK's own transport neither bounds a line nor ends descendants that left the session; ours does both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from ollm.system.processes import Command, Process, ProcessHost
+
+log = logging.getLogger("ollm.mcp")
+
+LONGEST_LINE = 8 * 1024 * 1024
+MOST_GARBAGE = 1_000  # lines that are no messages
+MOST_UNASKED = 20_000  # messages in a row that answer nothing
+KEPT_WORDS = 2_000
+
+
+class Program:
+    """The three pipes of a started server. `words` is the end of what it wrote to standard error."""
+
+    def __init__(self, process: Process, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
+        self.process = process
+        self.output = output
+        self.feed = feed
+        self.words = bytearray()
+
+    @property
+    def last_words(self) -> str:
+        text = self.words.decode("utf-8", "replace")
+        return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-300:]
+
+    async def end(self) -> None:
+        self.feed.close()
+        await self.process.end(grace=0.5)
+
+
+@asynccontextmanager
+async def program(host: ProcessHost, command: Command) -> AsyncIterator[Program]:
+    """Start it; on leaving it is ended with everything it started."""
+    (source, feeding), (reading, output), (reading_errors, errors) = [os.pipe() for _ in range(3)]
+    try:
+        process = await host.start(command, output, errors=errors, source=source)
+    except BaseException:
+        for end in (feeding, reading, reading_errors):
+            os.close(end)
+        raise
+    finally:
+        for end in (source, output, errors):
+            os.close(end)
+    lines = asyncio.StreamReader(limit=LONGEST_LINE)
+    transport = await _listen(reading, lambda: asyncio.StreamReaderProtocol(lines))
+    found = Program(process, lines, await _writer(feeding))
+    complaints = await _listen(reading_errors, lambda: _LastWords(found.words))
+    try:
+        yield found
+    finally:
+        transport.close()
+        complaints.close()
+        await asyncio.shield(asyncio.ensure_future(found.end()))
+
+
+@asynccontextmanager
+async def stdio_transport(started: Program, lost: Callable[[str], None]) -> AsyncIterator[Any]:
+    """The streams an SDK client speaks over. `lost` hears why nothing more will come."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    heard, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    writing, said = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def listen() -> None:
+        why = "it closed its output"
+        try:
+            why = await _messages(started.output, heard.send)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            why = "the conversation with it is over"
+        finally:
+            lost(why)
+            heard.close()
+
+    async def speak() -> None:
+        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for each in said:
+                started.feed.write(each.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await started.feed.drain()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(listen)
+        group.start_soon(speak)
+        try:
+            yield reading, writing
+        finally:
+            group.cancel_scope.cancel()
+            for stream in (heard, reading, writing, said):
+                stream.close()
+
+
+async def _messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> str:
+    """Hand on every message; the reason why there are no more."""
+    from mcp.shared.message import SessionMessage
+
+    garbage = unasked = 0
+    while True:
+        try:
+            line = await lines.readline()
+        except ValueError:
+            return f"it sent a line of more than {LONGEST_LINE // 2**20} MiB"
+        if not line:
+            return "it closed its output"
+        if not line.strip():
+            continue
+        message = _parsed(line)
+        if message is None:
+            garbage += 1
+            log.debug("A line that is no message: %r", line[:200], extra={"operation": "read"})
+            if garbage > MOST_GARBAGE:
+                return "it prints things that are no messages"
+            continue
+        unasked = unasked + 1 if hasattr(message, "method") else 0
+        if unasked > MOST_UNASKED:
+            return f"it sent {MOST_UNASKED:,} messages nobody asked for"
+        await send(SessionMessage(message))
+
+
+def _parsed(line: bytes) -> Any:
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+class _LastWords(asyncio.Protocol):
+    def __init__(self, kept: bytearray) -> None:
+        self._kept = kept
+
+    def data_received(self, data: bytes) -> None:
+        self._kept += data
+        del self._kept[:-KEPT_WORDS]
+
+
+async def _listen(descriptor: int, protocol: Callable[[], asyncio.Protocol]) -> asyncio.ReadTransport:
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(protocol, pipe)
+    return transport
+
+
+async def _writer(descriptor: int) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    pipe = os.fdopen(descriptor, "wb", buffering=0)
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)
+    return asyncio.StreamWriter(transport, protocol, None, loop)

@@ -1,0 +1,100 @@
+"""A server's tools as the registry holds them: under the same policy, limits and cancellation as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, Verdict
+from ollm.extensions.mcp.catalogue import READ_RESOURCE, Catalogue, OfferedTool
+from ollm.tools.base import ToolContext, ToolSpec
+
+LONGEST_SUMMARY = 2_000
+
+Run = Callable[[JsonObject], Awaitable[ToolResult]]
+
+RESOURCE_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"uri": {"type": "string", "description": "What to read; leave it out for the list."}},
+}
+
+
+class McpInvocation(Data, frozen=True):
+    """A call of a server's tool. What it touches is not known: the server decides that."""
+
+    spec_name: str
+    params: JsonObject
+    work: Run
+
+    def summary(self) -> str:
+        """The whole call, as the server would get it: nobody here knows which argument matters."""
+        arguments = msgspec.json.encode(self.params).decode()
+        shown = arguments if len(arguments) <= LONGEST_SUMMARY else f"{arguments[:LONGEST_SUMMARY]}…"
+        return f"{self.spec_name} {shown}"
+
+    def locations(self) -> list[Location]:
+        return []
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        if verdict.decision != "ask":
+            return None
+        return ConfirmationDetails(
+            call_id="",
+            tool=self.spec_name,
+            description=self.summary(),
+            risk=verdict.risk,
+            reason=verdict.reason,
+            grant=None if verdict.locked else verdict.grant,
+            locked=verdict.locked,
+            rule=verdict.rule,
+        )
+
+    async def preview(self, context: ToolContext) -> str:
+        return ""
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        return await self.work(self.params)
+
+
+def specs_of(server: str, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:
+    """One spec a tool, and one that reads resources where there are any. All of them ask unless a rule says more."""
+    specs = [_spec(tool.name, tool.description, tool.parameters, call(tool)) for tool in found.tools]
+    name = f"{server}__{READ_RESOURCE}"
+    if found.resources and all(spec.name != name for spec in specs):
+        specs.append(_spec(name, f"Read a resource of {server}, or list what there is.", RESOURCE_PARAMETERS, read))
+    return specs
+
+
+def _spec(name: str, description: str, parameters: JsonObject, run: Run) -> ToolSpec:
+    def parse(arguments: Any) -> McpInvocation:
+        return McpInvocation(name, checked(name, arguments, parameters), run)
+
+    return ToolSpec(
+        name=name, description=description, parameters=parameters, parse=parse, risk=Risk.MEDIUM, keep="ends"
+    )
+
+
+def checked(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:
+    """The arguments as an object with nothing missing and nothing unknown; the rest is for the server to say."""
+    given = arguments if arguments is not None else {}
+    if isinstance(given, str):
+        with suppress(msgspec.DecodeError, RecursionError):
+            given = msgspec.json.decode(given)
+    if not isinstance(given, dict):
+        raise ToolFailure("ValidationError", f"{name} was not run: the arguments must be a JSON object.")
+    properties = parameters.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    required = parameters.get("required")
+    missing = [key for key in required if key not in given] if isinstance(required, list) else []
+    unknown = [key for key in given if key not in known] if parameters.get("additionalProperties") is False else []
+    lines = [f"- {key}: is missing." for key in missing]
+    lines += [f"- {key}: there is no such parameter; there are {', '.join(known) or 'none'}." for key in unknown]
+    if lines:
+        raise ToolFailure("ValidationError", "\n".join([f"{name} was not run: its arguments are wrong.", *lines]))
+    return given

@@ -1,0 +1,76 @@
+"""`/mcp`: the MCP servers of this conversation, and the prompts they bring."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import UsageError
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+
+if TYPE_CHECKING:
+    from ollm.extensions.mcp.servers import ServerState
+    from ollm.runtime.conversation import LocalConversation
+
+USAGE = "[SERVER PROMPT [NAME=VALUE...]]"
+
+
+def add_to(commands: CommandTable) -> None:
+    commands.command("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE)(mcp)
+
+
+async def mcp(conversation: LocalConversation, arguments: str) -> CommandReply:
+    servers = conversation.parts.mcp
+    if servers is None:
+        return CommandReply(text="No MCP server is configured; `ollm mcp add` adds one.", data=[])
+    if not arguments.strip():
+        states = servers.states()
+        rows = [(state.server.name, told(state), offered(state)) for state in states]
+        return CommandReply(
+            text=table(("server", "state", "offers"), rows), data=[described(state) for state in states]
+        )
+    named = words(arguments, 3)
+    if len(named) < 2:
+        raise wrong_usage("mcp", USAGE)
+    text = await servers.prompt(named[0], named[1], pairs(named[2] if len(named) > 2 else ""))
+    return CommandReply(follow_up="send", argument=text)
+
+
+def pairs(text: str) -> dict[str, str]:
+    """`name=value` words, quoted as in a shell."""
+    import shlex
+
+    try:
+        found = [word.partition("=") for word in shlex.split(text)]
+    except ValueError as error:
+        raise UsageError(f"The arguments cannot be read: {error}.") from error
+    if any(not equals for _, equals, _ in found):
+        raise wrong_usage("mcp", USAGE)
+    return {name: value for name, _, value in found}
+
+
+def told(state: ServerState) -> str:
+    if state.failure:
+        return state.failure
+    return "running" if state.connected else "started when it is needed"
+
+
+def offered(state: ServerState) -> str:
+    found = state.catalogue
+    if found is None:
+        return "not asked yet"
+    prompts = [f"/mcp {state.server.name} {prompt.name}" for prompt in found.prompts]
+    resources = ["resources"] if found.resources else []
+    return ", ".join([*(tool.name for tool in found.tools), *resources, *prompts]) or "nothing"
+
+
+def described(state: ServerState) -> dict[str, object]:
+    found = state.catalogue
+    return {
+        "name": state.server.name,
+        "connected": state.connected,
+        "failure": state.failure or None,
+        "tools": [tool.name for tool in found.tools] if found else [],
+        "prompts": [prompt.name for prompt in found.prompts] if found else [],
+        "resources": found.resources if found else False,
+    }

@@ -1,0 +1,54 @@
+"""MCP servers as a conversation has them, for tests: real processes, started by a real host."""
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from ollm.extensions.mcp.catalogue import CatalogueFile
+from ollm.extensions.mcp.connection import McpConnection, opener
+from ollm.extensions.mcp.servers import McpServers
+from ollm.extensions.mcp.settings import McpServer, read_servers
+from ollm.system.paths import Boundary
+from ollm.system.processes import ProcessHost
+from ollm.tools.base import ToolContext
+
+SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}
+
+
+def entry(kind: str, **more: Any) -> dict[str, Any]:
+    return {"command": sys.executable, "args": [SCRIPT, kind], **more}
+
+
+class Lines:
+    def __init__(self, servers: McpServers, told: list[str], workspace: Path) -> None:
+        self.servers = servers
+        self.told = told
+        self._context = ToolContext(boundary=Boundary.around(workspace))
+
+    @property
+    def names(self) -> list[str]:
+        return [spec.name for spec in self.servers.specs()]
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        spec = next(spec for spec in self.servers.specs() if spec.name == name)
+        return await spec.parse(arguments).run(self._context)
+
+
+@asynccontextmanager
+async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Lines]:
+    host, told = ProcessHost(), list[str]()
+    found, problems = read_servers(configured)
+    assert not problems
+
+    def connect(server: McpServer) -> McpConnection:
+        return McpConnection(server, opener(server, host, directory, ENVIRONMENT))
+
+    servers = McpServers(found, connect, CatalogueFile(directory / "cache" / "mcp.json"), told.append)
+    try:
+        yield Lines(servers, told, directory)
+    finally:
+        await servers.close()
+        await host.close()
