@@ -18,7 +18,7 @@ OWNERS = {"llama.cpp": "llamacpp", "vllm": "vllm", "lm-studio": "organization_ow
 
 
 class ScriptedServer(Server):
-    chat_paths = ("/v1/chat/completions",)
+    chat_paths = ("/v1/chat/completions", "/completion")
 
     def __init__(
         self,
@@ -36,7 +36,13 @@ class ScriptedServer(Server):
         self.models = (self.model,) if models is None else models
         self.strict = strict  # 404 for a model that is not on the list
 
+    @property
+    def chats(self) -> list[Any]:
+        return [request.body for request in self.requests if request.path == self.chat_paths[0]]
+
     def answer(self, request: Request) -> Answer:
+        if request.path == "/completion" and self.kind != "llama.cpp":
+            return Answer(status=404, body={"error": {"message": "File Not Found", "code": 404}})
         model = request.body.get("model")
         if self.strict and model not in self.models:
             message = f"The model `{model}` does not exist."
@@ -83,6 +89,10 @@ class ScriptedServer(Server):
         return {"data": [{"id": name, "type": "vlm", "loaded_context_length": self.window} for name in self.models]}
 
     def events(self, answer: Answer, request: Request) -> list[bytes]:
+        if request.path == "/completion":
+            said = [{"content": piece, "stop": False} for piece in words(answer.text)]
+            timings = {"prompt_n": answer.prompt_tokens, "predicted_n": answer.completion_tokens}
+            return [_event(each) for each in [*said, {"content": "", "stop": True, "timings": timings}]]
         chunks: list[dict[str, Any]] = [
             {"choices": [], "prompt_progress": {"processed": done, "total": total}} for done, total in answer.progress
         ]

@@ -105,7 +105,7 @@ class ConversationScope(Pieces):
 
     def observe(self, parts: Parts) -> None:
         from ollm.runtime.housekeeping import FreshPages, Housekeeping
-        from ollm.runtime.learning import LearntTokens
+        from ollm.runtime.learning import LearntFacts
         from ollm.runtime.parts import SessionView
         from ollm.runtime.workspace_memory import WorkspaceMemory
 
@@ -113,7 +113,7 @@ class ConversationScope(Pieces):
         parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
         parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
         parts.observers.append(FreshPages(self.pages))
-        parts.observers.append(LearntTokens(parts, self.process.learnt_tokens))
+        parts.observers.append(LearntFacts(parts, self.process.learnt))
         if self.hooks:
             from ollm.runtime.hook_observer import HookObserver
 

@@ -195,9 +195,9 @@ class Process:
 
         return Redactor(self.sanitization.removed_values(self.environment))
 
-    def learnt_tokens(self, key: str, factor: float, samples: int) -> None:
-        """Keep how the model counts, for the next conversation with it."""
-        self.model_facts.update(key, token_factor=factor, token_samples=samples)
+    def learnt(self, key: str, changes: dict[str, Any]) -> None:
+        """Keep what was learnt of a model, for the next conversation with it."""
+        self.model_facts.update(key, **changes)
 
     async def model(self, name: str | None = None) -> Model:
         """The model to talk to and the window it is used with; `name` stands in place of the configured one."""

@@ -8,6 +8,7 @@ from ollm.domain.struct import Data
 
 CallForm = Literal["unknown", "native", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
+WrittenForm = Literal["fence", "tag", "json"]
 
 
 class ModelFacts(Data, frozen=True):
@@ -15,7 +16,9 @@ class ModelFacts(Data, frozen=True):
 
     key: str  # "{provider}|{base_url}|{model}"
     call_form: CallForm = "unknown"
+    written_form: WrittenForm = "fence"  # how it writes calls as text
     result_form: ResultForm = "tool"
+    takes_tools: bool = True  # False: the server refuses tools for this model, they are listed in the prompt
     window: int | None = None
     token_factor: float = 1.0
     token_samples: int = 0

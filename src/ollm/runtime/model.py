@@ -11,6 +11,7 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, Provider, TextPiece
+from ollm.runtime.ladder import Ladder
 
 
 class Model:
@@ -21,6 +22,7 @@ class Model:
         self.name = name
         self.window = window
         self.facts = facts
+        self._stumbles = 0
         self.why = why  # why this server, model and window
 
     def learnt(self, factor: float, samples: int) -> None:
@@ -30,12 +32,22 @@ class Model:
     async def stream(
         self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
     ) -> AsyncGenerator[AnyPiece, None]:
+        """Text as it comes, calls in whatever form the model makes them, and one end."""
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
         )
-        async with aclosing(self.provider.stream(request)) as pieces:
-            async for piece in pieces:
-                yield piece
+        if not tools:
+            async with aclosing(self.provider.stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        ladder = Ladder(self.provider, request, self.facts, self._stumbles)
+        try:
+            async with aclosing(ladder.climb()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            self.facts, self._stumbles = ladder.facts, ladder.stumbles
 
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """The text of an answer to `messages`, without tools, as it comes."""

@@ -1,0 +1,117 @@
+"""Calls and results as plain text, for models and servers that know no other form.
+
+All pure functions of the messages: the same history is always rendered to the same bytes, so a server's cache holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ollm.domain.messages import Call, JsonObject, PromptMessage
+from ollm.domain.model_facts import WrittenForm
+from ollm.domain.tools import ToolSchema
+
+MARKS: dict[WrittenForm, tuple[str, str]] = {
+    "fence": ("```json\n", "\n```"),
+    "tag": ("<tool_call>\n", "\n</tool_call>"),
+    "json": ("", ""),
+}
+EXAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+
+
+def written(call: Call, form: WrittenForm) -> str:
+    """One call as the model would write it."""
+    before, after = MARKS[form]
+    return before + _json({"name": call.name, "arguments": call.arguments}) + after
+
+
+def spoken(messages: Sequence[PromptMessage], form: WrittenForm) -> tuple[PromptMessage, ...]:
+    """The history with calls as text in the model's answers and results as messages of the user.
+
+    What the user would then say in several messages is joined: many templates want the roles to alternate.
+    """
+    said: list[PromptMessage] = []
+    for message in messages:
+        found = _spoken(message, form)
+        if said and found.role == said[-1].role == "user":
+            joined = f"{said[-1].content}\n\n{found.content}"
+            sources = (*said[-1].sources, *found.sources)
+            said[-1] = replace(said[-1], content=joined, images=(*said[-1].images, *found.images), sources=sources)
+        else:
+            said.append(found)
+    return tuple(said)
+
+
+def _spoken(message: PromptMessage, form: WrittenForm) -> PromptMessage:
+    if message.role == "tool":
+        return PromptMessage(
+            role="user",
+            content=f"{message.tool_name or 'The tool'} returned:\n{message.content}",
+            images=message.images,
+            sources=message.sources,
+        )
+    if not message.calls:
+        return message
+    text = "\n".join(filter(None, (message.content, *(written(call, form) for call in message.calls))))
+    return replace(message, content=text, calls=())
+
+
+def listed(
+    messages: Sequence[PromptMessage], tools: Sequence[ToolSchema], form: WrittenForm
+) -> tuple[PromptMessage, ...]:
+    """The tools as part of the system prompt, a line each, with how to call one."""
+    told = "\n".join(("Tools:", *(_line(tool) for tool in tools), how_to_call(tools, form)))
+    first = messages[0] if messages and messages[0].role == "system" else None
+    if first is None:
+        return (PromptMessage(role="system", content=told), *messages)
+    return (replace(first, content=f"{first.content}\n\n{told}"), *messages[1:])
+
+
+def how_to_call(tools: Sequence[ToolSchema], form: WrittenForm) -> str:
+    return f"To use a tool, write only the call:\n{written(example(tools[0]), form)}"
+
+
+def example(tool: ToolSchema) -> Call:
+    """A call with a stand-in for every parameter that is required."""
+    known = tool.parameters.get("properties", {})
+    needed = tool.parameters.get("required") or list(known)[:1]
+    return Call(id="", name=tool.name, arguments={name: _stand_in(known.get(name, {})) for name in needed})
+
+
+def _stand_in(schema: JsonObject) -> Any:
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if schema.get("type") == "array" and isinstance(schema.get("items"), dict):
+        return [_stand_in(schema["items"])]
+    if schema.get("type") == "object" and schema.get("properties"):
+        return {name: _stand_in(schema["properties"][name]) for name in schema.get("required", ())}
+    return EXAMPLES.get(str(schema.get("type")), "…")
+
+
+def _line(tool: ToolSchema) -> str:
+    needed = tool.parameters.get("required", ())
+    names = [name if name in needed else f"{name}?" for name in tool.parameters.get("properties", {})]
+    return f"- {tool.name}({', '.join(names)}): {tool.description}"
+
+
+def call_schema(tools: Sequence[ToolSchema]) -> JsonObject:
+    """A JSON Schema that allows one call of any of these tools and nothing else."""
+    return {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
+                "required": ["name", "arguments"],
+                "additionalProperties": False,
+            }
+            for tool in tools
+        ]
+    }
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

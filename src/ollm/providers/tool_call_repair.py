@@ -1,0 +1,165 @@
+"""Calls that a model wrote as text, read and mended (T10.1): JSON in all its shapes, and forms that look like XML.
+
+Only a tool that was offered is ever called. json-repair is imported when strict JSON fails, not before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece
+
+Offered = Mapping[str, ToolSchema]
+
+NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "recipient_name", "action")
+ARGUMENTS = ("arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "toolInput")
+LONGEST = 1 << 20
+NO_CALL = "it is not a JSON object with name and arguments."
+MENDABLE = 200_000  # mending takes time that grows faster than the text
+
+_ELEMENT = re.compile(
+    r"<(?:function=|invoke\s+name=|tool\s+name=|(?=[A-Za-z]))[\"']?([\w.-]+)[\"']?\s*>(.*?)(?:</(?:function|invoke|tool|\1)>|\Z)",
+    re.DOTALL,
+)
+_PARAMETER = re.compile(
+    r"<(?:parameter=|parameter\s+name=|(?!/|parameter\b))[\"']?([\w.-]+)[\"']?\s*>(.*?)</(?:parameter|\1)>",
+    re.DOTALL,
+)
+_WRAPPERS = re.compile(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
+
+
+class Reading(Data, frozen=True):
+    """What a piece of text holds. `mistake` says in one line why nothing could be called; `meant` is False where the
+    text is sound JSON that has nothing to do with tools."""
+
+    calls: tuple[CallPiece, ...] = ()
+    mistake: str = ""
+    meant: bool = True
+
+
+def read_calls(text: str, offered: Offered) -> Reading:
+    """The calls in a text that is nothing but calls: the marks around it are already gone."""
+    found = list(_elements(text, offered)) or list(_calls(_value(_WRAPPERS.sub("\n", text)), offered, depth=4))
+    calls = tuple(call for call in found if isinstance(call, CallPiece))
+    if calls:
+        return Reading(calls=calls)
+    mistakes = [mistake for mistake in found if isinstance(mistake, str)]
+    return Reading(mistake=mistakes[0] if mistakes else NO_CALL, meant=bool(mistakes) or not _sound(text))
+
+
+def mended(arguments: str) -> JsonObject | str:
+    """Arguments that are not quite JSON as the object they mean; the text itself where that cannot be told."""
+    value = _value(arguments)
+    return value if isinstance(value, dict) and value else arguments
+
+
+def _sound(text: str) -> bool:
+    try:
+        msgspec.json.decode(text.strip())
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return False
+    return True
+
+
+def _value(text: str) -> Any:
+    """One JSON value, or a list of several that stand after one another; mended where that is needed."""
+    text = text.strip()
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        pass
+    if len(lines := [line for line in text.splitlines() if line.strip()]) > 1:
+        try:
+            return [msgspec.json.decode(line) for line in lines]
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            pass
+    if not text.startswith(("{", "[", '"')) or len(text) > MENDABLE:
+        return None
+    import json_repair
+
+    try:
+        return json_repair.loads(text, skip_json_loads=True)
+    except (RecursionError, ValueError):
+        return None
+
+
+def _calls(value: Any, offered: Offered, depth: int) -> Iterator[CallPiece | str]:
+    if isinstance(value, list) and depth:
+        for item in value:
+            yield from _calls(item, offered, depth - 1)
+    if not isinstance(value, dict) or not depth:
+        return
+    inner = value.get("tool_calls") or value.get("function_call") or value.get("tool_call") or value.get("function")
+    if isinstance(inner, dict | list):
+        yield from _calls(inner, offered, depth - 1)
+        return
+    yield from _call(value, offered)
+
+
+def _call(value: JsonObject, offered: Offered) -> Iterator[CallPiece | str]:
+    key = next((key for key in NAMES if isinstance(value.get(key), str)), None)
+    if key is None:
+        alone = next(iter(value)) if len(value) == 1 else ""
+        if alone in offered and isinstance(value[alone], dict):
+            yield CallPiece(alone, value[alone])
+        return
+    name = plain_name(value[key])
+    if name not in offered:
+        yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
+        return
+    arguments = _arguments({k: v for k, v in value.items() if k != key}, offered[name])
+    if isinstance(arguments, dict) and "properties" in arguments and arguments.get("type") == "object":
+        yield f"that is the description of {name}, not a call with values."
+        return
+    yield CallPiece(name, arguments)
+
+
+def plain_name(name: str) -> str:
+    return name.strip().removeprefix("functions.").removeprefix("tools.")
+
+
+def _arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
+    """Under any of the usual names, as an object or as text that holds one, or laid flat beside the name."""
+    given = next((rest[key] for key in ARGUMENTS if key in rest), None)
+    if isinstance(given, str):
+        return mended(given)
+    if isinstance(given, dict):
+        return given
+    known = tool.parameters.get("properties", {})
+    return {key: value for key, value in rest.items() if key in known}
+
+
+def _elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
+    """`<function=NAME>`, `<invoke name="NAME">`, `<NAME>`, with parameters as elements or as JSON inside."""
+    for found in _ELEMENT.finditer(text):
+        name, body = plain_name(found[1]), found[2]
+        if name not in offered:
+            if found[0].startswith(("<function=", "<invoke", "<tool ")):
+                yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
+            continue
+        whole = _value(body)
+        if isinstance(whole, dict):
+            yield CallPiece(name, whole)
+            continue
+        known = offered[name].parameters.get("properties", {})
+        given = {part[1]: _typed(part[2], known.get(part[1], {})) for part in _PARAMETER.finditer(body)}
+        if given or not body.strip():
+            yield CallPiece(name, given)
+        else:
+            yield f"the parameters of {name} cannot be read."
+
+
+def _typed(text: str, schema: JsonObject) -> Any:
+    """A value as its parameter wants it; one line break at either end belongs to the form, not to the value."""
+    plain = text.removeprefix("\n").removesuffix("\n")
+    if schema.get("type") == "string":
+        return plain
+    value = _value(plain)
+    return plain if value is None else value

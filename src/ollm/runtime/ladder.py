@@ -1,0 +1,190 @@
+"""How a model is brought to call tools, whatever form it knows: native, written as text, bound to a schema.
+
+Each answer starts on the rung that is known to hold. What was meant as a call and is none gets one gentle word of what
+was wrong; if that fails too, the next attempt can only be a call. What was learnt stands in `facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from ollm.domain.context import Usage
+from ollm.domain.errors import ModelError, ToolsUnsupportedError
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
+from ollm.providers.call_rendering import MARKS, call_schema, how_to_call, listed, spoken
+from ollm.providers.tool_call_repair import read_calls
+from ollm.runtime.hearing import Hearing
+
+LONGEST_CALL = 4096  # tokens of a call that is bound to a schema
+ENOUGH = 2  # answers that needed the schema, after which it is used from the start
+
+
+class Ladder:
+    """One answer to one request with tools. `stumbles` counts the answers before it that needed the schema."""
+
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
+        self.facts = facts
+        self.stumbles = stumbles
+        self._provider = provider
+        self._request = request
+        self._usage = Usage()
+
+    async def climb(self) -> AsyncGenerator[AnyPiece, None]:
+        """Text as it comes, calls when they are whole and right, and one end."""
+        hearing = self._hearing()
+        async for piece in self._ask(hearing, self._rendered()):
+            yield piece
+        if self._repeats(hearing.calls):
+            self.facts = replace(self.facts, result_form="user")
+            hearing = self._hearing()
+            async for piece in self._ask(hearing, self._rendered()):
+                yield piece
+        if hearing.wants_schema:
+            hearing.calls = await self._bound(hearing)
+        elif hearing.failed:
+            async for piece in self._mend(hearing):
+                yield piece
+        self._learn(hearing)
+        for call in hearing.calls:
+            yield call
+        if not hearing.calls and hearing.rejected:
+            yield TextPiece(hearing.rejected)
+        yield FinishPiece("tool_calls" if hearing.calls else hearing.finish.reason, self._usage)
+
+    # Asking
+
+    def _rendered(self) -> ChatRequest:
+        """The request in the forms this model understands: a pure function of the messages and the facts."""
+        facts, request = self.facts, self._request
+        if facts.takes_tools and facts.result_form == "tool":
+            return request
+        messages = spoken(request.messages, facts.written_form)
+        if facts.takes_tools:
+            return replace(request, messages=messages)
+        return replace(request, messages=listed(messages, request.tools, facts.written_form), tools=())
+
+    def _hearing(self) -> Hearing:
+        form = self.facts.call_form
+        return Hearing(self._request.tools, careful=form == "native", bound=form == "constrained")
+
+    async def _ask(self, hearing: Hearing, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        try:
+            async with aclosing(hearing.hear(self._provider.stream(request))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ToolsUnsupportedError:
+            if not request.tools:
+                raise
+            self.facts = replace(self.facts, takes_tools=False, result_form="user")
+            async with aclosing(hearing.hear(self._provider.stream(self._rendered()))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        self._count(hearing.finish.usage)
+
+    # Mending
+
+    async def _mend(self, hearing: Hearing) -> AsyncGenerator[AnyPiece, None]:
+        """One word of what was wrong; then, where the server can, a call that cannot be wrong.
+
+        What is said beside the second attempt is shown only when it is the answer."""
+        second = self._hearing()
+        text = ""
+        async for piece in self._ask(second, self._corrected(hearing)):
+            if isinstance(piece, TextPiece):
+                text += piece.text
+            else:
+                yield piece
+        hearing.finish = second.finish
+        if second.failed or second.wants_schema:
+            hearing.calls = await self._bound(hearing)
+            return
+        hearing.calls, hearing.form, hearing.rejected = second.calls, second.form, ""
+        if text and not second.calls:
+            yield TextPiece(text)
+
+    def _corrected(self, hearing: Hearing) -> ChatRequest:
+        request = self._rendered()
+        how = how_to_call(self._request.tools, self.facts.written_form)
+        words = f"That was no tool call: {hearing.mistake} {how}\nOr answer in words."
+        said = PromptMessage(role="assistant", content=hearing.said)
+        return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
+
+    async def _bound(self, hearing: Hearing) -> list[CallPiece]:
+        """A call that the server holds to the schema of the offered tools; none where it cannot."""
+        self.stumbles += 1
+        try:
+            text = await self._completed(hearing)
+            if text is None:
+                text = await self._answered(hearing)
+        except ModelError:
+            return []
+        return list(read_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
+
+    async def _completed(self, hearing: Hearing) -> str | None:
+        """Go on from where the call began, inside the model's own answer (llama.cpp)."""
+        prompt = await self._provider.render(self._rendered())
+        if prompt is None:
+            return None
+        request = CompletionRequest(
+            model=self._request.model,
+            prompt=prompt + hearing.shown + MARKS[self.facts.written_form][0],
+            max_tokens=min(self._request.max_tokens or LONGEST_CALL, LONGEST_CALL),
+            schema=call_schema(self._request.tools),
+            temperature=0,
+        )
+        return await self._text(self._provider.complete(request))
+
+    async def _answered(self, hearing: Hearing) -> str:
+        """The whole answer is held to the schema (Ollama, vLLM and others)."""
+        plain = spoken(self._request.messages, self.facts.written_form)
+        words = PromptMessage(role="user", content=f"Call the tool now. {hearing.mistake}".strip())
+        request = replace(
+            self._request,
+            messages=(*listed(plain, self._request.tools, self.facts.written_form), words),
+            tools=(),
+            response_schema=call_schema(self._request.tools),
+            temperature=0,
+        )
+        return await self._text(self._provider.stream(request))
+
+    async def _text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
+        hearing = Hearing(())
+        text = ""
+        async with aclosing(hearing.hear(pieces)) as heard:
+            async for piece in heard:
+                text += piece.text if isinstance(piece, TextPiece) else ""
+        self._count(hearing.finish.usage)
+        return text
+
+    # Learning
+
+    def _repeats(self, calls: list[CallPiece]) -> bool:
+        """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""
+        if self.facts.result_form == "user" or self.facts.call_form == "native" or not calls:
+            return False
+        asked = next((m for m in reversed(self._request.messages) if m.role != "tool"), None)
+        if asked is None or asked.role != "assistant" or not asked.calls:
+            return False
+        return [(c.name, c.arguments) for c in asked.calls] == [(c.name, c.arguments) for c in calls]
+
+    def _learn(self, hearing: Hearing) -> None:
+        if hearing.native:
+            self.facts = replace(self.facts, call_form="native")
+        elif hearing.form:
+            form = "text" if self.facts.call_form in ("unknown", "none") else self.facts.call_form
+            self.facts = replace(self.facts, call_form=form, written_form=hearing.form)
+        if self.stumbles >= ENOUGH and self.facts.call_form in ("unknown", "text"):
+            self.facts = replace(self.facts, call_form="constrained")
+
+    def _count(self, usage: Usage) -> None:
+        """The prompt of the first request is the one that was counted on; what was written adds up."""
+        self._usage = Usage(
+            prompt_tokens=self._usage.prompt_tokens or usage.prompt_tokens,
+            completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
+            reused_tokens=self._usage.reused_tokens or usage.reused_tokens,
+        )

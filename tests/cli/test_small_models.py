@@ -1,0 +1,169 @@
+"""`ollm -p` with models that write their calls as text, take results badly, or answer nonsense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import running, texts
+from tests.covers import covers
+from tests.servers.answers import Answer
+
+FENCE = '```json\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n```'
+
+
+async def answered(
+    directory: Path, script: list[Answer | str], *more: str, **options: Any
+) -> tuple[dict[str, Any], Any]:
+    async with running(directory, script, **options) as runner:
+        (runner.workspace / "note.txt").write_text("the code is 4711\n")
+        done = await runner.run("-p", "what does note.txt say?", "-o", "json", *more)
+    return {"code": done.code, "err": done.err, **(json.loads(done.out) if done.out else {})}, runner
+
+
+def facts(runner: Any) -> dict[str, Any]:
+    (found,) = json.loads((runner.home / "model-facts.json").read_text()).values()
+    return dict(found)
+
+
+@covers("T10.1", "S1.3")
+@pytest.mark.parametrize(
+    "written",
+    [
+        FENCE,
+        '<tool_call>\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n</tool_call>',
+        '{"name": "read_file", "arguments": {"path": "note.txt",}',
+        "<function=read_file><parameter=path>note.txt</parameter></function>",
+    ],
+)
+async def test_a_call_written_as_text_is_run_and_never_shown(tmp_path: Path, written: str) -> None:
+    said, runner = await answered(tmp_path, [f"Let me look.\n{written}\nIt says nothing.", "It says 4711."])
+
+    assert (said["code"], said["text"]) == (0, "Let me look.\nIt says 4711.")
+    assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("read_file", "ok")]
+    assert [text for role, text in texts(runner.sessions()[0]) if role == "assistant"] == [
+        "Let me look.\n",
+        "It says 4711.",
+    ]
+    assert "the code is 4711" in runner.server.chats[1]["messages"][-1]["content"]
+
+
+async def test_what_was_learnt_of_the_form_is_kept_and_told_in_one_line(tmp_path: Path) -> None:
+    tagged = '<tool_call>{"name": "read_file", "arguments": {"path": "note.txt"}}</tool_call>'
+    said, runner = await answered(tmp_path, [tagged, "It says 4711."])
+
+    known = facts(runner)
+    assert (known["callForm"], known["writtenForm"]) == ("text", "tag")
+    assert "writes its calls as text" in said["err"]
+    assert len([line for line in said["err"].splitlines() if "its calls" in line]) == 1
+
+
+async def test_a_model_that_asks_again_for_what_it_was_given_gets_results_as_user_messages(tmp_path: Path) -> None:
+    said, runner = await answered(tmp_path, [FENCE, FENCE, "It says 4711."])
+
+    assert said["text"] == "It says 4711."
+    assert len(said["toolCalls"]) == 1
+    sent = runner.server.chats[2]["messages"]
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
+    assert sent[2]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
+    assert "read_file returned:" in sent[3]["content"]
+    assert facts(runner)["resultForm"] == "user"
+
+
+async def test_a_prompt_with_results_as_user_messages_only_grows(tmp_path: Path) -> None:
+    other = FENCE.replace("note.txt", "other.txt")
+    _, runner = await answered(tmp_path, [FENCE, FENCE, other, "Done."])
+
+    before, after = (chat["messages"] for chat in runner.server.chats[2:4])
+    assert after[: len(before)] == before
+
+
+@covers("T12.1")
+async def test_a_call_that_does_not_parse_gets_one_word_of_what_was_wrong(tmp_path: Path) -> None:
+    wrong = '```json\n{"name": "show_file", "arguments": {"path": "note.txt"}}\n```'
+    said, runner = await answered(tmp_path, [wrong, FENCE, "It says 4711."])
+
+    assert said["text"] == "It says 4711."
+    told = runner.server.chats[1]["messages"][-1]
+    assert told["role"] == "user"
+    assert "there is no tool named 'show_file'" in told["content"]
+    assert "show_file" not in json.dumps(runner.sessions()[0])
+
+
+async def test_only_one_such_word_is_said(tmp_path: Path) -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    said, runner = await answered(tmp_path, [wrong, wrong, Answer(status=400, body={"error": "no schema here"})])
+
+    assert said["code"] == 0
+    assert said["text"] == wrong
+    assert said["toolCalls"] == []
+    assert len(runner.server.chats) == 3
+
+
+async def test_a_call_that_keeps_failing_is_bound_to_the_schema_of_the_tools(tmp_path: Path) -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    right = '{"name": "read_file", "arguments": {"path": "note.txt"}}'
+    said, runner = await answered(tmp_path, [wrong, wrong, right, "It says 4711."], kind="vllm")
+
+    assert said["text"] == "It says 4711."
+    bound = runner.server.chats[2]
+    names = [each["properties"]["name"]["const"] for each in bound["response_format"]["json_schema"]["schema"]["anyOf"]]
+    assert "read_file" in names
+    assert "tools" not in bound
+
+
+async def test_on_llama_cpp_a_bound_call_goes_on_where_the_answer_stood(tmp_path: Path) -> None:
+    wrong = "I look.\n<tool_call>\n{what\n</tool_call>"
+    right = '{"name": "read_file", "arguments": {"path": "note.txt"}}'
+    said, runner = await answered(tmp_path, [wrong, wrong, right, "It says 4711."], kind="llama.cpp")
+
+    assert said["text"] == "I look.\nIt says 4711."
+    (bound,) = (request.body for request in runner.server.requests if request.path == "/completion")
+    assert bound["prompt"].endswith("I look.\n```json\n")
+    assert bound["json_schema"]["anyOf"]
+
+
+async def test_a_server_that_takes_no_tools_has_them_listed_in_the_prompt(tmp_path: Path) -> None:
+    refused = Answer(status=400, body={"error": {"message": "scripted does not support tools"}})
+    said, runner = await answered(tmp_path, [refused, FENCE, "It says 4711."])
+
+    assert said["text"] == "It says 4711."
+    system = runner.server.chats[1]["messages"][0]["content"]
+    assert "- read_file(path" in system
+    assert '"name":"' in system
+    assert "tools" not in runner.server.chats[1]
+    assert [chat.get("tools") for chat in runner.server.chats[1:]] == [None, None]
+    assert facts(runner)["takesTools"] is False
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    ["\n" * 5000, "Well.\n" + " \n" * 5000, "<tool_call>" + '{"name": "read_file", "x": "' + "abc " * 9000],
+    ids=["newlines", "blanks", "a call without end"],
+)
+async def test_endless_output_is_cut_short(tmp_path: Path, nonsense: str) -> None:
+    async with running(tmp_path, [Answer(text=nonsense, stall_after=4000)] * 2 + ["It is over."]) as runner:
+        done = await runner.run("-p", "go", "-o", "json")
+
+    assert done.code in (0, 6)
+    assert len(done.out) < 100_000
+
+
+@covers("S4.4")
+async def test_a_model_that_only_repeats_its_call_is_stopped_all_the_same(tmp_path: Path) -> None:
+    said, _ = await answered(tmp_path, [FENCE] * 12)
+
+    assert said["code"] == 6
+    assert said["reason"] == "loop"
+
+
+async def test_words_are_streamed_while_they_cannot_be_a_call(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(text="One two three and more", stall_after=3)]) as runner:
+        process = await runner.start("-p", "go")
+        assert process.stdout
+        assert await process.stdout.readexactly(13) == b"One two three"
+        process.terminate()
+        await process.communicate()

@@ -1,0 +1,210 @@
+"""Calls written as text: what real models wrote, every form, broken ones; and that other text is not held back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ollm.domain.tools import ToolSchema
+from ollm.providers.call_text import CallText
+from tests.covers import covers
+
+RECORDED = json.loads((Path(__file__).parent / "answers" / "recorded.json").read_text(encoding="utf-8"))
+
+
+def tool(name: str, **parameters: str) -> ToolSchema:
+    properties = {key: {"type": kind} for key, kind in parameters.items()}
+    return ToolSchema(name=name, description="", parameters={"type": "object", "properties": properties})
+
+
+TOOLS = (
+    tool("read_file", path="string", startLine="integer"),
+    tool("grep", pattern="string", path="string"),
+    tool("shell", command="string"),
+    tool("write_file", path="string", content="string"),
+)
+
+
+def heard(text: str, size: int = 3, *, careful: bool = False) -> tuple[str, list[tuple[str, Any]], CallText]:
+    """The answer in pieces of this size: what a person saw, the calls, and the listener."""
+    listener = CallText(TOOLS, careful=careful)
+    shown = ""
+    for at in range(0, len(text), size):
+        shown += listener.feed(text[at : at + size])
+        if listener.over:
+            break
+    shown += listener.finish()
+    return shown, [(call.name, call.arguments) for call in listener.calls], listener
+
+
+READ = [("read_file", {"path": "a.txt"})]
+FORMS = {
+    "fence": '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```',
+    "fence without a language": '```\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```',
+    "fence on one line": '```json {"name": "read_file", "arguments": {"path": "a.txt"}}```',
+    "fence that never ends": '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}',
+    "tool_call": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tool_call>',
+    "tool_call that never ends": '<tool_call>{"name": "read_file", "arguments": {"path": "a.txt"}',
+    "tools": '<tools>\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n</tools>',
+    "mistral": '[TOOL_CALLS][{"name": "read_file", "arguments": {"path": "a.txt"}}]',
+    "python tag": '<|python_tag|>{"name": "read_file", "parameters": {"path": "a.txt"}}',
+    "bare": '{"name": "read_file", "arguments": {"path": "a.txt"}}',
+    "bare, in a list": '[{"name": "read_file", "arguments": {"path": "a.txt"}}]',
+    "tool and parameters": '{"tool": "read_file", "parameters": {"path": "a.txt"}}',
+    "arguments as text": '{"name": "read_file", "arguments": "{\\"path\\": \\"a.txt\\"}"}',
+    "arguments laid flat": '{"name": "read_file", "path": "a.txt"}',
+    "the name as key": '{"read_file": {"path": "a.txt"}}',
+    "openai": '{"tool_calls": [{"id": "1", "type": "function", "function": {"name": "read_file", "arguments": "{\\"path\\": \\"a.txt\\"}"}}]}',
+    "single quotes": "{'name': 'read_file', 'arguments': {'path': 'a.txt'}}",
+    "a comma too much": '```json\n{"name": "read_file", "arguments": {"path": "a.txt",},}\n```',
+    "a bracket too few": '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}\n```',
+    "function": "<function=read_file>\n<parameter=path>\na.txt\n</parameter>\n</function>",
+    "function with JSON": '<function=read_file>{"path": "a.txt"}</function>',
+    "invoke": '<invoke name="read_file"><parameter name="path">a.txt</parameter></invoke>',
+    "elements": "<read_file>\n<path>a.txt</path>\n</read_file>",
+    "elements in a fence": "```xml\n<read_file>\n<path>a.txt</path>\n</read_file>\n```",
+    "a namespace": '{"name": "functions.read_file", "arguments": {"path": "a.txt"}}',
+}
+
+
+@covers("T10.1")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("size", [1, 4, 10_000])
+def test_every_form_is_understood_however_it_is_cut_into_pieces(form: str, size: int) -> None:
+    shown, calls, _ = heard(FORMS[form], size)
+
+    assert (shown.strip(), calls) == ("", READ)
+
+
+@pytest.mark.parametrize("entry", RECORDED, ids=[f"{e['model']}: {e['asked']}"[:60] for e in RECORDED])
+def test_what_real_models_wrote_is_understood(entry: dict[str, Any]) -> None:
+    shown, calls, listener = heard(entry["answer"])
+
+    assert [name for name, _ in calls] == entry["calls"]
+    assert [arguments for _, arguments in calls] == entry["arguments"]
+    assert bool(listener.attempts) is entry["attempt"]
+    if not calls and not listener.attempts:
+        assert shown == entry["answer"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Here:\n```python\nx = {"name": "shell", "arguments": {"command": "ls"}}\n```\nDone.',
+        '```json\n{"name": "my-app", "version": "1.0", "scripts": {"name": "shell"}}\n```\n',
+        '{"key": {"name": "shell", "arguments": {"command": "ls"}}}',
+        "a < b, <b>bold</b>, [link](x), `code`, <shell> is a tag\n- [ ] todo\n{oops}\n",
+        '<think>I could <tool_call>{"name": "shell", "arguments": {"command": "ls"}}</tool_call></think>No.',
+        '```json\n{"type": "object", "properties": {"a": 1}}\n```',
+        "```\n$ ls\na.txt\n```\n",
+        "",
+        "\n\n[1, 2, 3]\n",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_what_is_no_call_is_shown_as_it_was_written(text: str, size: int) -> None:
+    shown, calls, listener = heard(text, size)
+
+    assert (shown, calls, listener.attempts) == (text, [], [])
+
+
+@given(st.text(alphabet="abc {}[]<>`\"':,\n/=_|tolcajsn", max_size=200), st.integers(1, 9))
+@settings(max_examples=300)
+def test_no_text_is_lost_or_changed_however_it_is_cut(text: str, size: int) -> None:
+    shown, calls, listener = heard(text, size)
+
+    rejected = "".join(attempt.text for attempt in listener.attempts)
+    assert calls == []
+    assert sorted(shown + rejected) == sorted(text)
+
+
+@given(st.sampled_from(["write_file"]), st.text(max_size=300), st.integers(1, 11))
+@settings(max_examples=200)
+def test_arguments_arrive_byte_for_byte(name: str, content: str, size: int) -> None:
+    call = {"name": name, "arguments": {"path": "a", "content": content}}
+    for text in (json.dumps(call), f"```json\n{json.dumps(call)}\n```", f"<tool_call>{json.dumps(call)}</tool_call>"):
+        _, calls, _ = heard(text, size)
+        assert calls == [(name, call["arguments"])]
+
+
+def test_plain_words_go_out_at_once() -> None:
+    listener = CallText(TOOLS)
+
+    assert [listener.feed(word) for word in ("Hello", " there,", " see", " a.txt")] == [
+        "Hello",
+        " there,",
+        " see",
+        " a.txt",
+    ]
+
+
+def test_json_is_let_go_at_the_first_key_that_no_call_has() -> None:
+    listener = CallText(TOOLS)
+
+    assert listener.feed("```json\n{") == ""
+    assert listener.feed('"version": ') == '```json\n{"version": '
+    assert listener.feed('{"name": "shell"') == '{"name": "shell"'
+
+
+@covers("T12.1")
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ('{"name": "search", "arguments": {"q": 1}}', "there is no tool named 'search'; the tools are grep, read_file"),
+        ("<tool_call>\n{oh no\n</tool_call>", "not a JSON object"),
+        ('{"name": "grep", "parameters": {"type": "object", "properties": {}}}', "the description of grep"),
+        ("<function=find><parameter=x>1</parameter></function>", "there is no tool named 'find'"),
+    ],
+)
+def test_what_was_meant_as_a_call_is_told_from_text(text: str, mistake: str) -> None:
+    shown, calls, listener = heard(text)
+
+    assert (shown, calls) == ("", [])
+    assert mistake in listener.attempts[0].mistake
+    assert listener.attempts[0].text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "shell", "arguments": {"command": "rm -rf ./build',
+        '```json\n{"name": "shell", "arguments": {"command": "rm -rf ./build',
+        '<tool_call>{"name": "shell", "arguments": {"command": "rm -rf ./build',
+        "<function=shell><parameter=command>rm -rf ./build",
+    ],
+)
+def test_a_call_that_breaks_off_in_a_value_is_not_made(text: str) -> None:
+    _, calls, listener = heard(text)
+
+    assert calls == []
+    assert listener.attempts
+
+
+def test_several_calls_are_taken_and_what_is_made_up_after_them_is_not() -> None:
+    calls = '<tool_call>{"name": "read_file", "arguments": {"path": "a.txt"}}</tool_call>\n' * 2
+
+    shown, found, listener = heard(f"Let me look.\n{calls}The file says hello.")
+
+    assert shown == "Let me look.\n"
+    assert found == READ * 2
+    assert listener.over
+
+
+def test_a_model_that_calls_natively_may_quote_a_call() -> None:
+    quoted = f"You would write:\n{FORMS['fence']}\nand that is all."
+
+    assert heard(quoted, careful=True)[:2] == (quoted, [])
+    assert heard(FORMS["fence"], careful=True)[1] == READ
+
+
+def test_a_very_deep_or_long_answer_takes_no_time() -> None:
+    deep = '{"name": "read_file", "arguments": ' + "[" * 5000
+
+    _, calls, listener = heard(deep, 500)
+
+    assert calls == [] or listener.calls[0].name == "read_file"
