@@ -336,3 +336,27 @@ def test_locations_said_by_the_tool_count(place: Place):
 def test_looking_after_a_background_command_asks_nothing(place: Place, approval: Any, action: str):
     assert call(place.engine(approval=approval), "shell", id="1", action=action).decision == "allow"
     assert call(place.engine(approval=approval), "shell", id="1", action=action, command="evil").decision != "allow"
+
+
+@pytest.mark.parametrize("tool", ["shell", "write_file", "read_file"])
+@pytest.mark.parametrize("theirs", ["shell", "write_file", "read_file", "*", "*_file"])
+def test_a_workspace_only_tightens_what_the_users_rules_decide(place: Place, tool: str, theirs: str):
+    params = {"command": "ls"} if tool == "shell" else {"path": "a.txt"}
+    added = read_rules([on(theirs, "ask")], Source(workspace=True))
+    broken = read_rules([{"tool": theirs, "action": "perhaps"}], Source(workspace=True))
+    for more in (added, broken):
+        denied = RuleSet(rules=(*read_rules([on("*", "deny")]), *more), builtin=False)
+        silent = RuleSet(rules=more, default_action="deny", builtin=False)
+        for rules in (denied, silent):
+            assert call(PolicyEngine(rules, place.boundary), tool, **params).decision == "deny"
+
+
+def test_a_workspaces_rule_is_stricter_than_any_group_of_the_users(place: Place):
+    own = read_rules([on("shell", "allow"), on("write_file", "allow"), on("*", "deny")])
+    theirs = read_rules([on("*", "ask"), rule("deny", "program", "make")], Source(workspace=True))
+    engine = PolicyEngine(RuleSet(rules=(*own, *theirs)), place.boundary)
+
+    assert call(engine, "write_file", path="a.txt").decision == "ask"
+    assert shell(engine, "ls").decision == "ask"
+    assert shell(engine, "make").decision == "deny"
+    assert call(engine, "edit_file", path="a.txt").decision == "deny"

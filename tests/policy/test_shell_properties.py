@@ -23,7 +23,7 @@ PREFIXES = ["{}", "A=1 {}", "CI=1 {}", "! {}", "time {}", "coproc {}", "A=1 B=2 
 AROUND = [
     "ls; {}", "{} ; ls", "ls && {}", "ls || {}", "ls | {}", "{} | cat", "( {} )", "{{ {}; }}", "if true; then {}; fi",
     "for i in a b; do {}; done", "while true; do {}; done", "case x in *) {} ;; esac", "f() {{ {}; }}", "echo $( {} )",
-    'echo "$( {} )"', "cat <( {} )", "echo ${{x:-$( {} )}}", "[[ -n $( {} ) ]]", "x=$( {} )", "cat <<EOF\n$( {} )\nEOF",
+    'echo "$( {} )"', "cat <( {} )", "echo ${{x:-$( {} )}}", "[[ -n $( {} ) ]]", "x=$( {} )", "(\ncat <<EOF\n$( {} )\nEOF\n)",
     "ls &\n{}", "ls # x\n{}", "until {}; do ls; done", "echo $(( $( {} ) ))", "select i in a; do {}; done",
 ]  # fmt: skip
 QUOTED_SCRIPTS = [

@@ -1,8 +1,9 @@
 """Decides whether a call may run: allow, ask or deny, and why (T7, design 3.15-3.18).
 
 Groups in order, the first with a match decides: configured rules naming the tool, configured rules for `*`, built-in
-rules, the default action. Then a grant or the approval level may answer an ask; protected files and paths outside are
-looked at last and stay a question whatever was said before.
+rules, the default action. A workspace's rules are laid over that and only tighten it. Then a grant or the approval
+level may answer an ask; protected files and paths outside are looked at last and stay a question whatever was said
+before.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ollm.policy.builtin import BUILTIN_RULES, OWN_RECORDS, READERS, RISKS, RUNN
 from ollm.policy.grants import GrantBook, covers_call, suggest
 from ollm.policy.matching import holds
 from ollm.policy.protection import Concern, strictest_concern
-from ollm.policy.rules import Rule, RuleSet, strictest
+from ollm.policy.rules import STRICTNESS, Rule, RuleSet, strictest
 from ollm.policy.visible import visible_command
 from ollm.system.paths import Boundary
 
@@ -60,8 +61,7 @@ class PolicyEngine:
         """The verdict on one validated call."""
         if request.tool == "shell" and isinstance(request.params.get("command"), str):
             return self._evaluate_shell(request)
-        rule = self._group(request)
-        verdict = self._by_rule(request, rule)
+        verdict = self._by_rule(request, self._tightened(request, self._group(request)))
         if verdict.decision == "ask":
             verdict = self._answered(request, verdict)
         verdict = self._protected(request, verdict)
@@ -98,12 +98,20 @@ class PolicyEngine:
             return None
         return RUNNING_COMMAND if _looks_after_a_command(request) else _BUILTIN.get(request.tool)
 
+    def _tightened(self, request: PolicyRequest, rule: Rule | None) -> Rule | None:
+        """What a workspace says in place of the rule, when that is stricter."""
+        theirs = [one for one in self.rules.rules if one.tightens and speaks_of(one, request.tool)]
+        found = strictest(one for one in theirs if holds(one, request.params, self.boundary))
+        action = self.rules.default_action if rule is None else rule.action
+        return found if found is not None and STRICTNESS[found.action] > STRICTNESS[action] else rule
+
     def _groups(self, tool: str) -> tuple[tuple[Rule, ...], ...]:
         if not self.rules.rules:
             return ()
         if tool not in self._grouped:
-            named = tuple(rule for rule in self.rules.rules if names_tool(rule, tool))
-            general = tuple(rule for rule in self.rules.rules if rule.tool == "*")
+            own = [rule for rule in self.rules.rules if not rule.tightens]
+            named = tuple(rule for rule in own if names_tool(rule, tool))
+            general = tuple(rule for rule in own if rule.tool == "*")
             self._grouped[tool] = (named, general)
         return self._grouped[tool]
 
@@ -159,6 +167,11 @@ class PolicyEngine:
 def names_tool(rule: Rule, tool: str) -> bool:
     """A name, or a pattern such as `mcp_*`; `*` alone is the general group."""
     return rule.tool == tool or ("*" in rule.tool and rule.tool != "*" and fnmatchcase(tool, rule.tool))
+
+
+def speaks_of(rule: Rule, tool: str) -> bool:
+    """By its name, by a pattern, or as one for all tools."""
+    return rule.tool == "*" or names_tool(rule, tool)
 
 
 def allowed_by(verdict: Verdict, layer: str, text: str, reason: str) -> Verdict:

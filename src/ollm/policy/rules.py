@@ -35,7 +35,8 @@ class Condition(Data, frozen=True):
 
 
 class Rule(Data, frozen=True):
-    """`problem` says why an entry could not be read; such a rule asks."""
+    """`problem` says why an entry could not be read; such a rule asks. One that `tightens` is laid over what the other
+    rules decide and can only make it stricter: it comes from a workspace (design 3.17)."""
 
     tool: str
     action: Decision
@@ -44,6 +45,7 @@ class Rule(Data, frozen=True):
     risk: Risk | None = None
     message: str = ""
     problem: str = ""
+    tightens: bool = False
 
 
 class RuleSet(Data, frozen=True):
@@ -90,7 +92,14 @@ def _read(entry: Any, index: int, source: Source) -> Rule | None:
         tool = tool if isinstance(tool, str) and tool else "*"
         reference = source.reference(index, f"rule {index + 1}")
         problem = f"Rule {index + 1} cannot be read ({error}), so {'everything' if tool == '*' else tool} asks."
-        return Rule(tool=tool, action="ask", reference=reference, problem=problem, message=problem)
+        return Rule(
+            tool=tool,
+            action="ask",
+            reference=reference,
+            problem=problem,
+            message=problem,
+            tightens=source.workspace,
+        )
     return None if source.workspace and rule.action == "allow" else rule
 
 
@@ -117,6 +126,7 @@ def _rule(entry: Any, index: int, source: Source) -> Rule:
         conditions=conditions,
         risk=_risk(entry.get("risk")),
         message=_text(entry.get("message"), "message"),
+        tightens=source.workspace,
     )
 
 

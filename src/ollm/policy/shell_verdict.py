@@ -51,8 +51,10 @@ class ShellJudge:
         self._rules = rules
         self._boundary = boundary
         self._trusted = trusted
-        self._named = [rule for rule in rules.rules if rule.tool == "shell" or _names_shell(rule)]
-        self._general = [rule for rule in rules.rules if rule.tool == "*"]
+        own = [rule for rule in rules.rules if not rule.tightens]
+        self._named = [rule for rule in own if rule.tool == "shell" or _names_shell(rule)]
+        self._general = [rule for rule in own if rule.tool == "*"]
+        self._tightening = [rule for rule in rules.rules if rule.tightens and _speaks_of_shell(rule)]
         self._writing = [rule for rule in rules.rules if rule.tool in ("write_file", "*") and rule.action == "deny"]
 
     def judge(self, params: Mapping[str, Any], grants: Sequence[Grant], approval: Approval) -> JudgedLine:
@@ -102,15 +104,21 @@ class ShellJudge:
         )
 
     def _rule(self, view: CommandView, params: Mapping[str, Any]) -> tuple[Rule, bool] | None:
-        """The rule that decides and whether it surely holds: the strictest of the first group with a match."""
-        for group in (self._named, self._general):
-            matches = [(rule, held) for rule in group if (held := self._holds(rule, view, params)) != "no"]
-            if matches:
-                rule, held = max(matches, key=lambda match: _weight(*match))
-                return rule, held == "yes"
-        if not self._rules.builtin:
-            return None
-        return (READING_COMMAND if self._reads(view.part) else _ASK), True
+        """The rule that decides and whether it surely holds; a workspace's rule only when it is the stricter one."""
+        found = self._strictest(self._named, view, params) or self._strictest(self._general, view, params)
+        if found is None and self._rules.builtin:
+            found = (READING_COMMAND if self._reads(view.part) else _ASK), "yes"
+        theirs = self._strictest(self._tightening, view, params)
+        weight = STRICTNESS[self._rules.default_action] if found is None else _weight(*found)
+        if theirs is not None and _weight(*theirs) > weight:
+            found = theirs
+        return None if found is None else (found[0], found[1] == "yes")
+
+    def _strictest(
+        self, group: Sequence[Rule], view: CommandView, params: Mapping[str, Any]
+    ) -> tuple[Rule, Answer] | None:
+        matches = [(rule, held) for rule in group if (held := self._holds(rule, view, params)) != "no"]
+        return max(matches, key=lambda match: _weight(*match), default=None)
 
     def _holds(self, rule: Rule, view: CommandView, params: Mapping[str, Any]) -> Answer:
         allows = rule.action == "allow"
@@ -141,6 +149,10 @@ def _names_shell(rule: Rule) -> bool:
     from fnmatch import fnmatchcase
 
     return "*" in rule.tool and rule.tool != "*" and fnmatchcase("shell", rule.tool)
+
+
+def _speaks_of_shell(rule: Rule) -> bool:
+    return rule.tool in ("shell", "*") or _names_shell(rule)
 
 
 def _weight(rule: Rule, held: Answer) -> float:

@@ -12,7 +12,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.policy.shell_commands.effects import program_name, with_effects
 from ollm.policy.shell_commands.model import Analysis, Command, Directories, Part, Redirection
-from ollm.policy.shell_commands.parse import parse, stretches
+from ollm.policy.shell_commands.parse import parse, stretches, with_marker
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
 from ollm.policy.shell_commands.programs import EVALUATES
 from ollm.policy.shell_commands.unwrap import Inner
@@ -87,6 +87,8 @@ class _Analyst:
             if not place.guess:
                 self.remarks.append(f"it cannot be read as a shell command ({error})")
             self._recognised(text, msgspec.structs.replace(place, guess=True, depth=max(place.depth, _DEEPEST)))
+            if (closed := with_marker(text, error)) is not None:
+                self.script(closed, msgspec.structs.replace(place, guess=True, depth=place.depth + 1))
 
     def _recognised(self, text: str, place: _Place) -> None:
         """What can be made out in a text that does not parse."""

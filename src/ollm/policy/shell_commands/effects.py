@@ -10,8 +10,8 @@ import msgspec
 from ollm.policy.shell_commands import programs, scripts
 from ollm.policy.shell_commands.git import read_git
 from ollm.policy.shell_commands.model import Part
-from ollm.policy.shell_commands.options import Grammar, scan
-from ollm.policy.shell_commands.paths import NONE, Objections, PathJudge
+from ollm.policy.shell_commands.options import Grammar, Scan, scan
+from ollm.policy.shell_commands.paths import NONE, Objections, PathJudge, selects_secrets
 from ollm.policy.shell_commands.programs import Program
 from ollm.policy.shell_commands.tables import names
 from ollm.policy.shell_commands.words import Word, literal
@@ -72,7 +72,7 @@ def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
         runs += [(index, "an option may hide in it") for index in found.uncertain]
     objections = judge.here() if program.paths else NONE
     for option in found.options:
-        if option.is_any(program.read_options) and option.value is not None:
+        if option.value is not None and (option.value.glob or option.is_any(program.read_options)):
             objections += judge.read(option.value)
     skip = 0 if any(option.is_any(program.pattern_options) for option in found.options) else program.skip
     operands = [word for _, word in found.operands][skip:] if program.paths else []
@@ -82,15 +82,25 @@ def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
         place, word = found.operands[program.output]
         runs.append((place, f"{name} writes {word.text}"))
         objections += judge.write(word)
-    if any(option.is_any(program.deep) for option in found.options):
-        for word in operands or [literal(".")]:
-            objections += judge.tree(word)
+    objections += _whole_trees(found, program, operands or [literal(".")], judge)
     if name in programs.EVALUATES and any(_SUBSCRIPT.search(word.text) for word in part.words[1:]):
         objections += Objections(remarks=("a subscript in it would be evaluated",))
     if part.may_differ and program.paths:
         objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
     runs += _sets(name, [(place, word.text) for place, word in found.operands])
     return _add(part, objections, runs, reads=_only_asks(name, part))
+
+
+def _whole_trees(found: Scan, program: Program, places: Sequence[Word], judge: PathJudge) -> Objections:
+    """Secret files and links out in directories that are read with everything below them."""
+    objections = NONE
+    for option in found.options:
+        chosen = option.value is not None and option.is_any(program.selecting) and selects_secrets(option.value)
+        if chosen or option.is_any(program.deep):
+            objections += sum((judge.tree(word) for word in places), NONE)
+        if option.is_any(program.following):
+            objections += sum((judge.links(word) for word in places), NONE)
+    return objections
 
 
 def _sets(name: str, operands: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -108,7 +118,7 @@ def _only_asks(name: str, part: Part) -> bool:
 
 
 def _option_text(name: str, option: str) -> str:
-    return f"{name} {'-' if len(option) == 1 else '--'}{option} can run or write something"
+    return f"{name} {'-' if len(option) == 1 else '--'}{option} can run, write or read something else"
 
 
 def _find(part: Part, judge: PathJudge) -> Part:
@@ -120,17 +130,20 @@ def _find(part: Part, judge: PathJudge) -> Part:
         word = words[index]
         if word.text in programs.FIND_RUNS:
             runs.append((index, f"find {word.text} runs, writes or deletes"))
-        elif word.text in ("-L", "-follow"):
-            runs.append((index, "find follows links out of the workspace"))
+        elif word.text in ("-L", "-follow", "-files0-from"):
+            runs.append((index, f"find {word.text} leads out of the workspace"))
         elif not word.static and word.might_be_option:
             runs.append((index, "an option may hide in it"))
         if word.text.startswith(("-", "(", ")", "!", ",")) and not re.fullmatch(r"-[HLP]|-O\d|-D|--", word.text):
             starting = False
         elif starting and not word.text.startswith("-"):
             objections += judge.read(word)
-        if word.text in programs.FIND_FILES and index + 1 < len(words):
-            objections += judge.read(words[index + 1])
-        index += 2 if word.text in programs.FIND_VALUES or word.text in programs.FIND_FILES else 1
+        valued = word.text in programs.FIND_VALUES or word.text in programs.FIND_FILES
+        if valued and index + 1 < len(words):
+            value = words[index + 1]
+            objections += judge.read(value) if value.glob or word.text in programs.FIND_FILES else NONE
+            runs += [(index + 1, "an option may hide in it")] if value.several else []
+        index += 2 if valued else 1
     if part.may_differ:
         objections += Objections(remarks=("what find reads is only known when it runs",))
     return _add(part, objections, runs, reads=True)

@@ -38,6 +38,9 @@ _RUNNING = (
     "extcmd",
 )
 _EXACT = frozenset({"text", "filter"})
+_FILE_OPTIONS = ("contents", "exclude-from", "ignore-revs-file", "pathspec-from-file", "orderfile")
+_FILE_LETTERS = {"grep": "f", "ls-files": "X", "blame": "S", "diff": "O", "log": "O", "show": "O"}
+_GREP_PAGER = re.compile(r"-[^-efmABCO]*O")
 _READ = frozenset(
     names(
         "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file "
@@ -121,11 +124,11 @@ def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
                 continue
             if any(option.startswith(given) for option in _RUNNING if given):
                 found.append((index, f"git {text.partition('=')[0]} can run or write something"))
-        elif "%G" in text:
+        if "%G" in text:
             found.append((index, "%G runs the program that checks signatures"))
         elif name in ("rebase", "difftool") and text.startswith("-x"):
             found.append((index, f"git {name} -x runs a command"))
-        elif name == "grep" and text.startswith("-O"):
+        elif name == "grep" and _GREP_PAGER.match(text):
             found.append((index, "git grep -O runs a program"))
         elif name in ("archive", "format-patch", "bundle", "fast-export") and text.startswith("-o"):
             found.append((index, f"git {name} -o writes a file"))
@@ -175,10 +178,21 @@ def _paths(name: str, words: Sequence[Word], start: int) -> list[Word]:
             after = True
         elif after or (not word.text.startswith("-") and _may_be_path(name, word)):
             found.append(word)
+        elif word.text.startswith("-"):
+            found += _joined_file(name, word)
         elif not word.text.startswith("-") and ":" in word.text:
             path = word.text.partition(":")[2]
             found.append(Word(text=path, known=path if word.static else "", static=word.static))
     return found
+
+
+def _joined_file(name: str, word: Word) -> list[Word]:
+    """The file in `--contents=FILE` or `-fFILE`."""
+    option, equals, path = word.text.partition("=")
+    if not (equals and any(one.startswith(option[2:]) for one in _FILE_OPTIONS)) or not option.startswith("--"):
+        letter = _FILE_LETTERS.get(name)
+        path = word.text.partition(letter)[2] if letter and not word.text.startswith("--") else ""
+    return [Word(text=path, known=path if word.static else "", static=word.static)] if path else []
 
 
 def _may_be_path(name: str, word: Word) -> bool:

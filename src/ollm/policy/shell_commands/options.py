@@ -53,8 +53,9 @@ def scan(words: Sequence[Word], grammar: Grammar, start: int = 1) -> Scan:
         if not word.static and word.might_be_option:
             uncertain.append(index)
         if word.text.startswith("-") and len(word.text) > 1:
-            found, index = _option(words, index, grammar)
-            options += found
+            found, following = _option(words, index, grammar)
+            uncertain += [place for place in range(index + 1, min(following, len(words))) if words[place].several]
+            options, index = [*options, *found], following
             continue
         operands.append((index, word))
         index += 1

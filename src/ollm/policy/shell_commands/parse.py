@@ -21,6 +21,7 @@ _SECONDS = 10
 _SEPARATORS = re.compile(r"&&|\|\||\$\(|[;&|\n(){}`<>]")
 _QUOTES = re.compile(r"\$?[\"']|\\\n?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
+_UNCLOSED = re.compile(r"unclosed here-document `(.+)`", re.DOTALL)
 _RESERVED = frozenset(("if", "then", "else", "elif", "do", "while", "until", "time", "!", "{", "function", "coproc"))
 
 
@@ -73,6 +74,12 @@ def stretches(text: str) -> Iterator[list[str]]:
             words = words[1:]
         if words:
             yield words
+
+
+def with_marker(text: str, error: str) -> str | None:
+    """The text with the marker of the here-document that it does not close: bash lets the end of the text close it."""
+    found = _UNCLOSED.search(error)
+    return None if found is None else f"{text}\n{found.group(1)}"
 
 
 def balanced(text: str) -> str:

@@ -6,6 +6,7 @@ import glob
 import itertools
 import os
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
@@ -90,15 +91,26 @@ class PathJudge:
         return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
 
     def tree(self, word: Word) -> Objections:
-        """Secret files and links out below a directory that is read whole, as far as a quick look shows."""
-        if not word.static or word.glob or not self._directories:
-            return NONE
-        for start in self._directories:
-            top = Path(os.path.normpath(start / (expand_home(word.text, self._home) or ".")))
-            for entry in itertools.islice(_entries(top), _MOST_ENTRIES):
-                if is_environment_file(entry.name):
-                    return Objections(locks=(f"it reads {entry.name}, which may hold secrets",))
+        """Secret files below a directory that is read whole, as far as a quick look shows."""
+        for entry in itertools.islice(self._below(word), _MOST_ENTRIES):
+            if is_environment_file(entry.name):
+                return Objections(locks=(f"it reads {entry.name}, which may hold secrets",))
         return NONE
+
+    def links(self, word: Word) -> Objections:
+        """Links out below a directory that is read whole, links followed."""
+        for number, entry in enumerate(self._below(word)):
+            if number >= _MOST_ENTRIES:
+                return Objections(remarks=(f"{word.text} is too large to look for links out of the workspace",))
+            if entry.is_symlink() and not self._judge(entry.path).inside:
+                return Objections(locks=(f"it follows {entry.name}, which leads out of the workspace",))
+        return NONE
+
+    def _below(self, word: Word) -> Iterator[os.DirEntry[str]]:
+        if not word.static or word.glob:
+            return
+        for start in self._directories or ():
+            yield from _entries(Path(os.path.normpath(start / (expand_home(word.text, self._home) or "."))))
 
     def _unknown(self, word: Word) -> Objections:
         """Judged by what is known of it: the beginning."""
@@ -175,6 +187,12 @@ class PathJudge:
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} holds protected files",))
         return NONE
+
+
+def selects_secrets(pattern: Word) -> bool:
+    """Whether a pattern for the names to be read picks files that may hold secrets."""
+    name = pattern.text.rsplit("/", 1)[-1]
+    return is_environment_file(name) or any(fnmatchcase(one, name) for one in (".env", ".env.local"))
 
 
 def is_stream(text: str) -> bool:

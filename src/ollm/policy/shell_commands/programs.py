@@ -12,7 +12,8 @@ class Program(Data, frozen=True):
 
     `danger`: options that run something or write. `skip`: so many operands are no paths (a pattern), unless one of
     `pattern_options` gives it. `paths` false: operands are text. `read_options`: options whose value is a file read.
-    `output`: the operand from which on files are written. `deep`: options that make it read a whole tree.
+    `output`: the operand from which on files are written. `deep`: options that make it read hidden files of a whole
+    tree, `selecting` those that do so for the names in their value, `following` those that follow its links.
     """
 
     grammar: Grammar = Grammar()
@@ -23,6 +24,8 @@ class Program(Data, frozen=True):
     read_options: tuple[str, ...] = ()
     output: int | None = None
     deep: tuple[str, ...] = ()
+    selecting: tuple[str, ...] = ()
+    following: tuple[str, ...] = ()
     reads: bool = True  # part of what runs without a question by default
 
 
@@ -46,6 +49,8 @@ _GREP = _program(
     pattern_options=("e", "f", "regexp", "file"),
     read_options=("f", "file", "exclude-from"),
     known=("recursive", "dereference-recursive", "files-with-matches", "files-without-match", "fixed-strings"),
+    selecting=("include",),
+    following=("R", "dereference-recursive"),
 )
 _SUM = _program(known=("check",))
 
@@ -61,12 +66,12 @@ READING: dict[str, Program] = {
     ),
     "head": _program("nc", "lines bytes"),
     "tail": _program("ncs", "lines bytes sleep-interval pid max-unchanged-stats"),
-    "wc": _program("", "files0-from total", read_options=("files0-from",)),
+    "wc": _program("", "files0-from total", danger=("files0-from",)),
     "sort": _program(
         "kotST",
         "key field-separator buffer-size sort batch-size parallel random-source files0-from",
-        danger=("o", "T", "output", "temporary-directory", "compress-program"),
-        read_options=("files0-from", "random-source"),
+        danger=("o", "T", "output", "temporary-directory", "compress-program", "files0-from"),
+        read_options=("random-source",),
     ),
     "uniq": _program("fsw", "skip-fields skip-chars check-chars all-repeated group", output=1),
     "cut": _program("bcdf", "bytes characters delimiter fields output-delimiter"),
@@ -94,7 +99,8 @@ READING: dict[str, Program] = {
     "du": _program(
         "dBtX",
         "max-depth block-size threshold exclude exclude-from time",
-        read_options=("X", "exclude-from", "files0-from"),
+        danger=("files0-from",),
+        read_options=("X", "exclude-from"),
     ),
     "df": _program("Btx", "block-size type exclude-type output"),
     "tree": _program(
@@ -149,6 +155,7 @@ READING: dict[str, Program] = {
             "stats",
         ),
         deep=("hidden", "u", ".", "unrestricted"),
+        selecting=("g", "glob", "iglob"),
     ),
     "fd": _program(
         "dtegEcoSjx",

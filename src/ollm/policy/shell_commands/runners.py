@@ -74,6 +74,12 @@ def _after(keyword: str, *more: str) -> Finder:
     return inner
 
 
+def _anywhere(words: Sequence[Word]) -> list[Inner]:
+    """Programs with options of many words before the command: any suffix of the words may be it."""
+    places = range(1, min(len(words), 40))
+    return [Inner(words=tuple(words[index:]), guess=True) for index in places if words[index].text[:1] != "-"]
+
+
 def _git(words: Sequence[Word]) -> list[Inner]:
     """Commands handed to git: in `-c` settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`."""
     inner: list[Inner] = []
@@ -173,4 +179,5 @@ RUNNERS: dict[str, Finder] = {
     **dict.fromkeys(names("uv poetry pipenv pdm hatch rye"), _after("run")),
     **dict.fromkeys(names("bundle kubectl npm pnpm yarn mise direnv asdf"), _after("exec", "dlx")),
     "ip": _after("exec"),
+    **dict.fromkeys(names("bwrap gdb perf start-stop-daemon capsh nodemon ld.so ld-linux-x86-64.so.2"), _anywhere),
 }

@@ -31,11 +31,13 @@ class Word(Data, frozen=True):
     descriptor: bool = False
     braces: bool = False
     variable: bool = False
+    several: bool = False
 
     @property
     def might_be_option(self) -> bool:
-        """Whether the word could begin with a dash when the command runs."""
-        return self.known.startswith("-") or (not self.static and not self.known and not self.descriptor)
+        """Whether the word, or one that it splits into, could begin with a dash when the command runs."""
+        begins = not self.static and not self.known and not self.descriptor
+        return self.several or begins or self.known.startswith("-")
 
 
 def literal(text: str) -> Word:
@@ -101,14 +103,15 @@ class Decoder(Data, frozen=True):
         default = (part.get("Exp") or {}).get("Word")
         if default and not guess:
             guess = self.word(default).text
-        return _guess(guess, splits=not quoted or name == "@" or bool(part.get("Index")))
+        splits = (not quoted or name == "@" or bool(part.get("Index"))) and not part.get("Length")
+        return _guess(guess, splits=splits)
 
 
 def finish(atoms: list[Atom], *, braces: bool = False) -> Word:
     """The atoms as one word."""
     known: list[str] = []
     for atom in atoms:
-        if atom.kind in ("unknown", "guess", "split"):
+        if atom.kind in ("unknown", "several", "guess", "split"):
             break
         known.append(atom.character)
     return Word(
@@ -120,6 +123,7 @@ def finish(atoms: list[Atom], *, braces: bool = False) -> Word:
         quoted=any(atom.kind == "quoted" for atom in atoms),
         descriptor="".join(atom.character for atom in atoms) == "/dev/fd/63",
         braces=braces,
+        several=any(atom.kind == "several" for atom in atoms),
     )
 
 
@@ -150,7 +154,7 @@ def _guess(text: str, *, splits: bool) -> list[Atom]:
     """A value that is likely but not sure; its blanks make several words of it unless it is quoted."""
     atoms = _all(text, "guess")
     return [
-        Atom("", "unknown"),
+        Atom("", "several" if splits else "unknown"),
         *(Atom(" ", "split") if splits and atom.character in " \t\n" else atom for atom in atoms),
     ]
 

@@ -86,6 +86,16 @@ WRAPPERS: dict[str, Wrapper] = {
     "entr": _with("", "", more=True),
     "caffeinate": _plain("tw"),
     "runcon": _plain("utrl", "user", "type", "role", "range", operands=1),
+    "sg": _with("c", "command", operands=1, joined=True, scripts=("c", "command")),
+    "sshpass": _plain("pfdPe"),
+    "mosh": _plain("p", "port", operands=1),
+    "hyperfine": _with("wrmMsScpPLnNi", "warmup runs min-runs max-runs setup prepare conclude cleanup", joined=True),
+    "watchexec": _plain("wefidsoE", "watch", "exts", "filter", "ignore", "debounce", "signal", "shell"),
+    "tini": _plain("pe"),
+    "dumb-init": _plain("r", "rewrite"),
+    "chronic": _plain(),
+    "daemonize": _plain("acelopuE"),
+    "catchsegv": _plain(),
     "su": _with(
         "cgGsTw", "command group supp-group shell session-command", scripts=("c", "command", "session-command")
     ),
