@@ -160,6 +160,7 @@ class ConversationScope(Pieces):
             asked_to_close=self.asked_to_close,
             clock=self.process.clock,
         )
+        self.stack.push_async_callback(parts.dispatch.close)
         parts.show_tools()
         return parts
 
