@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections import defaultdict
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -64,11 +65,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 COVERAGE = pytest.StashKey[Coverage]()
+SUMMARY = pytest.StashKey[list[str]]()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of a parallel run hands its summary to the process that prints."""
+    coverage = session.config.stash.get(COVERAGE, None)
+    if coverage is not None and is_whole_suite(session.config):
+        session.config.stash[SUMMARY] = coverage.summary()
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["requirements"] = coverage.summary()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["whole"] = is_whole_suite(node.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    if lines := getattr(node, "workeroutput", {}).get("requirements"):
+        node.config.stash[SUMMARY] = lines
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    coverage = config.stash.get(COVERAGE, None)
-    if coverage is not None and is_whole_suite(config):
+    if lines := config.stash.get(SUMMARY, None):
         terminalreporter.section("requirements", sep="-")
-        for line in coverage.summary():
+        for line in lines:
             terminalreporter.write_line(line)

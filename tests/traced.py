@@ -70,7 +70,9 @@ def ordered(items: Iterable[str]) -> list[str]:
 
 
 def is_whole_suite(config: pytest.Config) -> bool:
-    """Whether nothing was left out by a path, -k, -m or --lf."""
+    """Whether nothing was left out by a path, -k, -m or --lf; a worker of a parallel run was told."""
+    if hasattr(config, "workerinput"):
+        return bool(config.workerinput["whole"])
     option = config.option
     narrowed = (
         option.keyword or option.markexpr or getattr(option, "lf", False) or getattr(option, "failedfirst", False)
