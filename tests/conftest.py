@@ -1,6 +1,7 @@
 """What every test run does: keep the user's own home out of it, quick tests first, requirements checked both ways."""
 
 import os
+import signal
 import tempfile
 from collections import defaultdict
 from typing import Any
@@ -23,6 +24,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """A run in the background may have been started deaf to Ctrl-C; what the tests start must hear it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     for name in [name for name in os.environ if name.startswith(("OLLM_", "OLLAMA_")) and name != "OLLM_SOAK"]:
         del os.environ[name]
     os.environ["OLLM_HOME"] = tempfile.mkdtemp(prefix="ollm-test-home-")
