@@ -13,6 +13,7 @@ from typing import Any
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, UnknownModelError
 from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.providers.alternation import in_turn
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,
@@ -120,7 +121,11 @@ def chat_body(request: ChatRequest) -> JsonObject:
         options["temperature"] = request.temperature
     if request.stop:
         options["stop"] = list(request.stop)
-    body: JsonObject = {"model": request.model, "messages": [message_body(m) for m in request.messages], "stream": True}
+    body: JsonObject = {
+        "model": request.model,
+        "messages": [message_body(m) for m in in_turn(request.messages)],
+        "stream": True,
+    }
     if request.tools:
         body["tools"] = functions(request.tools)
     if request.response_schema is not None:

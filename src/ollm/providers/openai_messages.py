@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.providers.alternation import in_turn
 from ollm.providers.base import ChatRequest
 from ollm.providers.wire import functions
 
@@ -12,7 +13,7 @@ from ollm.providers.wire import functions
 def chat_body(request: ChatRequest) -> JsonObject:
     body: JsonObject = {
         "model": request.model,
-        "messages": [message_body(message) for message in request.messages],
+        "messages": [message_body(message) for message in in_turn(request.messages)],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
