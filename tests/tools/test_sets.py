@@ -8,8 +8,10 @@ import pytest
 from ollm.app import tools_of
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
+from ollm.providers.call_rendering import example
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.sets import LEAST, MOST, tool_set
+from ollm.tools.sets import FEWEST, LEAST, MOST, tool_set
+from ollm.tools.slim import slim
 from tests.covers import covers
 
 MODES: tuple[ModeName, ...] = ("assistant", "plan", "code", "debug")
@@ -50,8 +52,30 @@ def test_a_mode_shows_five_to_ten_tools_in_little_room(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_tiny_window_still_gets_five(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
-    assert len(tool_set(mode, schemas, 2_048)) == LEAST
+def test_a_tiny_window_still_gets_four(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
+    shown = tool_set(mode, schemas, 2_048)
+
+    assert len(shown) in (FEWEST, LEAST)
+    assert tokens(shown) + 55 <= 0.15 * 2_048
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_model_that_bears_few_tools_is_shown_few(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
+    theirs = [ToolSchema(name="mcp_1", description="Anything.", parameters={})]
+
+    assert len(tool_set(mode, [*schemas, *theirs], 8_192, 3)) == 3
+
+
+@covers("T10.1")
+def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSchema, ...], tmp_path: Path) -> None:
+    registry = tools_of(tmp_path)
+    for schema in (slim(found, tiny=tiny) for found in schemas for tiny in (True, False)):
+        call = example(schema)
+        assert set(call.arguments) <= set(schema.parameters["properties"])
+        spec = registry.get(schema.name)
+        assert spec is not None
+        if schema.name not in ("recall", "memory", "goal", "write_todos", "web_fetch"):  # these look at values too
+            spec.parse(call.arguments)
 
 
 def test_plan_and_assistant_show_nothing_that_changes_files(schemas: tuple[ToolSchema, ...]) -> None:

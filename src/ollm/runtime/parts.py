@@ -100,7 +100,8 @@ class Parts(msgspec.Struct, kw_only=True):
 
     def show_tools(self) -> None:
         """Show the model the tools of its mode."""
-        self.tools = tool_set(self.prompt.mode, self.registry.get_function_schemas(), self.model.window)
+        schemas, facts = self.registry.get_function_schemas(), self.model.facts
+        self.tools = tool_set(self.prompt.mode, schemas, self.model.window, facts.max_tools)
         self.prompt.set_tools(self.tools)
 
     def status(self) -> Status:

@@ -8,6 +8,10 @@ from __future__ import annotations
 from ollm.domain.context import ModeName
 from ollm.services.modes import MODES
 
+TINY = (
+    "You are ollm, a coding agent in a terminal.",
+    "Use tools, never guess. Read a file before you edit it. When done, answer briefly.",
+)
 CORE = (
     "You are ollm, a coding agent working in the user's terminal, in one workspace.",
     "Use tools to look and to act; never guess what a file holds or what a command prints.",
@@ -55,8 +59,8 @@ WIDEST = (
     "- Prefer evidence over memory: versions, interfaces and file contents are looked up in this workspace.",
     "- When a folded detail matters (a number, a name, an exact error), fetch it with recall; do not trust the record.",
 )
-TIERS = ((8_000, CORE), (16_000, (*CORE, *USUAL)), (32_000, (*CORE, *USUAL, *WIDE)))
-LIMITS = ((8_000, 200), (16_000, 500), (32_000, 1_000))  # tokens of instructions below that window
+TIERS = ((3_000, TINY), (8_000, CORE), (16_000, (*CORE, *USUAL)), (32_000, (*CORE, *USUAL, *WIDE)))
+LIMITS = ((3_000, 100), (8_000, 200), (16_000, 500), (32_000, 1_000))  # tokens of instructions below that window
 MOST = 1_500
 
 

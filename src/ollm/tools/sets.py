@@ -8,10 +8,14 @@ from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
 from ollm.services.modes import OURS, tools_for
 from ollm.services.token_counting import TokenCounter
+from ollm.tools.slim import slim
 
-LEAST, MOST = 5, 10
+FEWEST, LEAST, MOST = 4, 5, 10
+TINY = 3_000
 TOKENS = 1_500
 SHARE = 0.15
+WIDE = 16_000  # smaller windows get the tools in few words
+INSTRUCTIONS = ((TINY, 55), (8_000, 145), (16_000, 385), (32_000, 650))
 
 # The most needed first: where the window is small the end of the line is left out.
 _ORDER: dict[ModeName, tuple[str, ...]] = {
@@ -32,21 +36,32 @@ _ORDER: dict[ModeName, tuple[str, ...]] = {
 }
 
 
-def tool_set(mode: ModeName, schemas: Sequence[ToolSchema], window: int) -> tuple[ToolSchema, ...]:
-    """The tools of a mode by name: at least five and at most ten of ours, under 1,500 tokens and 15 % of the window;
-    those that extensions bring come after the first five, as far as that share goes. A tool that is not shown can
-    still be called."""
-    by_name = {schema.name: schema for schema in schemas}
+def tool_set(
+    mode: ModeName, schemas: Sequence[ToolSchema], window: int, most: int | None = None
+) -> tuple[ToolSchema, ...]:
+    """The tools of a mode by name: five to ten of ours, four where the window is tiny, under 1,500 tokens, and with the
+    instructions under 15 % of the window. Those that extensions bring come after the first five, as far as that share
+    goes. `most` is how many the model was seen to bear. A tool that is not shown can still be called."""
+    by_name = {schema.name: slim(schema, tiny=window < TINY) if window < WIDE else schema for schema in schemas}
     counter = TokenCounter()  # not the model's own: what is shown must not change with what is learnt of it
     cost = {name: counter.schemas([schema]) for name, schema in by_name.items()}
     allowed = tools_for(mode, by_name)
     ours = [name for name in _ORDER[mode] if name in allowed]
     theirs = [name for name in allowed if name not in OURS]
-    room, own_room = SHARE * window, min(TOKENS, SHARE * window)
+    room = SHARE * window - _told(window)
+    least, limit = (FEWEST if window < TINY else LEAST), MOST
+    if most is not None:
+        least, limit = min(least, most), min(limit, most)
     shown: list[str] = []
-    for name in [*ours[:LEAST], *theirs, *ours[LEAST:]]:
-        limit = room if name in theirs else own_room
-        used = sum(cost[other] for other in shown if name in theirs or other not in theirs)
-        if len(shown) < LEAST or (used + cost[name] <= limit and len(shown) < MOST + len(theirs)):
+    for name in [*ours[:least], *theirs, *ours[least:]]:
+        own = name not in theirs
+        used = sum(cost[other] for other in shown if not own or other not in theirs)
+        fits = used + cost[name] <= (min(TOKENS, room) if own else room) and len(shown) < limit + len(theirs)
+        if (len(shown) < least and own) or (fits and (most is None or len(shown) < most)):
             shown.append(name)
     return tuple(by_name[name] for name in sorted(shown))
+
+
+def _told(window: int) -> int:
+    """Tokens the instructions take in a window of this size."""
+    return next((tokens for below, tokens in INSTRUCTIONS if window < below), 0)
