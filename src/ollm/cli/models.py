@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def models() -> None:
-    """List, fetch and remove models."""
+    """List, fetch, remove and try models."""
 
 
 @models.command("list")
@@ -75,6 +75,31 @@ def remove(name: str, yes: bool) -> None:
         confirm_or_fail(f"Remove {here.path} ({megabytes(here.size)})?", yes)
     removed = store.remove(name)
     warn(f"{removed.name} is removed.")
+
+
+@models.command()
+@click.argument("model", required=False)
+@json_option
+def probe(model: str | None, as_json: bool) -> None:
+    """Try a model out for about a minute and keep what it showed; without MODEL, the one that would be used."""
+    import asyncio
+
+    from ollm.app import Process
+    from ollm.app.probe import probe_model
+    from ollm.cli.options import printable
+
+    process = Process()
+    card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(card))
+        return
+    print(f"{printable(card.model)}, probed {card.facts.probed}")
+    print_table(
+        ("TRIAL", "", "FOUND", "SECONDS"),
+        [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials],
+    )
 
 
 async def _everything(process: Process) -> dict[str, Any]:

@@ -72,7 +72,9 @@ def listed(
 
 
 def how_to_call(tools: Sequence[ToolSchema], form: WrittenForm) -> str:
-    return f"To use a tool, write only the call:\n{written(example(tools[0]), form)}"
+    """One worked call, of the plainest tool there is."""
+    plainest = min(tools, key=lambda tool: (len(tool.parameters.get("required", ())) != 1, tool.name != "read_file"))
+    return f"To use a tool, write only the call:\n{written(example(plainest), form)}"
 
 
 def example(tool: ToolSchema) -> Call:

@@ -36,16 +36,16 @@ class Ladder:
 
     async def climb(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
-        hearing = self._hearing()
-        async for piece in self._ask(hearing, self._rendered()):
+        hearing = self.hearing()
+        async for piece in self.ask(hearing):
             yield piece
         if self._repeats(hearing.calls):
             self.facts = replace(self.facts, result_form="user")
-            hearing = self._hearing()
-            async for piece in self._ask(hearing, self._rendered()):
+            hearing = self.hearing()
+            async for piece in self.ask(hearing):
                 yield piece
         if hearing.wants_schema:
-            hearing.calls = await self._bound(hearing)
+            hearing.calls = await self.bound(hearing)
         elif hearing.failed:
             async for piece in self._mend(hearing):
                 yield piece
@@ -68,11 +68,13 @@ class Ladder:
             return replace(request, messages=messages)
         return replace(request, messages=listed(messages, request.tools, facts.written_form), tools=())
 
-    def _hearing(self) -> Hearing:
+    def hearing(self) -> Hearing:
         form = self.facts.call_form
         return Hearing(self._request.tools, careful=form == "native", bound=form == "constrained")
 
-    async def _ask(self, hearing: Hearing, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    async def ask(self, hearing: Hearing, request: ChatRequest | None = None) -> AsyncGenerator[AnyPiece, None]:
+        """One request, as it is unless another is given; what came of it is in `hearing`."""
+        request = request or self._rendered()
         try:
             async with aclosing(hearing.hear(self._provider.stream(request))) as pieces:
                 async for piece in pieces:
@@ -92,16 +94,16 @@ class Ladder:
         """One word of what was wrong; then, where the server can, a call that cannot be wrong.
 
         What is said beside the second attempt is shown only when it is the answer."""
-        second = self._hearing()
+        second = self.hearing()
         text = ""
-        async for piece in self._ask(second, self._corrected(hearing)):
+        async for piece in self.ask(second, self._corrected(hearing)):
             if isinstance(piece, TextPiece):
                 text += piece.text
             else:
                 yield piece
         hearing.finish = second.finish
         if second.failed or second.wants_schema:
-            hearing.calls = await self._bound(hearing)
+            hearing.calls = await self.bound(hearing)
             return
         hearing.calls, hearing.form, hearing.rejected = second.calls, second.form, ""
         if text and not second.calls:
@@ -114,7 +116,7 @@ class Ladder:
         said = PromptMessage(role="assistant", content=hearing.said)
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
-    async def _bound(self, hearing: Hearing) -> list[CallPiece]:
+    async def bound(self, hearing: Hearing) -> list[CallPiece]:
         """A call that the server holds to the schema of the offered tools; none where it cannot."""
         self.stumbles += 1
         try:

@@ -48,12 +48,13 @@ def slim(schema: ToolSchema, *, tiny: bool = False) -> ToolSchema:
     """The same tool in fewer words; a tiny window sees no optional parameter where another one is required.
 
     Tools that are not ours keep their first sentence and their required parameters."""
-    if schema.name == "edit_file":
-        return ToolSchema(name=schema.name, description=_TOLD[schema.name], parameters=ONE_EDIT)
-    needed = tuple(schema.parameters.get("required", ()))
-    kept = needed if tiny and needed else (*needed, *_KEPT.get(schema.name, ()))
+    full = ONE_EDIT if schema.name == "edit_file" else schema.parameters
+    needed = tuple(full.get("required", ()))
+    parameters = _object(full, needed if tiny and needed else (*needed, *_KEPT.get(schema.name, ())))
+    if tiny:
+        parameters.pop("required", None)  # all that is shown is required
     told = _TOLD.get(schema.name) or schema.description.split(". ")[0][:120]
-    return ToolSchema(name=schema.name, description=told, parameters=_object(schema.parameters, kept))
+    return ToolSchema(name=schema.name, description=told, parameters=parameters)
 
 
 def _object(parameters: JsonObject, kept: tuple[str, ...]) -> JsonObject:

@@ -1,0 +1,144 @@
+"""Small models: how often a call is valid and of the right tool, on each rung of the ladder, over forty prompts.
+
+Against the server at OLLM_BASE_URL (model OLLM_MODEL); without it there is nothing to measure. Each prompt is asked
+once at temperature 0. `OLLM_BENCH_LOG` names a file that gets every answer as a line of JSON, `OLLM_BENCH_PROMPTS` how
+many prompts are asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from bench.row import Row
+from bench.small_model_prompts import PROMPTS
+from ollm.app import tools_of
+from ollm.config.settings import ProviderTimeouts
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.struct import Data
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, TextPiece
+from ollm.providers.call_text import CallText
+from ollm.providers.exchange import Exchange
+from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.runtime.hearing import Hearing
+from ollm.runtime.ladder import Ladder
+from ollm.runtime.prompt_texts import instructions
+from ollm.tools.sets import tool_set
+
+WINDOW = 4096
+LONGEST = 80
+
+
+class Trial(Data, frozen=True):
+    """What one prompt brought on each rung: the tools called, in order."""
+
+    asked: str
+    right: tuple[str, ...]
+    answer: str
+    native: tuple[str, ...]
+    text: tuple[str, ...]
+    ladder: tuple[str, ...]
+    schema: tuple[str, ...]
+
+
+RUNGS = {
+    "native": "native calls only",
+    "text": "and calls written as text",
+    "ladder": "and one word of what was wrong, then the schema",
+    "schema": "bound to the schema from the start",
+}
+
+
+class Bench:
+    def __init__(self, url: str, model: str) -> None:
+        self._provider = OpenAICompatible(Exchange(url, ProviderTimeouts(first_token=1800, stall=600)))
+        self._model = model
+        with tempfile.TemporaryDirectory() as workspace:
+            self._tools = tool_set("code", tools_of(Path(workspace)).get_function_schemas(), WINDOW)
+
+    async def trials(self, prompts: Sequence[tuple[str, tuple[str, ...]]]) -> list[Trial]:
+        await self._provider.models()
+        found = []
+        for asked, right in prompts:
+            found.append(await self._trial(asked, right))
+            keep(found[-1])
+        await self._provider.close()
+        return found
+
+    async def _trial(self, asked: str, right: tuple[str, ...]) -> Trial:
+        request = self._request(asked)
+        pieces = await collected(self._provider.stream(request))
+        answer = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
+        native = tuple(piece.name for piece in pieces if isinstance(piece, CallPiece))
+        written = CallText(self._tools)
+        written.feed(answer)
+        written.finish()
+        text = native or tuple(call.name for call in written.calls)
+        ladder = text or (await self._climbed(request) if written.attempts else ())
+        bound = await Ladder(self._provider, request, ModelFacts(key="")).bound(Hearing(self._tools))
+        schema = tuple(call.name for call in bound)
+        return Trial(asked=asked, right=right, answer=answer, native=native, text=text, ladder=ladder, schema=schema)
+
+    async def _climbed(self, request: ChatRequest) -> tuple[str, ...]:
+        pieces = await collected(Ladder(self._provider, request, ModelFacts(key="")).climb())
+        return tuple(piece.name for piece in pieces if isinstance(piece, CallPiece))
+
+    def _request(self, asked: str) -> ChatRequest:
+        messages = (
+            PromptMessage(role="system", content=instructions(WINDOW, "code")),
+            PromptMessage(role="user", content=asked),
+        )
+        return ChatRequest(
+            model=self._model, messages=messages, window=WINDOW, tools=self._tools, max_tokens=LONGEST, temperature=0
+        )
+
+
+async def collected(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
+    async with aclosing(pieces):
+        return [piece async for piece in pieces]
+
+
+def keep(trial: Trial) -> None:
+    import msgspec
+
+    if log := os.environ.get("OLLM_BENCH_LOG"):
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(msgspec.json.encode(trial).decode() + "\n")
+
+
+def rows() -> Iterator[Row]:
+    url = os.environ.get("OLLM_BASE_URL")
+    if not url:
+        return
+    model = os.environ.get("OLLM_MODEL", "default")
+    prompts = PROMPTS[: int(os.environ.get("OLLM_BENCH_PROMPTS", len(PROMPTS)))]
+    yield from table(asyncio.run(Bench(url, model).trials(prompts)), model)
+
+
+def table(trials: Sequence[Trial], model: str) -> Iterator[Row]:
+    """Prompts that went wrong, in percent; the baseline is the lowest rung."""
+    no_call, no_right = missed(trials, "native", right=False), missed(trials, "native", right=True)
+    for rung, told in RUNGS.items():
+        note = f"{told}, {len(trials)} prompts"
+        yield Row(f"{model}: no valid call", missed(trials, rung, right=False), no_call, unit="%", note=note)
+        yield Row(f"{model}: no right tool", missed(trials, rung, right=True), no_right, unit="%", note=note)
+
+
+def missed(trials: Sequence[Trial], rung: str, *, right: bool) -> float:
+    called: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(getattr(trial, rung), trial.right) for trial in trials]
+    good = sum(1 for tools, wanted in called if tools and (not right or tools[0] in wanted))
+    return 100 - 100 * good / max(1, len(trials))
+
+
+def from_log(path: Path) -> list[Trial]:
+    """The trials of a run that was kept, to count them again."""
+    import msgspec
+
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [msgspec.convert(json.loads(line), Trial) for line in lines]
