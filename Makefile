@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 UV := $(BIN)/uv --no-progress
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format layers soak bench lock clean docs
+.PHONY: help run test check format layers soak bench lock clean docs pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ bench: $(VENV)/.test  ## measure, beside a baseline in the same run
 
 docs: $(VENV)/.test  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py
+
+pictures: $(VENV)/.test  ## draw the picture of the screen in docs/ from a scripted talk
+	@$(BIN)/python docs/pictures.py
 
 lock: $(BIN)/uv  ## resolve the dependencies anew
 	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra daemon --extra embedded --extra mcp --extra search pyproject.toml -o requirements/run.txt

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 SIDE_BY_SIDE = 120
-STYLES = {"same": "dim", "change": "", "gap": "cyan", "head": "bold"}
+STYLES = {"gap": "cyan", "head": "bold"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
@@ -90,11 +90,16 @@ def beside(diff: str) -> RenderableType:
         if pair.kind in ("gap", "head"):
             table.add_row("", Text(pair.before or "", style=STYLES[pair.kind]), "", "")
             continue
-        red, green = ("red", "green") if pair.kind == "change" else ("dim", "dim")
-        table.add_row(
-            Text(str(pair.old) if pair.before is not None else "", style="dim"),
-            Text(pair.before or "", style=red),
-            Text(str(pair.new) if pair.after is not None else "", style="dim"),
-            Text(pair.after or "", style=green),
-        )
+        table.add_row(*side(pair, pair.before, pair.old, "-"), *side(pair, pair.after, pair.new, "+"))
     return table
+
+
+def side(pair: Pair, line: str | None, number: int, mark: str) -> tuple[RenderableType, RenderableType]:
+    """Number and text of one side; the mark says what the colour says, for those who see none."""
+    from rich.text import Text
+
+    if line is None:
+        return "", ""
+    if pair.kind == "same":
+        return Text(f"{number:4}  ", style="dim"), Text(line, style="dim")
+    return Text(f"{number:4} {mark}", style="dim"), Text(line, style="red" if mark == "-" else "green")

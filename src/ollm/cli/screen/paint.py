@@ -39,12 +39,12 @@ class Painter:
         )
         for renderable in renderables:
             console.print(renderable)
-        return out.getvalue()
+        return "\n".join(line.rstrip(" ") for line in out.getvalue().split("\n"))
 
     def markdown(self, text: str) -> str:
-        from rich.markdown import Markdown
+        from ollm.cli.screen.markdown import ChatMarkdown
 
-        return self.paint(Markdown(clean(text), code_theme=THEME, hyperlinks=False))
+        return self.paint(ChatMarkdown(clean(text), code_theme=THEME, hyperlinks=False))
 
     def user(self, text: str) -> str:
         from rich.text import Text

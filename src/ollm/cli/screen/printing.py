@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 
-from prompt_toolkit.application import in_terminal
+from prompt_toolkit.application import Application
 
 FRAME = 0.1
 
@@ -15,9 +15,9 @@ FRAME = 0.1
 class Printing:
     """`alive` says whether something on the screen moves by itself; when nothing does, nothing runs."""
 
-    def __init__(self, alive: Callable[[], bool], repaint: Callable[[], None]) -> None:
+    def __init__(self, app: Application[None], alive: Callable[[], bool]) -> None:
+        self._app = app
         self._alive = alive
-        self._repaint = repaint
         self._waiting: list[str] = []
         self._wake = asyncio.Event()
 
@@ -34,15 +34,26 @@ class Printing:
             await self._wake.wait()
             if not self._alive():
                 self._wake.clear()
-            if self._waiting:
-                async with in_terminal():
-                    self.flush()
-            else:
-                self._repaint()
+            if self._waiting and self._app.is_running:
+                self._write_above()
+            self._app.invalidate()
             await asyncio.sleep(FRAME)
 
     def flush(self) -> None:
-        text, self._waiting = "".join(self._waiting), []
+        """Write what waits while the input is not on the screen."""
         with contextlib.suppress(OSError):
-            sys.stdout.write(text)
+            sys.stdout.write(self._taken())
             sys.stdout.flush()
+
+    def _write_above(self) -> None:
+        """Take the input away, write, and let it be drawn anew. The terminal stays in its mode: a key pressed
+        meanwhile means what it always means."""
+        renderer, output = self._app.renderer, self._app.output
+        renderer.erase(leave_alternate_screen=False)
+        output.write_raw(self._taken().replace("\n", "\r\n"))
+        output.flush()
+        renderer.request_absolute_cursor_position()
+
+    def _taken(self) -> str:
+        text, self._waiting = "".join(self._waiting), []
+        return text

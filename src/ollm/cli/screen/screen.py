@@ -71,7 +71,7 @@ class ChatScreen:
         self._group: asyncio.TaskGroup | None = None
         self._view = View(self.transcript, self.questions, lambda: self.talking.queue)
         self.app = self._application()
-        self._printing = Printing(lambda: self.busy, self.app.invalidate)
+        self._printing = Printing(self.app, lambda: self.busy)
 
     def _input(self, find_files: Find) -> Buffer:
         def session() -> str | None:

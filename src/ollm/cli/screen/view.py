@@ -40,7 +40,8 @@ class View:
 
     def _live_lines(self) -> AnyFormattedText:
         size = get_app().output.get_size()
-        lines = self._transcript.live.lines(size.columns, max(3, size.rows // 3))
+        waiting = self._questions.current is not None
+        lines = [] if waiting else self._transcript.live.lines(size.columns, max(3, size.rows // 3))
         lines += [cut(f"  ↳ queued: {printable(text)}", size.columns - 1) for text in self._queue()[:QUEUED]]
         return ANSI("\n".join(lines)) if lines else ""
 

@@ -1,0 +1,139 @@
+"""The chat on a terminal: start to prompt, key to echo, the cost of streaming, memory over many turns."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from bench.row import Row, program
+from bench.terminal import Terminal
+
+ROOT = Path(__file__).parent.parent
+COMMAND = str(Path(sys.executable).parent / "ollm")
+STARTS = 11
+FILES = 100_000
+TURNS = int(os.environ.get("BENCH_TURNS", "1000"))
+PROMPT = "› "
+
+
+def rows() -> Iterable[Row]:
+    with tempfile.TemporaryDirectory() as directory:
+        yield start_to_prompt(Path(directory) / "start")
+        yield from keys_and_streaming(Path(directory) / "large")
+        yield memory(Path(directory) / "long")
+
+
+def start_to_prompt(directory: Path) -> Row:
+    bare = program([sys.executable, "-I", "-c", "pass"])
+    ours, theirs = [], []
+    with server(directory, []) as url:
+        for _ in range(STARTS + 1):
+            with chat(directory, url) as terminal:
+                ours.append(terminal.wait_for(PROMPT) - terminal.began)
+            begin = time.perf_counter()
+            bare()
+            theirs.append(time.perf_counter() - begin)
+    return Row("start to prompt", statistics.median(ours[1:]) * 1000, statistics.median(theirs[1:]) * 1000, 24, "ms")
+
+
+def keys_and_streaming(directory: Path) -> Iterator[Row]:
+    many_files(directory / "work")
+    story = "".join(f"Token {number} of it.{chr(10) * 2 if number % 40 == 39 else ''} " for number in range(500))
+    with server(directory, [{"text": story, "pace": 0.0045}]) as url, chat(directory, url) as terminal:
+        terminal.wait_for("scripted @")
+        yield keys(terminal)
+        terminal.type("\x03" + "go\r")
+        terminal.wait_for("Token")
+        process, begin = psutil.Process(terminal.pid), time.perf_counter()
+        spent = sum(process.cpu_times()[:2])
+        terminal.wait_for("499 of it.")
+        seconds = time.perf_counter() - begin
+        share = 100 * (sum(process.cpu_times()[:2]) - spent) / seconds
+        yield Row("streaming", share, None, 15, "% of a core", note=f"{2000 / seconds:.0f} tokens/s")
+
+
+def keys(terminal: Terminal) -> Row:
+    """The letters of a path, typed as a quick person types, while all files are searched for it."""
+    terminal.type("see @")
+    terminal.wait_for("dir0")  # the first list is there
+    taken = []
+    for word in ("qvzfile77", "wkjyxbqz"):
+        for letter in word:
+            time.sleep(0.06)
+            taken.append(terminal.echo(letter) * 1000)
+        terminal.type(" @")
+        time.sleep(0.3)
+    slow = statistics.quantiles(taken, n=10)[-1]
+    return Row(
+        "key to echo",
+        slow,
+        None,
+        16,
+        "ms",
+        note=f"90th percentile, {FILES:,} files; median {statistics.median(taken):.1f}",
+    )
+
+
+def memory(directory: Path) -> Row:
+    """What the program holds after many turns, against what it held after ten."""
+    answers = [f"Answer number {number}." for number in range(2 * TURNS)]
+    with server(directory, answers) as url, chat(directory, url) as terminal:
+        terminal.wait_for("scripted @")
+        process, early = psutil.Process(terminal.pid), 0
+        for number in range(TURNS):
+            said = len(terminal.written)
+            terminal.type(f"turn {number}\r")
+            terminal.wait_for("Answer number", said)
+            if number == 9:
+                early = process.memory_info().rss
+        late = process.memory_info().rss
+    return Row(f"memory after {TURNS:,} turns", late / 1e6, early / 1e6, 1.2, "MB", note="against 10 turns")
+
+
+def chat(directory: Path, url: str) -> Terminal:
+    work, home = directory / "work", directory / "home"
+    work.mkdir(parents=True, exist_ok=True)
+    home.mkdir(exist_ok=True)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(directory),
+        "OLLM_HOME": str(home),
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "OLLM_PROVIDER": "openai",
+        "OLLM_BASE_URL": url,
+        "OLLM_MODEL": "scripted",
+    }
+    return Terminal([COMMAND, "chat", "--new"], environment, work)
+
+
+@contextmanager
+def server(directory: Path, script: list[object]) -> Iterator[str]:
+    """A scripted server in a process of its own."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "script.json").write_text(json.dumps(script), encoding="utf-8")
+    command = [sys.executable, "-m", "tests.servers.openai", "--script", str(directory / "script.json")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def many_files(root: Path) -> None:
+    for number in range(FILES // 100):
+        folder = root / f"dir{number % 50}" / f"part{number}"
+        folder.mkdir(parents=True)
+        for file in range(100):
+            (folder / f"file{number}-{file}.py").touch()

@@ -1,0 +1,136 @@
+"""How the chat behaves at its edges: trust, colour, plain lines, a narrow terminal, a crash."""
+
+import os
+import sys
+from pathlib import Path
+
+import pexpect
+
+from tests.cli.running import running
+from tests.cli.terminal import CTRL_D, ENTER, Terminal, at_terminal, steady
+from tests.servers.answers import Answer
+
+SCREENS = Path(__file__).parent / "screens"
+
+
+def held_to(name: str, terminal: Terminal) -> None:
+    """The screen is what it was when it was last looked at; WRITE_SCREENS=1 writes it anew."""
+    file = SCREENS / f"{name}.txt"
+    shown = steady(terminal.screen()).replace(str(Path.home()), "~") + "\n"
+    if os.environ.get("WRITE_SCREENS"):
+        file.write_text(shown, encoding="utf-8")
+    assert shown == file.read_text(encoding="utf-8")
+
+
+async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
+    answer = "# Plan\n\n1. read 日本語 🎉\n2. write\n\n```python\ndef f():\n    return 1\n```\n"
+    edit = Answer(calls=[("edit_file", {"path": "a.txt", "edits": [{"target": "one", "replacement": "two"}]})])
+    todos = Answer(calls=[("write_todos", {"action": "add", "text": "write the tests"})])
+    async with running(tmp_path, [Answer(text=answer), edit, todos, "Done."]) as runner:
+        (runner.workspace / "a.txt").write_text("zero\none\nmore\n")
+        (runner.workspace / ".git").mkdir()
+        (runner.workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+        async with at_terminal(runner, "chat", size=(130, 32), NO_COLOR="1") as terminal:
+            await terminal.wait_for("⎇ topic")
+            held_to("first", terminal)
+            terminal.type("plan it" + ENTER)
+            await terminal.wait_for("return 1", "· plan it")
+            held_to("answered", terminal)
+            terminal.type("edit" + ENTER)
+            await terminal.wait_for("[y] yes")
+            held_to("asked", terminal)
+            assert b"\x1b[3" not in bytes(terminal.raw), "no colour"
+            terminal.type("y")
+            await terminal.wait_for("Done.", "todo 0/1")
+            held_to("done", terminal)
+            terminal.resize(40, 12)
+            await terminal.wait_for(" scripted @")
+            assert all(len(line) <= 40 for line in terminal.paper.display)
+
+
+async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Yes.", "No."]) as runner:
+        (runner.workspace / "AGENTS.md").write_text("Always say moo.\n")
+        said = await runner.run("-p", "hi")
+        assert said.err.count("\n") == 1
+        assert "AGENTS.md" in said.err
+        assert "ollm trust" in said.err
+        async with at_terminal(runner, "chat", "--new", TERM="dumb") as terminal:
+            await terminal.wait_for("AGENTS.md", "Use them?")
+            terminal.type("n\n")
+            await terminal.wait_for("They are not used", "Ctrl-D leaves", "\n>")
+            terminal.type("hello\n")
+            await terminal.wait_for("No.")
+            terminal.type("/exit\n")
+            assert await terminal.ended() == 0
+            assert "ollm chat --session " in terminal.text()
+        assert "moo" not in str(runner.server.chats[-1])
+        assert (await runner.run("-p", "hi")).err == "", "it was answered"
+        (runner.workspace / "AGENTS.md").write_text("Always say baa.\n")
+        async with at_terminal(runner, "chat", "--new") as terminal:
+            await terminal.wait_for("Use them?")
+            terminal.type("y" + ENTER)
+            await terminal.wait_for("scripted @")
+            terminal.type("hello" + ENTER)
+            await terminal.wait_for("The script is over.")
+        assert "baa" in str(runner.server.chats[-1])
+
+
+async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
+    write = Answer(calls=[("write_file", {"path": "b.txt", "content": "hello\n"})])
+    script = [write, "Refused then.", write, "Written.", Answer(text="Goes on", stall_after=1), "Still here."]
+    async with running(tmp_path, script) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("screen: {plain: true}\n")
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("Ctrl-D leaves")
+            terminal.type("write\n")
+            await terminal.wait_for("[y]es once")
+            terminal.type("not this\n")
+            await terminal.wait_for("Refused then.")
+            assert "not this" in str(runner.server.chats[1])
+            terminal.type("write\n")
+            await terminal.wait_for("b.txt", "[y]es once", gone="Refused then. x")
+            await terminal.settle(0.2)
+            terminal.type("y\n")
+            await terminal.wait_for("Written.")
+            terminal.type("go on\n")
+            await terminal.wait_for("Goes")
+            terminal.child.sendintr()
+            await terminal.wait_for("(stopped)")
+            terminal.type("hello\n")
+            await terminal.wait_for("Still here.")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+    assert (runner.workspace / "b.txt").exists()
+
+
+CRASH = """
+import asyncio, contextlib
+from pathlib import Path
+from ollm.cli.screen.look import Look
+from ollm.cli.screen.screen import ChatScreen
+
+@contextlib.asynccontextmanager
+async def broken():
+    raise RuntimeError("a bug")
+    yield
+
+async def main():
+    await ChatScreen(Look(history=Path("history"), workspace=Path()), lambda typed: [], None).run(broken)
+
+try:
+    asyncio.run(main())
+except* RuntimeError as group:
+    print("ended with", group.exceptions[0])
+"""
+
+
+def test_a_crash_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
+    command = f"stty -a > before; {sys.executable} -c '{CRASH}'; stty -a > after; echo over"
+    child = pexpect.spawn("/bin/sh", ["-c", command], cwd=str(tmp_path), dimensions=(24, 80), timeout=60)
+    child.expect("ended with a bug")
+    child.expect("over")
+    child.close()
+
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
