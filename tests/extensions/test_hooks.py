@@ -46,13 +46,14 @@ async def test_context_from_a_hook_is_in_the_prompt_of_every_turn_by_priority(tm
 async def test_a_hook_reads_what_happens_as_one_document(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer(calls=[("ls", {})]), "done"]) as runner:
         log = tmp_path / "log"
-        hook = script(runner, "log.sh", f"cat >> {log}; echo >> {log}")
+        log.mkdir()
+        hook = script(runner, "log.sh", f"cat > {log}/$(date +%s%N)-$$")
         configure(runner, dict.fromkeys(["session-start", "session-end", "before-turn", "after-turn"], hook)
                   | {"before-tool": hook, "after-tool": hook, "notification": hook})  # fmt: skip
         done = await runner.run("-p", "list")
 
     assert done.code == 0, done.err
-    told = [json.loads(line) for line in log.read_text().splitlines()]
+    told = [json.loads(file.read_text()) for file in sorted(log.iterdir())]
     assert [entry["event"] for entry in told if entry["event"] != "notification"] == [
         "session-start", "before-turn", "before-tool", "after-tool", "after-turn", "session-end",
     ]  # fmt: skip

@@ -8,13 +8,13 @@ from ollm.domain.messages import Call, PromptMessage
 from ollm.services.recent_window import INTERRUPTED, RecentWindow, size
 from tests.covers import covers
 
-texts = st.text(max_size=300)
+texts = st.text(max_size=120)
 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[PromptMessage]:
     messages: list[PromptMessage] = []
-    for turn in range(draw(st.integers(1, 12))):
+    for turn in range(draw(st.integers(1, 6))):
         messages.append(PromptMessage(role="user", content=draw(texts)))
         for step in range(draw(st.integers(0, 4))):
             calls = tuple(
@@ -41,7 +41,7 @@ def caps(draw: st.DrawFn) -> ResumeSettings:
 
 
 @covers("W56", "W61", "W63", "W66", "W67", "W127", "W151", "W152", "W153")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 @given(messages=conversations(), limits=caps())
 def test_every_cap_holds_and_calls_keep_their_results(messages: list[PromptMessage], limits: ResumeSettings) -> None:
     kept = RecentWindow(limits, messages).flush()

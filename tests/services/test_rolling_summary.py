@@ -18,8 +18,8 @@ episodes = st.lists(
         session_id=st.just("s"),
         number=st.integers(1, 10_000),
         timestamp=st.integers(0, 2**40),
-        request=st.text(max_size=400),
-        answer=st.text(max_size=400),
+        request=st.text(max_size=90),
+        answer=st.text(max_size=90),
         files=st.lists(st.text(max_size=60), max_size=12).map(tuple),
         errors=st.lists(st.text(max_size=200), max_size=4).map(tuple),
         decisions=st.lists(st.text(max_size=200), max_size=4).map(tuple),
@@ -28,12 +28,12 @@ episodes = st.lists(
             max_size=5,
         ).map(tuple),
     ),
-    max_size=40,
+    max_size=15,
 )
 
 
 @covers("W130", "W150")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100)
 @given(done=episodes, limit=st.integers(1, 5000))
 def test_it_never_grows_over_its_cap_and_is_the_same_each_time(done: list[Episode], limit: int) -> None:
     text = rolling_summary(done, PlanState(), limit)

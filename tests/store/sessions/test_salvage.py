@@ -232,9 +232,9 @@ def test_hostile_files_end_in_time(tmp_path, filler):
     home = Home(tmp_path)
     home.sessions.mkdir()
     home.document(ID).write_bytes(b'{"messages":[' + filler * (8_000_000 // len(filler)))
-    started = time.monotonic()
+    started = time.process_time()
     assert home.index().lines()[0]["damaged"]
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 @covers("D607", "H741")
