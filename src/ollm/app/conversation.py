@@ -120,6 +120,10 @@ class ConversationScope(Pieces):
             observer = HookObserver(self.hooks)
             parts.observers.append(observer)
             self.stream.listen(observer.hear)
+        if self.extensions and self.extensions.context:
+            from ollm.runtime.extension_observer import ExtensionObserver
+
+            parts.observers.append(ExtensionObserver(self.extensions.context, self.entries, self.stream.emit))
         if self.mcp:
             from ollm.runtime.mcp_observer import McpObserver
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ollm.domain.context import CompressionRecord
     from ollm.domain.session import Session
     from ollm.extensions.hooks import Hooks
+    from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
@@ -128,13 +129,26 @@ class Pieces:
                 pages=self.pages,
                 jobs=self.jobs,
                 search=Search(
-                    key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or "")
+                    key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or ""),
+                    others=self.extensions.search_backends if self.extensions else {},
                 ),
             )
         )
         for spec in self.mcp.specs() if self.mcp else ():
             registry.register(spec)
+        for spec in self.extensions.tools if self.extensions else ():
+            if registry.get(spec.name) is None:
+                registry.register(spec)
+            else:
+                self.notices.append(f"The tool {spec.name} of an extension is not used: there is one of that name.")
         return registry
+
+    @cached_property
+    def extensions(self) -> Extensions | None:
+        """What the enabled extensions bring; those that failed are told."""
+        found = self.process.extensions
+        self.notices.extend(found.problems if found else ())
+        return found
 
     @cached_property
     def mcp(self) -> McpServers | None:

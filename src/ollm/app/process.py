@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from ollm.config.paths import Home
     from ollm.config.settings import Settings
     from ollm.domain.events import Event
+    from ollm.extensions.loader import Extensions
     from ollm.policy.trust import TrustBook
+    from ollm.providers.base import Provider
     from ollm.providers.model_store import ModelStore
     from ollm.providers.registry import Registry
     from ollm.runtime.model import Model
@@ -148,7 +150,7 @@ class Process:
     def providers(self) -> Registry:
         from ollm.providers.registry import Registry
 
-        return Registry(self.settings.provider, self.home, self.environment)
+        return Registry(self.settings.provider, self.home, self.environment, others=self.brought_providers)
 
     def providers_for(self, model: str) -> Registry:
         """The same choice of server, with another model."""
@@ -157,7 +159,22 @@ class Process:
         from ollm.providers.registry import Registry
 
         settings = msgspec.structs.replace(self.settings.provider, model=model)
-        return Registry(settings, self.home, self.environment)
+        return Registry(settings, self.home, self.environment, others=self.brought_providers)
+
+    @property
+    def brought_providers(self) -> Mapping[str, Callable[[], Provider]]:
+        return self.extensions.providers if self.extensions else {}
+
+    @cached_property
+    def extensions(self) -> Extensions | None:
+        """The enabled extensions, loaded; None when there are none, and then nothing of them is imported."""
+        enabled = self.settings.extensions.enabled
+        if not enabled:
+            return None
+        from ollm.extensions.loader import ExtensionContext, load_extensions
+
+        context = ExtensionContext(self.workspace or Path.cwd(), self.tool_environment, self.settings)
+        return load_extensions(enabled, self.home.extensions, context)
 
     @cached_property
     def model_store(self) -> ModelStore:

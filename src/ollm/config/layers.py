@@ -13,10 +13,12 @@ STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
 OWN_FILE_ONLY = (
     "policy.approval",
     "environment.allowList",
+    "provider.extension",
     "provider.baseUrl",
     "provider.apiKey",
     "provider.apiKeyEnv",
     "models",
+    "extensions",
     "sessions",
     "daemon",
     "tools.allowedRoots",
@@ -71,7 +73,7 @@ def _without_allowing(layer: Layer, reading: Reading) -> Layer:
 def for_another_server(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """`below` without the address, key and model of its server, when `above` names another kind of server."""
     provider, asked = below.get("provider", {}), above.get("provider", {}).get("type")
-    if asked is None or provider.get("type") in (None, asked):
+    if asked is None or ("extension" not in provider and provider.get("type") in (None, asked)):
         return dict(below)
     return {**below, "provider": {key: value for key, value in provider.items() if key == "timeouts"}}
 

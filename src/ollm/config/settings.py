@@ -137,6 +137,9 @@ class ProviderSettings(Data, frozen=True):
     type: Annotated[
         Literal["ollama", "openai", "embedded"] | None, Meta(description="Unset: the first that answers.")
     ] = None
+    extension: Annotated[
+        str | None, Meta(description="A kind of server that an enabled extension brings, in place of type.")
+    ] = None
     base_url: Annotated[str | None, Meta(description="Address of the server; unset: its usual port here.")] = None
     model: Annotated[str | None, Meta(description="Name of the model; unset: one the server has.")] = None
     api_key: Annotated[str | None, Meta(description="The key itself; apiKeyEnv keeps it out of the file.")] = None

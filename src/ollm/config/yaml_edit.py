@@ -33,12 +33,22 @@ def remove_key(text: str, path: Sequence[str]) -> str:
     if not isinstance(parent, dict) or path[-1] not in parent:
         raise UsageError(f"There is no {'.'.join(path)} in the file.")
     rest = {key: value for key, value in parent.items() if key != path[-1]}
-    if not rest:
-        return set_key(text, path[:-1], {})
-    changed = _cut_out(text, path)
+    changed = _cut_out(text, path) if rest else _emptied(text, path[:-1])
     if _plain(changed) != _with(document, path[:-1], rest):
         raise _refusal(path)
     return changed
+
+
+def _emptied(text: str, path: Sequence[str]) -> str:
+    """The mapping at `path` with nothing in it; a comment behind its key stays."""
+    node = _compose(text)
+    for part in path:
+        key, node = next(pair for pair in node.value if pair[0].value == part)
+    start, end = node.start_mark.index, _end(node)
+    if node.flow_style:
+        return f"{text[:start]}{{}}{text[end:]}"
+    colon = text.index(":", key.end_mark.index) + 1
+    return f"{text[:colon]} {{}}{text[colon:start].rstrip(' ')}{text[end:].removeprefix(chr(10))}"
 
 
 def _cut_out(text: str, path: Sequence[str]) -> str:

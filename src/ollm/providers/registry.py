@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ollm.config.paths import Home
@@ -55,7 +55,8 @@ USUAL_PLACES = (OLLAMA, LM_STUDIO, LLAMA_CPP)
 
 class Registry:
     """Chooses and builds providers. `environment` is the process environment, of which a key may be taken by name
-    and a cleaned part is given to the embedded server; `places` are tried when nothing is configured."""
+    and a cleaned part is given to the embedded server; `places` are tried when nothing is configured. `others` are
+    the kinds of server that extensions bring, by name."""
 
     def __init__(
         self,
@@ -63,15 +64,19 @@ class Registry:
         home: Home,
         environment: Mapping[str, str],
         places: tuple[Place, ...] = USUAL_PLACES,
+        others: Mapping[str, Callable[[], Provider]] | None = None,
     ) -> None:
         self._settings = settings
         self._home = home
         self._environment = environment
         self._places = places
+        self._others = others or {}
 
     async def choose(self) -> Choice:
         """Raises NoServerError when a configured server does not answer, or when nothing at all can be had."""
         settings = self._settings
+        if settings.extension:
+            return await self._brought(settings.extension)
         if settings.type == "embedded":
             return self._embedded("provider.type is embedded")
         if settings.base_url or settings.type == "ollama":
@@ -119,6 +124,18 @@ class Registry:
             return Ollama(Exchange(ollama_root(url), timeouts, api_key=api_key))
         root, api = split_base(url)
         return OpenAICompatible(Exchange(root, timeouts, api_key=api_key), api)
+
+    async def _brought(self, name: str) -> Choice:
+        """The server of an extension."""
+        if name not in self._others:
+            known = ", ".join(self._others) or "none"
+            raise UsageError(
+                f"provider.extension names {name}, which no enabled extension brings; there are: {known}.",
+                action="`ollm extensions list` shows what there is.",
+            )
+        provider = self._others[name]()
+        model = self._settings.model or first_for_chat(await self._models(provider) or [ModelInfo(name=UNNAMED)])
+        return Choice(provider, model, f"provider.extension is {name}")
 
     async def _configured(self, url: str) -> Choice:
         kind = self._settings.type or await self._kind_at(url)

@@ -20,6 +20,7 @@ from ollm.runtime.observers import TurnReport
 from ollm.runtime.parts import Parts
 from ollm.runtime.resume import KEY as RESUMED
 from ollm.runtime.turn import Turn, TurnParts
+from ollm.tools.base import Tool, ToolSpec
 
 log = logging.getLogger("ollm.conversation")
 
@@ -71,6 +72,11 @@ class LocalConversation:
     async def begin(self) -> None:
         """Make the session now, before anything is said."""
         await self._open_session()
+
+    def add_tool(self, tool: ToolSpec | type[Tool[None]]) -> None:
+        """Let the model call one more tool from the next turn on; one of the same name is replaced."""
+        self.parts.registry.register(tool)
+        self.parts.show_tools()
 
     def asked_to_close(self) -> bool:
         """Whether another process wants this workspace."""

@@ -40,8 +40,8 @@ def tool_set(
     mode: ModeName, schemas: Sequence[ToolSchema], window: int, most: int | None = None
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, four where the window is tiny, under 1,500 tokens, and with the
-    instructions under 15 % of the window. Those that extensions bring come after the first five, as far as that share
-    goes. `most` is how many the model was seen to bear. A tool that is not shown can still be called."""
+    instructions under 15 % of the window. Those that extensions bring have 15 % to themselves, since a person asked for
+    them. `most` is how many the model was seen to bear. A tool that is not shown can still be called."""
     by_name = {schema.name: slim(schema, tiny=window < TINY) if window < WIDE else schema for schema in schemas}
     counter = TokenCounter()  # not the model's own: what is shown must not change with what is learnt of it
     cost = {name: counter.schemas([schema]) for name, schema in by_name.items()}
@@ -55,8 +55,8 @@ def tool_set(
     shown: list[str] = []
     for name in [*ours[:least], *theirs, *ours[least:]]:
         own = name not in theirs
-        used = sum(cost[other] for other in shown if not own or other not in theirs)
-        fits = used + cost[name] <= (min(TOKENS, room) if own else room) and len(shown) < limit + len(theirs)
+        used = sum(cost[other] for other in shown if own == (other not in theirs))
+        fits = used + cost[name] <= (min(TOKENS, room) if own else SHARE * window) and len(shown) < limit + len(theirs)
         if (len(shown) < least and own) or (fits and (most is None or len(shown) < most)):
             shown.append(name)
     return tuple(by_name[name] for name in sorted(shown))

@@ -1,0 +1,147 @@
+"""Loads the extensions that are enabled, and no others. One that fails is told and skipped."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+
+from ollm.config.settings import Settings
+from ollm.domain.errors import OllmError, UsageError
+from ollm.extensions.installed import packages
+from ollm.extensions.manifest import FILE, Addition, Manifest, read_manifest
+from ollm.tools.base import Tool, ToolSpec, spec_of
+
+ROOM = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
+
+Load = Callable[[Addition], Any]
+
+
+class ExtensionContext(msgspec.Struct, frozen=True):
+    """What an extension's functions are handed. `environment` is what tools get, without secrets."""
+
+    workspace: Path
+    environment: Mapping[str, str]
+    settings: Settings
+
+
+class ContextSource(msgspec.Struct, frozen=True):
+    """A function that is asked before every turn what the model should be told."""
+
+    extension: str
+    name: str
+    ask: Callable[[], Any]
+
+
+class Extensions:
+    """What the enabled extensions bring, and what went wrong with the others, in sentences."""
+
+    def __init__(self) -> None:
+        self.manifests: list[Manifest] = []
+        self.tools: list[ToolSpec] = []
+        self.context: list[ContextSource] = []
+        self.search_backends: dict[str, Any] = {}
+        self.providers: dict[str, Callable[[], Any]] = {}
+        self.problems: list[str] = []
+
+    def take(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
+        """Everything of one extension, or nothing of it."""
+        bringing = Extensions()
+        for addition in manifest.adds:
+            bringing.add(manifest.name, addition, load(addition), context)
+        self.manifests.append(manifest)
+        self.tools += bringing.tools
+        self.context += bringing.context
+        self.search_backends |= bringing.search_backends
+        self.providers |= bringing.providers
+
+    def add(self, extension: str, addition: Addition, found: Any, context: ExtensionContext) -> None:
+        match addition.kind:
+            case "tools":
+                self.tools += tools_in(found, context)
+            case "context":
+                self.context.append(ContextSource(extension, addition.name, lambda: found(context)))
+            case "searchBackends":
+                self.search_backends[addition.name.lower()] = found(context)
+            case "providers":
+                self.providers[addition.name] = lambda: found(context)
+
+
+def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContext) -> Extensions:
+    """Those in `home` by folder; a name that is no folder there is looked for among installed packages."""
+    extensions = Extensions()
+    for name in dict.fromkeys(enabled):
+        try:
+            manifest, load = locate(name, home)
+            extensions.take(manifest, load, context)
+        except OllmError as error:
+            extensions.problems.append(f"The extension {name} is not used: {error}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything; the rest goes on
+            extensions.problems.append(f"The extension {name} failed to load: {type(error).__name__}: {error}")
+    return extensions
+
+
+def locate(name: str, home: Path) -> tuple[Manifest, Load]:
+    """The manifest of an extension and the way to load what it adds. UsageError when there is none of that name."""
+    folder = home / name
+    if (folder / FILE).is_file():
+        manifest = read_manifest(folder)
+        if manifest.name != name:
+            raise UsageError(f"{folder} holds an extension named {manifest.name}.")
+        return manifest, lambda addition: attribute(folder, manifest.name, addition.target)
+    installed = packages()
+    if name not in installed:
+        raise UsageError(f"There is no extension named {name}.", action="`ollm extensions list` shows what there is.")
+    package = installed[name]
+    return package.manifest, package.load
+
+
+def attribute(folder: Path, name: str, target: str) -> Any:
+    """`module:attribute` of a folder, imported as a package of its own so that relative imports work in it."""
+    package = f"{ROOM}.{name.replace('-', '_')}"
+    if getattr(sys.modules.get(package), "__path__", None) != [str(folder)]:
+        _make_package(package, folder)
+    module, _, wanted = target.partition(":")
+    try:
+        return getattr(importlib.import_module(f"{package}.{module}"), wanted)
+    except AttributeError as error:
+        raise UsageError(f"{folder} has no {wanted} in {module}.") from error
+
+
+def _make_package(package: str, folder: Path) -> None:
+    for known in [module for module in sys.modules if module == package or module.startswith(f"{package}.")]:
+        del sys.modules[known]
+    room = sys.modules.setdefault(ROOM, ModuleType(ROOM))
+    room.__path__ = []
+    importlib.invalidate_caches()
+    start = folder / "__init__.py"
+    if not start.is_file():
+        module = ModuleType(package)
+        module.__path__ = [str(folder)]
+        sys.modules[package] = module
+        return
+    spec = importlib.util.spec_from_file_location(package, start, submodule_search_locations=[str(folder)])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[package] = module
+    spec.loader.exec_module(module)
+
+
+def tools_in(found: Any, context: ExtensionContext) -> list[ToolSpec]:
+    """A tool class, a spec, several of them, or a function that makes them."""
+    if isinstance(found, ToolSpec):
+        return [found]
+    if isinstance(found, type) and issubclass(found, Tool):
+        return [spec_of(found, None)]
+    if callable(found):
+        return tools_in(found(context), context)
+    if isinstance(found, Iterable):
+        return [spec for one in found for spec in tools_in(one, context)]
+    raise UsageError(f"{found!r} is no tool.")

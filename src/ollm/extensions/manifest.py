@@ -1,0 +1,123 @@
+"""What an extension says of itself: its name, what it adds, and what it asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ollm.config.yaml_tree import NotYaml, Place, parse, plain
+from ollm.domain.errors import UsageError
+from ollm.domain.struct import Data
+
+Kind = Literal["tools", "context", "searchBackends", "providers"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FILE = "extension.yaml"
+KEYS = {"name", "version", "description", "adds", "asks"}
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+LARGEST = 64 * 1024
+ADDING: dict[Kind, str] = {
+    "tools": "tools the model may call, under your policy",
+    "context": "text for the model in every turn",
+    "searchBackends": "a backend for web_search",
+    "providers": "a kind of model server, which gets the whole conversation",
+}
+
+
+class Addition(Data, frozen=True):
+    """One thing it adds: `target` is where it stands, as `module:attribute`."""
+
+    kind: Kind
+    name: str
+    target: str
+
+
+class Manifest(Data, frozen=True):
+    """`asks` is what its author says it needs. `place` is its folder, or the package it comes with."""
+
+    name: str
+    version: str
+    description: str
+    adds: tuple[Addition, ...]
+    asks: tuple[str, ...] = ()
+    place: str = ""
+
+    def abilities(self) -> list[str]:
+        """What it will be able to do, in lines for the person who decides."""
+        lines = [f"{self.name} {self.version}: {self.description}"]
+        for kind in KINDS:
+            names = [addition.name for addition in self.adds if addition.kind == kind]
+            if names:
+                lines.append(f"  adds {ADDING[kind]}: {', '.join(names)}")
+        lines.append(f"  says that it needs: {', '.join(self.asks) or 'nothing'}")
+        lines.append(
+            "  It is Python code that runs inside ollm, with all your rights; nothing holds it to what it says."
+        )
+        return lines
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder; UsageError says everything that is wrong with it."""
+    file = folder / FILE
+    try:
+        if file.stat().st_size > LARGEST:
+            raise UsageError(f"{file} is larger than {LARGEST // 1024} KiB.")
+        entry = parse(file.read_text(encoding="utf-8"), Place(file=str(file)))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}.", action="An extension has one.") from error
+    except NotYaml as error:
+        raise UsageError(str(error)) from error
+    document = plain(entry) if entry is not None else None
+    if not isinstance(document, Mapping):
+        raise UsageError(f"{file} is not a mapping.")
+    faults = list(_faults(document, folder))
+    if faults:
+        raise UsageError(f"{file} cannot be used: {'; '.join(faults)}.")
+    return Manifest(
+        name=document["name"],
+        version=str(document["version"]),
+        description=str(document.get("description") or ""),
+        adds=tuple(_additions(document["adds"])),
+        asks=tuple(str(ask) for ask in document.get("asks") or ()),
+        place=str(folder),
+    )
+
+
+def _faults(document: Mapping[str, Any], folder: Path) -> list[str]:
+    faults = [f"unknown key {key}" for key in document if key not in KEYS]
+    if not isinstance(document.get("name"), str) or not NAME.fullmatch(document["name"]):
+        faults.append("name: up to 40 small letters, digits and - are expected")
+    if not isinstance(document.get("version"), str | int | float):
+        faults.append("version is missing")
+    if not isinstance(document.get("asks") or [], list):
+        faults.append("asks: a list is expected")
+    adds = document.get("adds")
+    if not isinstance(adds, Mapping) or not adds:
+        return [*faults, f"adds: a mapping with some of {', '.join(KINDS)} is expected"]
+    for kind, named in adds.items():
+        if kind not in KINDS:
+            faults.append(f"adds.{kind}: there are {', '.join(KINDS)}")
+        elif not isinstance(named, Mapping):
+            faults.append(f"adds.{kind}: a mapping of names to module:attribute is expected")
+        else:
+            faults += [fault for name, target in named.items() if (fault := _target_fault(kind, name, target, folder))]
+    return faults
+
+
+def _target_fault(kind: str, name: str, target: Any, folder: Path) -> str:
+    if not isinstance(target, str) or not TARGET.fullmatch(target):
+        return f"adds.{kind}.{name}: module:attribute is expected"
+    module = folder.joinpath(*target.partition(":")[0].split("."))
+    if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
+        return f"adds.{kind}.{name}: there is no module {target.partition(':')[0]}"
+    return ""
+
+
+def _additions(adds: Mapping[Kind, Mapping[str, str]]) -> list[Addition]:
+    return [
+        Addition(kind=kind, name=str(name), target=target)
+        for kind, named in adds.items()
+        for name, target in named.items()
+    ]

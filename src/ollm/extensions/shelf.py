@@ -1,0 +1,70 @@
+"""The folder extensions are kept in, `~/.ollm/extensions`: copied in as plain files, and taken out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from ollm.domain.errors import NotFoundError, StorageError, UsageError
+from ollm.extensions.manifest import FILE, Manifest, read_manifest
+from ollm.system.atomic import make_private_directory
+
+MOST_FILES = 2_000
+MOST_BYTES = 20 * 1024 * 1024
+LEFT_BEHIND = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv")
+
+
+def kept(home: Path) -> list[Manifest | str]:
+    """The manifests there are, by name; a sentence in place of one that cannot be read."""
+    found: list[Manifest | str] = []
+    for folder in sorted(home.iterdir()) if home.is_dir() else []:
+        if (folder / FILE).exists():
+            try:
+                found.append(read_manifest(folder))
+            except UsageError as error:
+                found.append(str(error))
+    return found
+
+
+def put(source: Path, home: Path, *, replace: bool) -> Path:
+    """Copy an extension's folder in; nothing of it is there unless all of it is."""
+    manifest = read_manifest(source)
+    target = home / manifest.name
+    if target.exists() and not replace:
+        raise UsageError(f"There is an extension named {manifest.name} already.", action="--force replaces it.")
+    _check_size(source)
+    make_private_directory(home)
+    fresh = home / f".{manifest.name}.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    try:
+        shutil.copytree(source, fresh, ignore=LEFT_BEHIND)
+        shutil.rmtree(target, ignore_errors=True)
+        fresh.rename(target)
+    except OSError as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise StorageError(f"{source} could not be copied to {target}: {error}") from error
+    return target
+
+
+def take_out(name: str, home: Path) -> Path:
+    folder = home / name
+    if folder.parent != home or not (folder / FILE).exists():
+        raise NotFoundError(f"There is no extension named {name} in {home}.")
+    shutil.rmtree(folder)
+    return folder
+
+
+def _check_size(source: Path) -> None:
+    files = size = 0
+    for directory, names, members in os.walk(source):
+        skipped = LEFT_BEHIND(directory, [*names, *members])
+        names[:] = [name for name in names if name not in skipped]
+        for name in (*names, *(member for member in members if member not in skipped)):
+            path = Path(directory) / name
+            if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                raise UsageError(f"{path} is a link or a special file; an extension is made of plain files.")
+            files += 1
+            size += path.stat().st_size
+        if files > MOST_FILES or size > MOST_BYTES:
+            raise UsageError(f"{source} is too large: {MOST_FILES} files and {MOST_BYTES // 2**20} MiB are the most.")

@@ -1,0 +1,113 @@
+"""ollm as a library: what is exported, what importing costs, and the snippets of the documents, run as they stand."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ollm
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+ROOT = Path(__file__).parents[1]
+SERVICES = {
+    "ChatRecordingService": "create_session record_message record_tool_call save_session get_session list_sessions "
+    "delete_session delete_oldest_sessions",
+    "ChatCompressionService": "should_compress compress summarize truncate hybrid",
+    "LoopDetectionService": "configure record_turn record_tool_call record_output check_for_loop reset",
+    "ContextManager": "add_context remove_context clear_context get_context get_system_prompt_additions has_context "
+    "get_context_by_source",
+    "FileDiscoveryService": "discover discover_all watch_changes load_ignore_patterns should_ignore",
+    "EnvironmentSanitizationService": "configure sanitize is_allowed is_denied",
+    "SnapshotManager": "create_snapshot restore_snapshot list_snapshots delete_snapshot on_context_threshold "
+    "on_before_overflow check_thresholds",
+    "ToolRegistry": "register unregister get list get_function_schemas",
+    "PolicyEngine": "evaluate",
+    "MessageBus": "request respond cancel cancel_all pending",
+}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_exported_with_its_methods(name: str) -> None:
+    service = getattr(ollm, name)
+
+    assert [method for method in SERVICES[name].split() if not hasattr(service, method)] == []
+
+
+def test_every_export_leads_somewhere_and_is_seen_by_type_checkers() -> None:
+    source = (ROOT / "src" / "ollm" / "__init__.py").read_text()
+    for name in ollm.__dir__():
+        assert getattr(ollm, name) is not None
+        assert name == "__version__" or f"import {name} as {name}\n" in source
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = ollm.Nothing  # type: ignore[attr-defined]
+
+
+def test_importing_has_no_effect_and_imports_next_to_nothing(tmp_path: Path) -> None:
+    code = "import sys; before = set(sys.modules); import ollm; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout in ("['ollm']\n", "['__future__', 'ollm']\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def snippets(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+async def run(snippet: str, workspace: Path, server: ScriptedServer) -> str:
+    import asyncio
+
+    environment = {
+        "HOME": str(workspace),
+        "OLLM_HOME": str(workspace / "home"),
+        "OLLM_PROVIDER": "openai",
+        "OLLM_BASE_URL": server.base_url,
+        "OLLM_MODEL": "scripted",
+        "PATH": "/usr/bin:/bin",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        snippet,
+        cwd=workspace,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return out.decode()
+
+
+async def test_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
+    (snippet,) = snippets("README.md")
+    async with ScriptedServer([Answer(calls=[("weather", {})]), "Yes, take one."], window=8192) as server:
+        said = await run(snippet, tmp_path, server)
+
+    assert said == "Yes, take one."
+    assert "weather" in [tool["function"]["name"] for tool in server.chats[0]["tools"]]
+    assert server.chats[1]["messages"][-1]["content"] == "It is raining."
+
+
+async def test_the_library_page_runs_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    for snippet in snippets("docs/library.md"):
+        async with ScriptedServer(
+            [Answer(calls=[("write_file", {"path": "hello.txt", "content": "hi"})]), "Done."]
+        ) as server:
+            await run(snippet, tmp_path, server)
+
+
+def test_the_documents_show_the_examples_which_are_typed() -> None:
+    shown = [*snippets("README.md"), *snippets("docs/library.md")]
+
+    assert shown == [
+        (ROOT / "examples" / name).read_text(encoding="utf-8")
+        for name in ("one_turn.py", "answering.py", "services.py")
+    ]
+    assert '"examples"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.mypy]")[2]
