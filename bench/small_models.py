@@ -117,7 +117,8 @@ def rows() -> Iterator[Row]:
     if not url:
         return
     model = os.environ.get("OLLM_MODEL", "default")
-    prompts = PROMPTS[: int(os.environ.get("OLLM_BENCH_PROMPTS", len(PROMPTS)))]
+    wanted = int(os.environ.get("OLLM_BENCH_PROMPTS", len(PROMPTS)))
+    prompts = PROMPTS[:: max(1, len(PROMPTS) // wanted)]  # of every kind
     yield from table(asyncio.run(Bench(url, model).trials(prompts)), model)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ollm.config.paths import Home
     from ollm.config.settings import Settings
     from ollm.domain.events import Event
+    from ollm.domain.model_facts import ModelFacts
     from ollm.extensions.loader import Extensions
     from ollm.policy.trust import TrustBook
     from ollm.providers.base import Provider
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.store.session_files import SessionFiles
     from ollm.store.session_index.index import SessionIndex
+
+PATIENCE = 2.0  # times the seconds that reading a full window should take
 
 
 class Process:
@@ -224,13 +227,22 @@ class Process:
 
         registry = self.providers if name is None else self.providers_for(name)
         choice = await registry.choose()
+        facts = self.model_facts.get(facts_key(choice.provider.name, choice.provider.base_url, choice.model))
         try:
-            size, why = await window(choice.provider, choice.model, self.settings.provider)
+            size, why = await window(choice.provider, choice.model, self.settings.provider, facts.window)
         except BaseException:
             await choice.provider.close()
             raise
-        facts = self.model_facts.get(facts_key(choice.provider.name, choice.provider.base_url, choice.model))
+        self.wait_for(choice.provider, size, facts)
         return Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
+
+    def wait_for(self, provider: Provider, window: int, facts: ModelFacts) -> None:
+        """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""
+        from ollm.config.settings import ProviderTimeouts
+
+        as_usual = self.settings.provider.timeouts.first_token == ProviderTimeouts().first_token
+        if facts.prefill_per_second and as_usual:
+            provider.allow(PATIENCE * window / facts.prefill_per_second)
 
     def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService

@@ -112,6 +112,7 @@ class PrefillProgress(Event, frozen=True, tag="prefill-progress"):
     processed: int = 0
     total: int = 0
     stage: Literal["connecting", "loading", "reading"] = "reading"
+    seconds_left: float | None = None  # by the speed measured before
 
 
 class ToolStarted(Event, frozen=True, tag="tool-started"):

@@ -48,9 +48,12 @@ class CallPiece(Piece, frozen=True, tag="call"):
 
 
 class ProgressPiece(Piece, frozen=True, tag="progress"):
+    """How far the prompt is read; `seconds_left` where the speed of the model is known."""
+
     processed: int = 0
     total: int = 0
     stage: Literal["connecting", "loading", "reading"] = "reading"
+    seconds_left: float | None = None
 
 
 class FinishPiece(Piece, frozen=True, tag="finish"):
@@ -118,6 +121,10 @@ class Provider(Protocol):
 
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
         """Go on with a rendered prompt. Only for servers whose `render` gives one; others raise ModelError."""
+        ...
+
+    def allow(self, seconds: float) -> None:
+        """Wait at least so long for the first token of an answer."""
         ...
 
     async def close(self) -> None: ...

@@ -90,6 +90,9 @@ class Embedded:
     async def render(self, request: ChatRequest) -> str | None:
         return await (await self._serving(request.window)).render(request)
 
+    def allow(self, seconds: float) -> None:
+        self._timeouts = replace(self._timeouts, first_token=max(self._timeouts.first_token, seconds))
+
     async def close(self) -> None:
         server, self._server = self._server, None
         process, self._process = self._process, None

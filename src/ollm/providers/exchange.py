@@ -40,6 +40,10 @@ class Exchange:
         except ValueError as error:
             raise UsageError(f"{url} cannot be a model server: {error}.", action="Set provider.baseUrl.") from error
 
+    def allow(self, seconds: float) -> None:
+        """Wait at least so long for the first token: a slow machine takes its time to read a long prompt."""
+        self._timeouts = msgspec.structs.replace(self._timeouts, first=max(self._timeouts.first, seconds))
+
     async def close(self) -> None:
         await self._client.close()
 
@@ -145,7 +149,7 @@ class Exchange:
 
     async def _attempt(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
         async with AsyncExitStack() as trial:
-            response = await trial.enter_async_context(self._client.stream("POST", path, data))
+            response = await trial.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
             if response.status != 200:
                 answer = await _whole(response)
                 error = refusal(self.url, answer)

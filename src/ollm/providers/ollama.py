@@ -90,6 +90,9 @@ class Ollama:
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
         raise ModelError("Ollama does not go on with a rendered prompt.", action="Send a response schema instead.")
 
+    def allow(self, seconds: float) -> None:
+        self._exchange.allow(seconds)
+
     async def close(self) -> None:
         await self._exchange.close()
 

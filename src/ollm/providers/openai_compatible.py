@@ -100,6 +100,9 @@ class OpenAICompatible:
         found = mapping(await self._exchange.maybe("POST", "/apply-template", _template_part(request)))
         return text(found.get("prompt")) or None
 
+    def allow(self, seconds: float) -> None:
+        self._exchange.allow(seconds)
+
     async def close(self) -> None:
         await self._exchange.close()
 

@@ -9,7 +9,9 @@ ASKED_FOR = 8192
 UNKNOWN = 4096
 
 
-async def window(provider: Provider, model: str, settings: ProviderSettings) -> tuple[int, str]:
+async def window(
+    provider: Provider, model: str, settings: ProviderSettings, probed: int | None = None
+) -> tuple[int, str]:
     """The window in tokens and the reason in words; the caller chooses once per session and keeps to it."""
     if settings.context_window is not None:
         return settings.context_window, "set by provider.contextWindow"
@@ -20,4 +22,6 @@ async def window(provider: Provider, model: str, settings: ProviderSettings) -> 
         if info.trained_window <= ASKED_FOR:
             return info.trained_window, "all the model was trained for"
         return ASKED_FOR, f"asked for; the model could take {info.trained_window}: set provider.contextWindow for more"
+    if probed:
+        return probed, "what `ollm models probe` found"
     return UNKNOWN, "a guess, as the server does not say: set provider.contextWindow to what it serves"

@@ -41,7 +41,14 @@ class Answer:
                 case CallPiece():
                     self.calls.append(piece)
                 case ProgressPiece():
-                    self._emit(PrefillProgress(processed=piece.processed, total=piece.total, stage=piece.stage))
+                    self._emit(
+                        PrefillProgress(
+                            processed=piece.processed,
+                            total=piece.total,
+                            stage=piece.stage,
+                            seconds_left=piece.seconds_left,
+                        )
+                    )
                 case FinishPiece():
                     self.finish, self.usage = piece.reason, piece.usage
             if isinstance(piece, TextPiece | ThinkingPiece):

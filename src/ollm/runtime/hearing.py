@@ -11,6 +11,7 @@ from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece
 from ollm.providers.call_text import CallText
 from ollm.providers.tool_call_repair import mended
+from ollm.runtime.pace import Pace
 from ollm.services.loop_detection.streamed_text import StreamedText
 
 BLANKS = 400  # characters of nothing but blank space in a row
@@ -34,6 +35,7 @@ class Hearing:
         self._blank = ""
         self._loop = StreamedText("text", TIMES)
         self._prompt_tokens = 0
+        self.pace = Pace()
 
     @property
     def failed(self) -> bool:
@@ -52,6 +54,7 @@ class Hearing:
         """What may be seen, as it comes. The end and the calls are kept back."""
         async with aclosing(pieces):
             async for piece in pieces:
+                self.pace.hear(piece)
                 match piece:
                     case TextPiece(text=text):
                         if shown := self._written.feed(text):

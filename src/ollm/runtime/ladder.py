@@ -86,6 +86,7 @@ class Ladder:
             async with aclosing(hearing.hear(self._provider.stream(self._rendered()))) as pieces:
                 async for piece in pieces:
                     yield piece
+        self.facts = hearing.pace.learnt(self.facts)
         self._count(hearing.finish.usage)
 
     # Mending

@@ -10,7 +10,7 @@ import msgspec
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, ChatRequest, Provider, TextPiece
+from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
 from ollm.runtime.ladder import Ladder
 
 
@@ -45,9 +45,14 @@ class Model:
         try:
             async with aclosing(ladder.climb()) as pieces:
                 async for piece in pieces:
-                    yield piece
+                    yield self._timed(piece) if isinstance(piece, ProgressPiece) else piece
         finally:
             self.facts, self._stumbles = ladder.facts, ladder.stumbles
+
+    def _timed(self, piece: ProgressPiece) -> ProgressPiece:
+        """How long the rest will take, when it is known how fast this model reads."""
+        speed, left = self.facts.prefill_per_second, piece.total - piece.processed
+        return msgspec.structs.replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
 
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """The text of an answer to `messages`, without tools, as it comes."""

@@ -117,7 +117,8 @@ class Live:
         if progress.stage != "reading":
             return "connecting" if progress.stage == "connecting" else "the server loads the model"
         if progress.total:
-            return f"reading the prompt {100 * progress.processed // progress.total} %"
+            left = f", about {progress.seconds_left:.0f} s" if progress.seconds_left else ""
+            return f"reading the prompt {100 * progress.processed // progress.total} %{left}"
         return "reading the prompt"
 
     def _mark(self) -> str:

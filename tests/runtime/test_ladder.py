@@ -1,0 +1,169 @@
+"""The model behind its ladder, against scripted servers: what is learnt, how long is waited, how history is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.config.settings import ProviderTimeouts
+from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece
+from ollm.providers.call_rendering import call_schema, listed, spoken
+from ollm.providers.exchange import Exchange
+from ollm.providers.ollama import Ollama
+from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.runtime.model import Model
+from tests.covers import covers
+from tests.servers import OllamaServer
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = (ToolSchema(name="read_file", description="Read a file.", parameters=PATH),)
+ASKED = (PromptMessage(role="system", content="Help."), PromptMessage(role="user", content="Read a.txt."))
+READ = CallPiece("read_file", {"path": "a.txt"})
+FENCE = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
+
+
+@asynccontextmanager
+async def talking(script: list[Answer | str], facts: ModelFacts | None = None, **options: Any) -> AsyncIterator[Any]:
+    async with ScriptedServer(script, **options) as server:
+        provider = OpenAICompatible(Exchange(server.base_url, ProviderTimeouts()))
+        await provider.models()
+        model = Model(provider, "scripted", 4096, facts or ModelFacts(key="k"))
+        yield model, server
+        await provider.close()
+
+
+async def asked(model: Model, messages: tuple[PromptMessage, ...] = ASKED) -> list[Any]:
+    return [piece async for piece in model.stream(messages, TOOLS, 100)]
+
+
+async def test_a_native_call_stays_as_it_is_and_is_learnt() -> None:
+    async with talking([Answer(calls=[("read_file", {"path": "a.txt"})])]) as (model, _):
+        pieces = await asked(model)
+
+    assert pieces[0] == READ
+    assert pieces[-1].reason == "tool_calls"
+    assert model.facts.call_form == "native"
+
+
+async def test_native_arguments_that_are_not_quite_json_are_mended() -> None:
+    async with talking([Answer(calls=[("read_file", "{'path': 'a.txt',}")])]) as (model, _):
+        assert (await asked(model))[0] == READ
+
+
+async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() -> None:
+    script = [f"I look.\n{FENCE}", '{"name": "read_file", "arguments": {"path": "a.txt"}}']
+    facts = ModelFacts(key="k", call_form="constrained")
+    async with talking(script, facts, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [
+        TextPiece("I"),
+        TextPiece(" look.\n"),
+        READ,
+    ]
+    (bound,) = (request.body for request in server.requests if request.path == "/completion")
+    assert bound["json_schema"] == call_schema(TOOLS)
+
+
+async def test_two_answers_that_needed_the_schema_are_remembered() -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    right = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+    async with talking([wrong, wrong, right] * 2, kind="vllm") as (model, _):
+        assert READ in await asked(model)
+        assert model.facts.call_form == "unknown"
+        assert READ in await asked(model)
+
+    assert model.facts.call_form == "constrained"
+
+
+async def test_ollama_is_bound_by_its_format() -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    async with OllamaServer([wrong, wrong, '{"name": "read_file", "arguments": {"path": "a.txt"}}']) as server:
+        provider = Ollama(Exchange(server.base_url, ProviderTimeouts()))
+        model = Model(provider, server.model, 4096, ModelFacts(key="k"))
+        pieces = await asked(model)
+        await provider.close()
+
+    assert READ in pieces
+    assert server.chats[2]["format"] == call_schema(TOOLS)
+
+
+async def test_the_speed_is_learnt_from_the_first_answer_alone() -> None:
+    slow = Answer(text="word " * 30, delay=0.3, pace=0.02, prompt_tokens=600, completion_tokens=30)
+    async with talking([slow, slow]) as (model, _):
+        await asked(model)
+        first = model.facts
+        await asked(model)
+
+    assert first.prefill_per_second is not None
+    assert 200 < first.prefill_per_second < 2200
+    assert first.decode_per_second is not None
+    assert model.facts == first
+
+
+async def test_a_known_speed_says_how_long_reading_will_take() -> None:
+    facts = ModelFacts(key="k", prefill_per_second=50.0)
+    async with talking([Answer(text="Hi.", progress=[(100, 600)])], facts) as (model, _):
+        progress = [piece for piece in await asked(model) if isinstance(piece, ProgressPiece)]
+
+    assert progress == [ProgressPiece(100, 600, seconds_left=10.0)]
+
+
+@covers("S4.1")
+async def test_the_end_comes_once_with_what_all_requests_took() -> None:
+    wrong = Answer(text='{"name": "nothing", "arguments": {}}', prompt_tokens=50, completion_tokens=7)
+    async with talking([wrong, Answer(text=FENCE, prompt_tokens=90, completion_tokens=9)]) as (model, _):
+        pieces = await asked(model)
+
+    (end,) = (piece for piece in pieces if isinstance(piece, FinishPiece))
+    assert pieces[-1] == end
+    assert (end.usage.prompt_tokens, end.usage.completion_tokens) == (50, 16)
+
+
+TEXT = st.text(max_size=20)
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(PromptMessage, role=st.just("user"), content=TEXT),
+        st.builds(
+            PromptMessage,
+            role=st.just("assistant"),
+            content=TEXT,
+            calls=st.lists(st.builds(Call, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, TEXT)), max_size=2).map(
+                tuple
+            ),
+        ),
+        st.builds(PromptMessage, role=st.just("tool"), content=TEXT, tool_name=TEXT),
+    ),
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("form", ["fence", "tag", "json"])
+@given(messages=MESSAGES, more=MESSAGES)
+def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], more: list[PromptMessage]) -> None:
+    before, after = spoken(messages, form), spoken([*messages, *more], form)
+
+    assert after[: max(0, len(before) - 1)] == before[:-1]
+    if before:
+        assert after[len(before) - 1].content.startswith(before[-1].content)
+    assert all(message.role != "tool" and not message.calls for message in after)
+    assert not any(one.role == other.role == "user" for one, other in pairwise(after))
+
+
+def test_listed_tools_stand_in_the_system_prompt_with_one_worked_call() -> None:
+    told = listed(ASKED, TOOLS, "fence")
+
+    assert [message.role for message in told] == ["system", "user"]
+    assert told[0].content.startswith("Help.\n\nTools:\n- read_file(path): Read a file.\n")
+    assert told[0].content.endswith('```json\n{"name":"read_file","arguments":{"path":"…"}}\n```')
