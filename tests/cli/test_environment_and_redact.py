@@ -53,6 +53,32 @@ def test_a_bad_pattern_is_warned_about_and_the_good_ones_stand(tmp_path: Path) -
     assert b"[A-" in ran.stderr
 
 
+def test_what_is_wrong_with_the_rules_reaches_the_log(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("environment: {denyPatterns: ['*[', 5]}\n")
+
+    ran = ollm(tmp_path, "env", "check", "--json")
+
+    assert ran.returncode == 0
+    assert b"could not be logged" not in ran.stderr
+    lines = [json.loads(line) for line in (tmp_path / ".ollm/logs/ollm.log").read_text().splitlines()]
+    assert any("'*[' is skipped" in line["message"] for line in lines)
+
+
+def test_connection_strings_with_a_password_are_kept_back_whatever_their_name(tmp_path: Path) -> None:
+    given = {
+        "STORE": "Server=db;Database=d;User Id=u;Password=hunter22;",
+        "QUEUE": "Endpoint=sb://x/;SharedAccessKeyName=n;SharedAccessKey=abcdef12345=",
+        "FLAGS": "a=1;b=2",
+        "HINT": "Server=db;Password=$PASSWORD",
+    }
+
+    document = json.loads(ollm(tmp_path, "env", "check", "--json", environment=given).stdout)
+
+    assert {"FLAGS", "HINT"} <= set(document["passed"])
+    assert not {"STORE", "QUEUE"} & set(document["passed"])
+
+
 @covers("D629")
 def test_an_environment_section_of_the_wrong_shape_leaves_the_core_variables(tmp_path: Path) -> None:
     (tmp_path / ".ollm").mkdir()

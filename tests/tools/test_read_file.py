@@ -178,6 +178,14 @@ async def test_the_encoding_is_understood_and_told(drive: Driver, workspace: Pat
         assert label in shown
 
 
+async def test_a_short_text_of_a_legacy_encoding_is_not_taken_for_wide_characters(drive: Driver, workspace: Path):
+    (workspace / "x.txt").write_bytes("café".encode("latin-1"))
+
+    shown = content(await drive("read_file", path="x.txt"))
+
+    assert shown.startswith("café")
+
+
 async def test_invalid_utf8_is_shown_and_said(drive: Driver, workspace: Path) -> None:
     (workspace / "x.txt").write_bytes("漢字かな交じり文\n".encode() + b"\xff broken\n")
 

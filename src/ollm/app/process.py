@@ -53,6 +53,7 @@ class Process:
         self.workspace = workspace
         self._flags = flags or {}
         self._warn = warn or to_stderr
+        self._making_rules = False
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -100,8 +101,10 @@ class Process:
             logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
 
     def _redact(self, text: str) -> str:
-        """By all rules once the settings are known, by the built-in ones before."""
-        return self.redactor.redact(text) if "settings" in self.__dict__ else redact_error(text)
+        """By all rules once the settings are known; by the built-in ones before, and for what is said of the rules."""
+        if "settings" not in self.__dict__ or self._making_rules:
+            return redact_error(text)
+        return self.redactor.redact(text)
 
     @cached_property
     def user_home(self) -> Path:
@@ -201,7 +204,11 @@ class Process:
         configured, tools = self.settings.environment, self.settings.tools
         named = tuple(name for name in (self.settings.provider.api_key_env, tools.web_search.api_key_env) if name)
         rules = msgspec.structs.replace(configured, deny_patterns=(*configured.deny_patterns, *named))
-        return EnvironmentSanitizationService(rules)
+        self._making_rules = True
+        try:
+            return EnvironmentSanitizationService(rules)
+        finally:
+            self._making_rules = False
 
     @cached_property
     def tool_environment(self) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ _MARKS = (
 _BINARY = frozenset(range(0x20)) - {0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1B} | {0x7F}
 
 
-# A guess between Western European tables is a toss on a short text: the commonest of them is taken.
+# A guess between Western European tables is a toss on a short text, wider ones are wrong: the commonest is taken.
 _WESTERN = (
     "cp1250",
     "cp1252",
@@ -32,6 +32,7 @@ _WESTERN = (
     "cp85",
     "cp77",
     "hp_",
+    "utf_",  # without a mark and without a zero byte
 )
 
 

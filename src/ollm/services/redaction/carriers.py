@@ -43,6 +43,8 @@ def without_credentials(text: str) -> str:
 def kind_of_credential(value: str) -> str | None:
     if _BEGIN in value and _PRIVATE.search(value):
         return "private key"
+    if ";" in value and _connection_string().search(value):
+        return "connection string with a password"
     found = _url_password().search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
 
@@ -54,6 +56,13 @@ def _url_password() -> re.Pattern[str]:
         r"""(?<=://)(?:(?P<token>(?=[^\s/:@"'<>]{0,64}[0-9])[^\s/:@"'<>]{16,255})@"""
         r"""|(?P<user>[^\s/:@"'<>\\]{0,255}):(?P<password>[^\s/"'<>\\]{1,255}|[^\s/"'<>\\0-9][^\s"'<>\\]{0,255})@)"""
     )
+
+
+@cache
+def _connection_string() -> re.Pattern[str]:
+    """A password or key among settings that semicolons divide: `Server=…;Password=…`."""
+    names = "password|pwd|accountkey|sharedaccesskey|sharedaccesssignature|accesskey|sharedsecretvalue"
+    return re.compile(rf"(?i)(?:^|;)\s{{0,4}}(?:{names})\s{{0,4}}=\s{{0,4}}[^;\s*$<]")
 
 
 @cache
