@@ -186,3 +186,12 @@ def test_hooks_that_cannot_be_read_are_named() -> None:
     assert [problem.partition(":")[0] for problem in problems] == [
         "hooks.before-tool[1]", "hooks.before-tool[2]", "hooks.before-tool[3]", "hooks.after-lunch", "hooks.after-turn[0]",
     ]  # fmt: skip
+
+
+async def test_a_hook_may_take_all_arguments_away(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {"path": "nowhere"})]), "done"]) as runner:
+        configure(runner, {"before-tool": ["echo '{\"arguments\": {}}'"]})
+        await runner.run("-p", "list")
+
+    assert runner.sessions()[0]["toolCalls"][0]["args"] == {}
+    assert runner.sessions()[0]["toolCalls"][0]["status"] == "ok"

@@ -53,7 +53,7 @@ def path() -> None:
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List everything that is wrong; exit 2 if there is something."""
     loaded = _as_if_trusted(resolve_workspace(workspace))
-    problems = [*loaded.problems, *_rule_problems(loaded)]
+    problems = [*loaded.problems, *_rule_problems(loaded), *_foreign_problems(loaded)]
     if as_json:
         print_json({"ok": not problems, "problems": [_problem(problem) for problem in problems]})
     elif problems:
@@ -99,6 +99,22 @@ def _rule_problems(loaded: Loaded) -> list[Mistake]:
         Mistake(place=item.place, key="policy.rules", message=rule.problem)
         for rule, item in zip(rules, loaded.rule_places, strict=True)
         if rule.problem
+    ]
+
+
+def _foreign_problems(loaded: Loaded) -> list[Mistake]:
+    """What cannot be read of hooks and MCP servers, at the place of their section."""
+    from ollm.config.fields import Mistake
+    from ollm.config.yaml_tree import Place
+    from ollm.extensions.hook_settings import read_hooks
+    from ollm.extensions.mcp.settings import read_servers
+
+    settings = loaded.settings
+    found = [*read_hooks(settings.hooks)[1], *read_servers(settings.mcp_servers)[1]]
+    split = [text.partition(": ") for text in found]
+    return [
+        Mistake(place=loaded.sources.get(key.partition(".")[0], Place(file="config.yaml")), key=key, message=message)
+        for key, _, message in split
     ]
 
 

@@ -42,12 +42,12 @@ class Hooks:
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         changed: JsonObject | None = None
         for hook in self._for("before-tool", tool):
-            reply = await self._run(hook, {"tool": tool, "arguments": changed or arguments})
+            reply = await self._run(hook, {"tool": tool, "arguments": arguments if changed is None else changed})
             if reply.failure and hook.required:
                 return HookDecision(blocked=f"the required hook {hook.command!r} failed: {reply.failure}")
             if not reply.go_on:
                 return HookDecision(blocked=reply.message)
-            changed = reply.arguments or changed
+            changed = changed if reply.arguments is None else reply.arguments
         return HookDecision(arguments=changed)
 
     async def after_tool(self, record: ToolCallRecord) -> None:

@@ -20,6 +20,7 @@ _KEPT: dict[str, tuple[str, ...]] = {
     "goal": ("text",),
     "ls": ("path",),
 }
+MOST_OPTIONAL = 4
 # One edit at a time, without a list: `edit_file` takes it in this form too.
 ONE_EDIT: JsonObject = {
     "type": "object",
@@ -47,9 +48,11 @@ _TOLD = {
 def slim(schema: ToolSchema, *, tiny: bool = False) -> ToolSchema:
     """The same tool in fewer words; a tiny window sees no optional parameter where another one is required.
 
-    Tools that are not ours keep their first sentence and their required parameters."""
+    Tools that are not ours keep their first sentence and their required parameters, or the first ones where none is."""
     full = ONE_EDIT if schema.name == "edit_file" else schema.parameters
     needed = tuple(full.get("required", ()))
+    if not needed and schema.name not in _TOLD:
+        needed = tuple(full.get("properties", ()))[:MOST_OPTIONAL]
     parameters = _object(full, needed if tiny and needed else (*needed, *_KEPT.get(schema.name, ())))
     if tiny:
         parameters.pop("required", None)  # all that is shown is required

@@ -93,7 +93,7 @@ def taken_tools(server: str, tools: list[Any]) -> tuple[tuple[OfferedTool, ...],
             continue
         description = _one_line(tool.description or tool.title or tool.name, LONGEST_DESCRIPTION)
         taken[name] = OfferedTool(
-            name=name, remote=tool.name, description=description, parameters=slim(tool.input_schema)
+            name=name, remote=tool.name, description=description, parameters=tidy(tool.input_schema)
         )
     if len(tools) > MOST_TOOLS:
         left_out.append(f"The MCP server {server} has more than {MOST_TOOLS} tools; the rest was left out.")
@@ -122,11 +122,20 @@ def schema_fault(schema: Any) -> str:
     return ""
 
 
-def slim(schema: Any) -> Any:
-    """Without titles, which say again what names say, in tokens that every request costs."""
-    if isinstance(schema, dict):
-        return {key: slim(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
-    return [slim(item) for item in schema] if isinstance(schema, list) else schema
+def tidy(schema: Any) -> Any:
+    """Without titles, which cost tokens and say nothing, and with nothing where a list or a mapping must stand."""
+    if isinstance(schema, list):
+        return [tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: tidy(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    if "properties" in schema:
+        named = schema["properties"] if isinstance(schema["properties"], dict) else {}
+        kept["properties"] = {name: tidy(value) if isinstance(value, dict) else {} for name, value in named.items()}
+    if "required" in schema:
+        listed = schema["required"] if isinstance(schema["required"], list) else []
+        kept["required"] = [name for name in listed if isinstance(name, str)]
+    return kept
 
 
 def _prompt(prompt: Any) -> OfferedPrompt:

@@ -106,7 +106,7 @@ class McpConnection:
     async def _connect(self) -> None:
         await sdk()
         line, ready = Line(), asyncio.get_running_loop().create_future()
-        holding = asyncio.create_task(self._hold(line, ready), name=f"mcp {self.server.name}")
+        holding = self._holding = asyncio.create_task(self._hold(line, ready), name=f"mcp {self.server.name}")
         try:
             await asyncio.wait({ready, holding}, timeout=OPENING, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
@@ -120,7 +120,7 @@ class McpConnection:
             self.failures += 1
             holding.cancel()
             raise
-        self._line, self._holding = line, holding
+        self._line = line
 
     async def _hold(self, line: Line, ready: asyncio.Future[Client]) -> None:
         """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
