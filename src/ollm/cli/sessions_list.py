@@ -72,6 +72,8 @@ def search(
     found = find(Process().session_index, " ".join(text), filters, limit, progress("Reading sessions"))
     if not found.ranked and found.total > RANKED_UP_TO:
         warn(f"more than {RANKED_UP_TO} hits: the newest are shown first.")
+    if not found.complete:
+        warn("only the newest texts were looked through: more or longer words reach further back.")
     if as_json:
         print_rows(found.hits)
         return

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import pytest
 
 from ollm.domain.messages import TextPart
 from ollm.store.session_index import database
+from ollm.store.session_index import search as searching
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import RANKED_UP_TO, Filters, search
+from ollm.store.session_index.vocabulary import MAX_TERMS
 from tests.covers import covers
 from tests.store.sessions.support import Home, call, run, said
 
@@ -157,6 +160,10 @@ def test_several_processes_index_at_once(tmp_path):
         ("one two three", "three one", "«one» two «three»"),
         ("C++ code", "C++", "«C++»"),
         ("naïve col:umn", "col:umn", "«col:umn»"),
+        ("see src/store/indexing.py", "src/store/ind", "«src/store/ind»exing"),
+        ("left \u2192 right", "\u2192", "«\u2192»"),
+        ("branch \ue0b0 main", "\ue0b0", "«\ue0b0»"),
+        ("if (a <=> b)", "<=>", "«<=>»"),
     ],
 )
 def test_what_is_typed_is_found_as_it_stands(tmp_path, text, typed, hit):
@@ -188,14 +195,66 @@ def test_filters_narrow_a_search(tmp_path):
     assert there
 
 
-def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
-    home = Home(tmp_path)
+def many(home: Home, texts: list[str]) -> str:
+    """A closed session that says these, put on disk in one go."""
     session_id = home.recorded("start")
     path = home.document(session_id)
     head, rest = path.read_bytes().split(b"\n", 1)
-    line = b'{"role":"user","parts":[{"type":"text","text":"hay"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
-    lines = b",\n".join(line % number for number in range(1, RANKED_UP_TO + 10))
-    path.write_bytes(head + b"\n" + lines + b"\n" + rest[rest.index(b'],"toolCalls"') :])
+    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
+    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
+    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
+    return session_id
+
+
+def test_the_beginning_of_very_many_words_finds_the_newest(tmp_path):
+    home = Home(tmp_path)
+    many(home, [f"say begin{number:04}" for number in range(MAX_TERMS + 50)])
+    result = search(home.index(), "begin", limit=2)
+    assert [hit["snippet"] for hit in result.hits] == ["say «begin»0249", "say «begin»0248"]
+    assert len(search(home.index(), "say begin", limit=300).hits) == MAX_TERMS + 50
+    assert [hit["snippet"] for hit in search(home.index(), "begin0007 say").hits] == ["«say» «begin0007»"]
+
+
+def test_a_look_that_takes_too_long_is_broken_off_and_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "LOOK_SECONDS", 0)
+    home = Home(tmp_path)
+    many(home, ["(;" if number == 5 else "();" for number in range(searching.LOOK_ALWAYS + 100)])
+    assert search(home.index(), "();").complete
+    result = search(home.index(), "(;")
+    assert (result.hits, result.complete) == ([], False)
+
+
+def test_a_word_beside_a_common_one_is_ranked_by_the_rare_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "RANKED_UP_TO", 50)
+    home = Home(tmp_path)
+    many(home, ["hay"] * 60 + ["hay needle", "hay needle needle needle", "needle"])
+    result = search(home.index(), "hay needle")
+    assert result.ranked
+    assert [hit["number"] for hit in result.hits] == [62, 61]
+    assert search(home.index(), "hay needle", Filters(role="tool")).hits == []
+    assert [hit["number"] for hit in search(home.index(), "needle", Filters(role="user")).hits] == [62, 63, 61]
+
+
+def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "MAX_SESSIONS", 1)
+    home = Home(tmp_path)
+    for place in ("/here", "/here", "/there"):
+        home.recorded("needle", workspace=place)
+    assert len(found(home, "needle", workspace="/here")) == 2
+    assert len(found(home, "needle", workspace="/there")) == 1
+    assert found(home, "needle", workspace="/nowhere") == []
+
+
+def test_a_time_nobody_understands_is_kept_as_it_stands(tmp_path):
+    home = Home(tmp_path)
+    path = home.document(many(home, ["needle"]))
+    path.write_bytes(path.read_bytes().replace(b'"timestamp":"2026-01-27T10:00:00.000Z"', b'"timestamp":"yesterday"'))
+    assert [hit["timestamp"] for hit in search(home.index(), "needle").hits] == ["yesterday"]
+
+
+def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
+    home = Home(tmp_path)
+    many(home, ["hay"] * (RANKED_UP_TO + 9))
     result = search(home.index(), "hay", limit=3)
     assert not result.ranked
     assert [hit["number"] for hit in result.hits] == [RANKED_UP_TO + 9, RANKED_UP_TO + 8, RANKED_UP_TO + 7]
@@ -218,6 +277,17 @@ def test_the_index_is_at_most_twice_the_text(tmp_path, text):
     index.close()
     said_bytes = sum(len(word.encode()) for word in words)
     assert (tmp_path / "index.db").stat().st_size <= 2 * said_bytes
+
+
+def test_the_index_of_short_messages_is_at_most_twice_the_text(tmp_path):
+    home = Home(tmp_path)
+    chance = random.Random(1)
+    texts = [" ".join(f"word{chance.randrange(3000)}" for _ in range(chance.randrange(4, 16))) for _ in range(8000)]
+    many(home, texts)
+    index = home.index()
+    search(index, "fox")
+    index.close()
+    assert (tmp_path / "index.db").stat().st_size <= 2 * sum(map(len, texts))
 
 
 @covers("H529", "H532")

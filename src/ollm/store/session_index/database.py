@@ -10,7 +10,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 BUSY_MILLISECONDS = 1500
 SCHEMA = """
 CREATE TABLE sessions(
@@ -19,10 +19,11 @@ CREATE TABLE sessions(
     title TEXT, workspace TEXT, archived INTEGER, origin TEXT, damaged TEXT, last_number INTEGER,
     text_stamp TEXT NOT NULL DEFAULT '', text_read INTEGER NOT NULL DEFAULT 0, text_number INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE entries(
-    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role TEXT NOT NULL,
-    timestamp TEXT NOT NULL, call TEXT, text TEXT NOT NULL);
-CREATE INDEX entries_by_session ON entries(session);
-CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize="unicode61 remove_diacritics 2");
+    id INTEGER PRIMARY KEY, session INTEGER NOT NULL, number INTEGER NOT NULL, role INTEGER NOT NULL, at NOT NULL,
+    call TEXT, text NOT NULL);
+CREATE INDEX entries_of_calls ON entries(session, call) WHERE call IS NOT NULL;
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2");
 """
 
 

@@ -17,13 +17,17 @@ from ollm.store.session_files import SessionWriter, journal, lenient
 from ollm.store.session_files.damage import Damage
 from ollm.store.session_files.loading import file_time, partial_message, session_of
 from ollm.store.session_files.reader import SessionReader, continued
+from ollm.store.session_index.texts import UNDER_WAY
 
 MAX_TEXT = 200_000
 Take = Callable[["Entry"], None]
 
 
 class Entry(NamedTuple):
-    """One thing that was said: a message, or a call with its result (`call` is its id, `number` who asked)."""
+    """One thing that was said: a message, or a call with its result (`call` is its id, `number` who asked).
+
+    `call` is `UNDER_WAY` in an answer that is not finished and will be read again.
+    """
 
     number: int
     role: str
@@ -60,7 +64,7 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
             if take:
                 take(of_message(message))
         if take and reader.partial:
-            take(of_message(partial_message(reader, last + 1)))
+            take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
         for data in reader.calls():
             entry = of_call(lenient.call(data, reader.damage))
             if entry and take:
@@ -168,7 +172,7 @@ class _Tail:
     def line(self) -> Line:
         if self._partial and self._take:
             said = "".join(str(part.get("text", "")) for part in self._partial)
-            self._take(Entry(self._number + 1, "assistant", self._head["lastActivity"], None, said[:MAX_TEXT]))
+            self._take(Entry(self._number + 1, "assistant", self._head["lastActivity"], UNDER_WAY, said[:MAX_TEXT]))
         return _changed(self._before, self._head, self._read, (self._count, self._number, int(bool(self._partial))))
 
 

@@ -13,7 +13,8 @@ from ollm.store.session_index import database
 from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
 
 if TYPE_CHECKING:
-    from ollm.store.session_index.entries import Entry, Line
+    from ollm.store.session_index.entries import Line
+    from ollm.store.session_index.texts import Taker
 
 Progress = Callable[[int, int], None]
 LINE = (
@@ -80,7 +81,11 @@ class SessionIndex:
     def refresh_text(self, progress: Progress | None = None) -> None:
         """Bring the words up to date, reading the unread part of changed sessions."""
         found, _ = stamps(self.directories)
-        self._guarded(lambda: self._refresh(found, progress, text=True))
+        self._guarded(lambda: self._is_current(found) or self._refresh(found, progress, text=True))
+
+    def _is_current(self, found: dict[str, Stamp]) -> bool:
+        known = dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions"))
+        return known.keys() == found.keys() and all(known[name] == stamp.text for name, stamp in found.items())
 
     def note(self, session_id: str, line: Line | None = None) -> None:
         """One session's row: as its writer knows it (`line`), or read anew. An index that is busy is left alone."""
@@ -164,11 +169,11 @@ class SessionIndex:
         if "id" not in values:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
-        taker = _Taker(self.connection, values) if text else None
+        taker = self._taker(values) if text else None
         line = line or _read(session_id, stamp, row, taker)
         if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
-            forget_text(self.connection, values["id"])
-            taker = _Taker(self.connection, {**values, "text_number": 0})
+            self._forget(values["id"])
+            taker = self._taker({**values, "text_number": 0})
             line = _read(session_id, stamp, None, taker)
         values |= dict(zip(LINE, line, strict=True)) | {"stamp": stamp.text}
         if taker:
@@ -177,6 +182,16 @@ class SessionIndex:
         query = f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"  # noqa: S608
         self.connection.execute(query, [*(values[name] for name in columns), values["id"]])
         return values
+
+    def _taker(self, row: dict[str, Any]) -> Taker:
+        from ollm.store.session_index.texts import Taker
+
+        return Taker(self.connection, row)
+
+    def _forget(self, session: int) -> None:
+        from ollm.store.session_index.texts import forget
+
+        forget(self.connection, session)
 
     def _erase(self, ids: list[str]) -> None:
         known = [session_id for session_id in ids if self._rows(session_id)]
@@ -188,47 +203,12 @@ class SessionIndex:
         for session_id in ids:
             found = self.connection.execute("SELECT id FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
             if found:
-                forget_text(self.connection, found[0])
+                self._forget(found[0])
                 self.connection.execute("DELETE FROM sessions WHERE id = ?", found)
         self.connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
 
-class _Taker:
-    """Puts a session's new entries into the index: each message and call once."""
-
-    def __init__(self, connection: sqlite3.Connection, row: dict[str, Any]) -> None:
-        self._connection = connection
-        self._session = row["id"]
-        self._number = row["text_number"]
-        query = "SELECT call FROM entries WHERE session = ? AND call IS NOT NULL"
-        self._calls = {call for (call,) in connection.execute(query, (self._session,))}
-        forget_text(connection, self._session, "AND call IS NULL AND number > ?", self._number)
-
-    def __call__(self, entry: Entry) -> None:
-        from ollm.store.session_index.words import packed, spaced
-
-        if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
-            return
-        if entry.call:
-            self._calls.add(entry.call)
-        query = "INSERT INTO entries(session, number, role, timestamp, call, text) VALUES (?, ?, ?, ?, ?, ?)"
-        row = self._connection.execute(query, (self._session, *entry[:-1], packed(entry.text))).lastrowid
-        self._connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (row, spaced(entry.text)))
-
-
-def forget_text(connection: sqlite3.Connection, session: int, which: str = "", *values: int) -> None:
-    """Take out a session's texts; `which` narrows it down (an answer that was under way when it was last read)."""
-    from ollm.store.session_index.words import spaced, unpacked
-
-    query = f"SELECT id, text FROM entries WHERE session = ? {which}"  # noqa: S608 - `which` is written in this file
-    for row, text in connection.execute(query, (session, *values)).fetchall():
-        connection.execute(
-            "INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (row, spaced(unpacked(text)))
-        )
-        connection.execute("DELETE FROM entries WHERE id = ?", (row,))
-
-
-def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: _Taker | None) -> Line:
+def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: Taker | None) -> Line:
     """The tail of the journal when that is all that changed, otherwise everything."""
     from ollm.store.session_index.entries import Line, read_all, read_tail
 

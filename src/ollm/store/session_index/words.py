@@ -3,49 +3,68 @@
 from __future__ import annotations
 
 import re
-import zlib
+from typing import NamedTuple
 from unicodedata import normalize
 
 # Ideographs, kana and their extensions: each is a word of its own. Compiled by `re` when first used.
 _ALONE = r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f])"
+_PRIVATE = r"[\ue000-\uf8ff]"  # what marks are made of
 _WORD = r"\w"
+_ENDING = r"[^\W_]+\Z"
 _SEPARATOR = "\x1f"
 MAX_WORDS = 64
 HALF_WORD = 3  # from this length on a word also finds longer ones that begin with it
 OPEN, CLOSE = "«", "»"
 AROUND = 60
-PACKED_FROM = 200
+
+
+class Word(NamedTuple):
+    """One word that was typed. It may be several to the index (a path, a name with dashes): `front` and, when longer
+    words that begin with the last of them count too, that last one as `ending`, folded."""
+
+    typed: str
+    front: str
+    ending: str
+
+    @property
+    def phrase(self) -> str:
+        return quoted(self.front + self.ending)
+
+    def ending_in(self, ending: str) -> str:
+        """The phrase with another last word."""
+        return quoted(self.front + ending)
+
+    def begins_in(self, text: str) -> bool:
+        """Whether a folded text holds it where a word begins."""
+        pattern = rf"(?<![^\W_]){re.escape(folded(self.typed))}" if self.typed[:1].isalnum() else None
+        return bool(re.search(pattern, text)) if pattern else folded(self.typed) in text
 
 
 def spaced(text: str) -> str:
     """The text as the index is given it."""
     if text.isascii():
         return text
-    return re.sub(_ALONE, rf"\1{_SEPARATOR}", text.encode("utf-8", "replace").decode())
+    clean = re.sub(_PRIVATE, " ", text.encode("utf-8", "replace").decode())
+    return re.sub(_ALONE, rf"\1{_SEPARATOR}", clean)
 
 
-def packed(text: str) -> str | bytes:
-    """The text as it is stored: long ones compressed, so that the index stays smaller than what was said."""
-    return text if len(text) < PACKED_FROM else zlib.compress(text.encode("utf-8", "replace"), 6)
+def words_of(text: str) -> list[Word]:
+    """What must be found, word by word; empty when there are only signs."""
+    typed = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
+    return [_word(word) for word in typed]
 
 
-def unpacked(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
+def _word(typed: str) -> Word:
+    cut = spaced(typed)
+    found = re.search(_ENDING, cut)
+    if not found or len(typed) < HALF_WORD:
+        return Word(typed, cut, "")
+    return Word(typed, cut[: found.start()], folded(found[0]))
 
 
-def question(text: str, *, halves: bool) -> str:
-    """The FTS5 expression for what was typed: all words must be there; empty when there is no word in it.
-
-    With `halves` a word also finds longer ones that begin with it.
-    """
-    words = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
-    return " AND ".join(_quoted(word, halves) for word in words)
-
-
-def _quoted(word: str, halves: bool) -> str:
-    cut = spaced(word)
-    ends_in_word = halves and cut[-1:].isalnum() and len(word) >= HALF_WORD
-    return '"' + cut.replace('"', '""') + '"' + ("*" if ends_in_word else "")
+def quoted(words: str) -> str:
+    """A phrase of FTS5: these words, one after the other."""
+    return '"' + words.replace('"', '""') + '"'
 
 
 def snippet(text: str, typed: str) -> str:

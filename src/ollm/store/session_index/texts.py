@@ -1,0 +1,107 @@
+"""The texts to search: how what was said stands in `index.db`, how it gets in and out again.
+
+Beside its words an entry is found by marks, words nobody can type: who said it, its session, the signs it holds.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ollm.domain.clock import epoch_ms, parse_stamp, stamp
+from ollm.store.session_index.words import spaced
+
+if TYPE_CHECKING:
+    from ollm.store.session_index.entries import Entry
+
+ROLES = ("user", "assistant", "system", "tool")
+UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
+PACKED_FROM = 200
+_ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
+_SIGNS = 0x700
+_EVERYWHERE = frozenset(".,'-_ \n\t\r")  # in so many texts that a mark for it would narrow nothing down
+
+
+def packed(text: str) -> str | bytes:
+    """The text as it is stored: long ones compressed, so that the index stays smaller than what was said."""
+    return text if len(text) < PACKED_FROM else zlib.compress(text.encode("utf-8", "replace"), 6)
+
+
+def unpacked(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else zlib.decompress(stored).decode()
+
+
+def packed_time(written: str) -> int | str:
+    """Milliseconds where they say all of it, else what was written."""
+    try:
+        moment = epoch_ms(parse_stamp(written))
+        return moment if shown_time(moment) == written else written
+    except (ValueError, OverflowError):
+        return written
+
+
+def shown_time(stored: int | str) -> str:
+    if isinstance(stored, str):
+        return stored
+    return stamp(datetime.fromtimestamp(stored // 1000, UTC).replace(microsecond=stored % 1000 * 1000))
+
+
+def role_mark(role: str) -> str:
+    return _ROLE + role
+
+
+def session_mark(session: int) -> str:
+    return f"{_SESSION}{session}"
+
+
+def sign_marks(text: str) -> list[str]:
+    """One for each sign the text holds; what is no letter, no number and no space is a sign."""
+    signs = {letter for letter in set(text) - _EVERYWHERE if not letter.isalnum() and not letter.isspace()}
+    return sorted({chr(_SIGN + ord(sign) % _SIGNS) for sign in signs})
+
+
+def indexed(text: str, role: str, session: int) -> str:
+    """The text as the index of words is given it."""
+    return " ".join((spaced(text), role_mark(role), session_mark(session), *sign_marks(text)))
+
+
+class Taker:
+    """Puts a session's new entries into the index: each message and call once."""
+
+    def __init__(self, connection: sqlite3.Connection, row: dict[str, Any]) -> None:
+        self._connection = connection
+        self._session = row["id"]
+        self._number = row["text_number"]
+        query = "SELECT call FROM entries WHERE session = ? AND call > ?"
+        self._calls = {call for (call,) in connection.execute(query, (self._session, UNDER_WAY))}
+        query = "SELECT id FROM entries WHERE session = ? AND call = ?"
+        _forget(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
+
+    def __call__(self, entry: Entry) -> None:
+        if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
+            return
+        if entry.call:
+            self._calls.add(entry.call)
+        query = "INSERT INTO entries(session, number, role, at, call, text) VALUES (?, ?, ?, ?, ?, ?)"
+        values = (ROLES.index(entry.role), packed_time(entry.timestamp), entry.call, packed(entry.text))
+        row = self._connection.execute(query, (self._session, entry.number, *values)).lastrowid
+        words = indexed(entry.text, entry.role, self._session)
+        self._connection.execute("INSERT INTO words(rowid, text) VALUES (?, ?)", (row, words))
+
+
+def forget(connection: sqlite3.Connection, session: int) -> None:
+    """Take out all texts of a session."""
+    query = "SELECT rowid FROM words WHERE words MATCH ?"
+    _forget(connection, connection.execute(query, (f'"{session_mark(session)}"',)).fetchall())
+
+
+def _forget(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
+    for row in rows:
+        found = connection.execute("SELECT session, role, text FROM entries WHERE id = ?", row).fetchone()
+        if found:
+            session, role, text = found
+            words = indexed(unpacked(text), ROLES[role], session)
+            connection.execute("INSERT INTO words(words, rowid, text) VALUES ('delete', ?, ?)", (*row, words))
+            connection.execute("DELETE FROM entries WHERE id = ?", row)
