@@ -17,23 +17,10 @@ from ollm.store.session_files import SessionWriter, journal, lenient
 from ollm.store.session_files.damage import Damage
 from ollm.store.session_files.loading import file_time, partial_message, session_of
 from ollm.store.session_files.reader import SessionReader, continued
-from ollm.store.session_index.texts import UNDER_WAY
+from ollm.store.session_index.texts import UNDER_WAY, Entry
 
 MAX_TEXT = 200_000
-Take = Callable[["Entry"], None]
-
-
-class Entry(NamedTuple):
-    """One thing that was said: a message, or a call with its result (`call` is its id, `number` who asked).
-
-    `call` is `UNDER_WAY` in an answer that is not finished and will be read again.
-    """
-
-    number: int
-    role: str
-    timestamp: str
-    call: str | None
-    text: str
+Take = Callable[[Entry], None]
 
 
 class Line(NamedTuple):

@@ -8,13 +8,10 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ollm.domain.clock import epoch_ms, parse_stamp, stamp
 from ollm.store.session_index.words import spaced
-
-if TYPE_CHECKING:
-    from ollm.store.session_index.entries import Entry
 
 ROLES = ("user", "assistant", "system", "tool")
 UNDER_WAY = ""  # stands for a call's id: an answer that was not finished when it was read
@@ -22,6 +19,19 @@ PACKED_FROM = 200
 _ROLE, _SESSION, _SIGN = "\ue000", "\ue001", 0xE100
 _SIGNS = 0x700
 _EVERYWHERE = frozenset(".,'-_ \n\t\r")  # in so many texts that a mark for it would narrow nothing down
+
+
+class Entry(NamedTuple):
+    """One thing that was said: a message, or a call with its result (`call` is its id, `number` who asked).
+
+    `call` is `UNDER_WAY` in an answer that is not finished and will be read again.
+    """
+
+    number: int
+    role: str
+    timestamp: str
+    call: str | None
+    text: str
 
 
 def packed(text: str) -> str | bytes:
