@@ -229,6 +229,14 @@ class Prompt:
                 self.set_window(served)
         return proof
 
+    def corrected(self, tokens: int, window: int) -> None:
+        """The server refused the last request: so many tokens it was, so many it takes; 0 where it did not say."""
+        if tokens:
+            self.observe(Usage(prompt_tokens=tokens))
+        served = window or (self.model.window * 3 // 4 if not tokens else self.model.window)
+        if served < self.model.window:
+            self.set_window(max(served, SMALLEST_WINDOW))
+
     # How full it is
 
     def budget(self) -> Budget:

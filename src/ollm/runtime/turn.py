@@ -11,7 +11,7 @@ from contextlib import aclosing
 from typing import Protocol
 
 from ollm.domain.context import Usage
-from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError
+from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
 from ollm.domain.messages import AnyPart, Call, JsonObject, Message, Role, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.struct import Data
@@ -87,8 +87,7 @@ class Turn:
         """One request and the calls it asks for; True when the model is to be asked again."""
         self._parts.loops.record_turn()
         self._check_for_loop()
-        await self._parts.prompt.make_room(self._emit, self._parts.model.summarise)
-        answer = await self._ask()
+        answer = await self._ask_within_the_window()
         calls = self._name(answer)
         message = await self._record_answer(answer, calls)
         self._account(answer, calls)
@@ -96,6 +95,18 @@ class Turn:
         if calls:
             await self._act(calls, message.id)
         return bool(calls)
+
+    async def _ask_within_the_window(self) -> Answer:
+        """Make room and ask. A server that counts more than we do, or serves less than it said, is believed once."""
+        prompt = self._parts.prompt
+        await prompt.make_room(self._emit, self._parts.model.summarise)
+        try:
+            return await self._ask()
+        except PromptTooLongError as error:
+            prompt.corrected(error.prompt_tokens, error.window)
+            self._emit(Notice(level="warning", text=f"{error.message} It is folded to fit."))
+        await prompt.make_room(self._emit, self._parts.model.summarise)
+        return await self._ask()
 
     async def _ask(self) -> Answer:
         """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
@@ -198,7 +209,7 @@ def as_object(arguments: JsonObject | str) -> JsonObject:
 
 def reason_for(error: OllmError) -> TurnReason:
     match error:
-        case ContextFull():
+        case ContextFull() | PromptTooLongError():
             return "context-full"
         case NoServerError():
             return "no-server"
