@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 FRESH = 10.0
 MOST = 12
+SWITCH = 0.0005  # seconds a search may hold up the one who types
 
 
 class WorkspaceFiles:
@@ -26,6 +28,7 @@ class WorkspaceFiles:
         self._finder: PathFinder | None = None
         self._made = 0.0
         self._lock = threading.Lock()
+        sys.setswitchinterval(SWITCH)
 
     def find(self, typed: str) -> list[str]:
         """The likeliest files; the first time it waits for the list."""
