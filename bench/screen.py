@@ -67,7 +67,7 @@ def keys(terminal: Terminal) -> Row:
     terminal.type("see @")
     terminal.wait_for("dir0")  # the first list is there
     taken = []
-    for word in ("qvzfile77", "wkjyxbqz"):
+    for word in ("qvzfie77", "wkjyxbqz"):
         for letter in word:
             time.sleep(0.06)
             taken.append(terminal.echo(letter) * 1000)

@@ -24,7 +24,7 @@ from ollm.domain.events import (
     TurnReason,
 )
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, Conversation
+from ollm.runtime.base import Attachment, CommandReply, Conversation
 
 EXITS: dict[TurnReason, Exit] = {
     "answered": Exit.DONE,
@@ -50,6 +50,11 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
     async with open_conversation(start.opening(one_shot=True)) as conversation:
         for notice in (await conversation.status()).notices:
             sys.stderr.write(f"ollm: {visible(notice)}\n")
+        if text.startswith("/") and not piped.strip() and output == "text":
+            reply = await slash(conversation, text)
+            if reply.follow_up != "send":
+                return int(Exit.DONE if reply.ok else Exit.FAILED)
+            text = reply.argument
         printer = PRINTERS[output]()
         stop_on_signals(conversation)
         async with conversation.turn(text, attachments) as events:
@@ -59,6 +64,15 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
                 printer.show(event)
         printer.close(conversation.session_id or "")
         return int(EXITS[printer.reason])
+
+
+async def slash(conversation: Conversation, text: str) -> CommandReply:
+    """Run a slash command; what it says is the result, and goes to stdout."""
+    name, _, arguments = text[1:].partition(" ")
+    reply = await conversation.command(name, arguments.strip())
+    if reply.text:
+        print(visible(reply.text))
+    return reply
 
 
 def say_untrusted(start: Start) -> None:

@@ -9,6 +9,7 @@ from ollm.services.file_discovery.expressions import compile_bytes
 from ollm.services.file_discovery.wildmatch import literal
 
 _ALIKE = 70.0
+_AT_ONCE = 4_000  # paths searched in one go: other threads have their turn in between
 
 
 class PathFinder:
@@ -23,7 +24,7 @@ class PathFinder:
         self._paths = sorted(paths, key=lambda path: (len(path), path))
         self._lower = [path.lower() for path in self._paths]
         self._names = [path.rpartition("/")[2] for path in self._lower]
-        self._text: bytes | None = None
+        self._texts: list[bytes] | None = None
 
     def best(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` paths. Nothing typed gives the shortest ones."""
@@ -47,19 +48,26 @@ class PathFinder:
             yield self._alike(wanted.rpartition("/")[2], limit)
 
     def _scattered(self, wanted: str) -> Iterator[int]:
-        """Paths that hold the letters in order; all of them are searched as one text."""
-        if self._text is None:
-            self._text = b"\0" + b"\0".join(map(os.fsencode, self._lower)) + b"\0"
-        letters = rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted)
-        at, position = -1, 0
-        for found in compile_bytes(letters).finditer(self._text):
-            at += self._text.count(b"\0", position, found.start())
-            position = found.start()
-            yield at
+        """Paths that hold the letters in order; many are searched as one text."""
+        if self._texts is None:
+            parts = (self._lower[first : first + _AT_ONCE] for first in range(0, len(self._lower), _AT_ONCE))
+            self._texts = [b"\0" + b"\0".join(map(os.fsencode, part)) + b"\0" for part in parts]
+        letters = compile_bytes(rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted))
+        for number, text in enumerate(self._texts):
+            at, position = number * _AT_ONCE - 1, 0
+            for found in letters.finditer(text):
+                at += text.count(b"\0", position, found.start())
+                position = found.start()
+                yield at
 
     def _alike(self, name: str, limit: int) -> Iterator[int]:
         """Names with a letter wrong, missing or too many."""
         from rapidfuzz import fuzz, process
 
-        for _, _, at in process.extract(name, self._names, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE):
+        best: list[tuple[float, int]] = []
+        for first in range(0, len(self._names), _AT_ONCE):
+            part = self._names[first : first + _AT_ONCE]
+            found = process.extract(name, part, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE)
+            best += [(-score, first + at) for _, score, at in found]
+        for _, at in sorted(best)[:limit]:
             yield at

@@ -1,0 +1,94 @@
+"""Every slash command, through the door a script uses: `ollm -p "/name"`; and what the chat's own need."""
+
+from pathlib import Path
+
+import pytest
+
+from ollm.app import open_conversation
+from ollm.domain.errors import OllmError
+from ollm.runtime.commands import command_table
+from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.opening import Opening
+from tests.cli.running import running
+from tests.covers import covers
+
+SAYS = {
+    "/help": "/approval",
+    "/help context": "/context [show",
+    "/history": "#1 user",
+    "/history 1": "earlier message",
+    "/history all": "Hello.",
+    "/history export h.md": "h.md",
+    "/export h.json": "h.json",
+    "/context": "tokens used",
+    "/context snapshot": "Snapshot",
+    "/context list": "manual",
+    "/context add rule be brief": "rule",
+    "/context entries": "be brief",
+    "/context size 4096": "4096",
+    "/compact": "fold",
+    "/expand 1": "hi",
+    "/mode": "Mode:",
+    "/mode plan": "plan",
+    "/approval": "Approval:",
+    "/approval read-only": "read-only",
+    "/plan": "no plan",
+    "/goal set ship it": "ship it",
+    "/model": "scripted",
+    "/tools": "read_file",
+    "/memory set k v": "Remembered",
+    "/memory": "k",
+    "/todos add write": "write",
+    "/sessions": "session",
+    "/mcp": "",
+    "/undo": "no edit",
+    "/trust": "trusted",
+    "/rewind 1": "would forget",
+    "/nope": "There is no command /nope",
+    "/mode sideways": "/mode is used as",
+}
+ASKS_THE_SCREEN = {"new", "exit"}
+SENDS = {"continue"}
+
+
+@covers("H478", "H482", "H620")
+async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):
+            monkeypatch.setenv(name, runner.environment()[name])
+        async with open_conversation(Opening(workspace=runner.workspace, interactive=True)) as conversation:
+            async with conversation.turn("hi") as events:
+                assert [event async for event in events]
+            said = {command: await told(conversation, command) for command in SAYS}
+
+    assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
+    assert (runner.workspace / "h.md").exists()
+
+
+async def told(conversation: LocalConversation, command: str) -> str:
+    name, _, arguments = command[1:].partition(" ")
+    try:
+        return (await conversation.command(name, arguments)).text
+    except OllmError as error:
+        return str(error)
+
+
+async def test_a_command_is_run_from_a_script_and_its_answer_is_the_output(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Going on."]) as runner:
+        await runner.run("-p", "hi")
+        shown = await runner.run("--continue", "-p", "/history")
+        went_on = await runner.run("--continue", "-p", "/continue please")
+        wrong = await runner.run("-p", "/mode sideways")
+
+    assert "#1 user" in shown.out
+    assert "Hello." in shown.out
+    assert went_on.out == "Going on.\n"
+    assert "Go on. please" in str(runner.server.chats[-1])
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "/mode is used as" in wrong.err
+
+
+def test_no_command_is_left_out_of_these_tests() -> None:
+    tried = {command.split()[0].removeprefix("/") for command in SAYS}
+
+    assert {command.name for command in command_table().all()} <= tried | ASKS_THE_SCREEN | SENDS
