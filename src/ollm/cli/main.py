@@ -12,6 +12,12 @@ def run() -> None:
 
         print(f"ollm {__version__}")
         return
-    from ollm.cli.edge import main
+    import gc
 
-    sys.exit(main(sys.argv[1:]))
+    gc.set_threshold(50_000)  # starting makes many objects and hardly any garbage to look for
+    try:
+        from ollm.cli.edge import main
+
+        sys.exit(main(sys.argv[1:]))
+    finally:
+        gc.freeze()  # all of it goes now: no need to look through it on the way out
