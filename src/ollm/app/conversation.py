@@ -12,6 +12,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError, UsageError
 
 if TYPE_CHECKING:
+    from ollm.runtime.base import CommandReply
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model import Model
     from ollm.runtime.opening import Opening
@@ -24,7 +25,6 @@ class ConversationScope(Pieces):
 
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
-        from ollm.runtime.commands import run_command
         from ollm.runtime.conversation import LocalConversation
 
         if not self.opening.one_shot:
@@ -33,7 +33,6 @@ class ConversationScope(Pieces):
         wanted = self.wanted_session()
         resumed = await self.session.resume(wanted) if wanted else None
         parts = self.parts(await self.model_for(resumed))
-        self.bus.subscribe(self.stream.emit)
         self.observe(parts)
         if resumed:
             await self.take_up(parts, resumed)
@@ -104,15 +103,14 @@ class ConversationScope(Pieces):
             await observer.session_opened(session.session_id, resumed=True)
 
     def observe(self, parts: Parts) -> None:
-        from ollm.runtime.housekeeping import FreshPages, Housekeeping
+        from ollm.runtime.housekeeping import FreshPages
         from ollm.runtime.learning import LearntFacts
         from ollm.runtime.parts import SessionView
         from ollm.runtime.workspace_memory import WorkspaceMemory
 
         settings, clock = self.process.settings, self.process.clock
         parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
-        parts.observers.append(Housekeeping(self.process.library, self.stream.emit))
-        parts.observers.append(FreshPages(self.pages))
+        parts.observers.append(FreshPages(lambda: self.__dict__.get("pages")))
         parts.observers.append(LearntFacts(parts, self.process.learnt))
         if self.hooks:
             from ollm.runtime.hook_observer import HookObserver
@@ -131,7 +129,7 @@ class ConversationScope(Pieces):
         self.stack.callback(self.scope.close)
 
     def parts(self, model: Model) -> Parts:
-        from ollm.runtime.dispatch import Dispatch
+        from ollm.runtime.late_dispatch import LateDispatch
         from ollm.runtime.parts import Parts
 
         settings = self.process.settings
@@ -142,17 +140,9 @@ class ConversationScope(Pieces):
             stream=self.stream,
             model=model,
             prompt=self.prompt(model),
-            registry=self.registry,
-            policy=self.policy,
-            bus=self.bus,
             loops=self.loops(),
-            dispatch=Dispatch(self.desk(sees=lambda: can_see(parts.model))),
-            snapshots=self.snapshots,
-            edits=self.edits,
-            notes=self.scope.notes,
-            plan=self.plan,
-            workspace_context=self.scope.context,
-            custom_commands=self.custom_commands(),
+            dispatch=LateDispatch(lambda: self.dispatch(lambda: can_see(parts.model))),
+            late=self,
             closing=self.stack,
             choose_model=self.process.model,
             trust=self.scope.trust,
@@ -164,9 +154,15 @@ class ConversationScope(Pieces):
             asked_to_close=self.asked_to_close,
             clock=self.process.clock,
         )
-        self.stack.push_async_callback(parts.dispatch.close)
         parts.show_tools()
         return parts
+
+
+async def run_command(conversation: LocalConversation, name: str, arguments: str) -> CommandReply:
+    """A slash command; what they take is imported with the first."""
+    from ollm.runtime.commands import run_command
+
+    return await run_command(conversation, name, arguments)
 
 
 async def can_see(model: Model) -> bool:

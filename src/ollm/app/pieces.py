@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 from ollm.app.workspace import WorkspaceScope
 
 if TYPE_CHECKING:
-    from ollm.domain.context import CompressionRecord
+    from ollm.domain.context import Approval, CompressionRecord, ModeName
     from ollm.domain.session import Session
+    from ollm.domain.tools import Todo
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.archive import SessionArchive
     from ollm.runtime.confirmation import Asker
     from ollm.runtime.custom_commands import CustomCommands
+    from ollm.runtime.dispatch import Dispatch
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.model import Model
     from ollm.runtime.one_call import Desk
@@ -27,16 +30,20 @@ if TYPE_CHECKING:
     from ollm.runtime.plan import Plan
     from ollm.runtime.prompt import Prompt
     from ollm.runtime.session import OpenSession
+    from ollm.runtime.workspace import WorkspaceContext
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.context_manager import ContextManager
     from ollm.services.edit_ledger import EditLedger
+    from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
+    from ollm.store.notes import NoteStore
     from ollm.store.snapshot_files import SnapshotFiles
     from ollm.system.processes import ProcessHost
     from ollm.tools.registry import ToolRegistry
     from ollm.tools.web_fetch import PageCache
+    from ollm.tools.web_search import Search
 
 
 class Pieces:
@@ -61,11 +68,33 @@ class Pieces:
     def bus(self) -> MessageBus:
         from ollm.policy.message_bus import MessageBus
 
-        return MessageBus()
+        bus = MessageBus()
+        bus.subscribe(self.stream.emit)
+        self.stack.callback(bus.cancel_all)
+        return bus
 
     @cached_property
     def policy(self) -> PolicyEngine:
-        return self.scope.policy(self.opening.grants)
+        engine = self.scope.policy(self.opening.grants)
+        engine.approval = self.approval_at_first
+        return engine
+
+    @property
+    def approval(self) -> Approval:
+        """What runs without a question now."""
+        return self.policy.approval if "policy" in self.__dict__ else self.approval_at_first
+
+    @property
+    def approval_at_first(self) -> Approval:
+        """What is configured, unless the mode imposes its own."""
+        from ollm.services.modes import MODES
+
+        return MODES[self.mode].approval or self.process.settings.policy.approval
+
+    @property
+    def mode(self) -> ModeName:
+        """The mode a conversation begins in."""
+        return self.opening.mode or self.process.settings.modes.default
 
     @cached_property
     def session(self) -> OpenSession:
@@ -97,6 +126,14 @@ class Pieces:
 
         return EditLedger(folder)
 
+    @property
+    def notes(self) -> NoteStore:
+        return self.scope.notes
+
+    @property
+    def workspace_context(self) -> WorkspaceContext:
+        return self.scope.context
+
     @cached_property
     def plan(self) -> Plan:
         from ollm.runtime.plan import Plan
@@ -112,28 +149,9 @@ class Pieces:
     @cached_property
     def registry(self) -> ToolRegistry:
         """Every tool of ours with what it needs, and those that are brought from outside."""
-        from ollm.domain.events import TodosChanged
-        from ollm.runtime.archive import SessionArchive
-        from ollm.tools.shelf import ShelfParts, stocked
-        from ollm.tools.web_search import Search
+        from ollm.tools.shelf import stocked
 
-        registry = stocked(
-            ShelfParts(
-                edits=self.edits,
-                discovery=self.scope.discovery,
-                notes=self.scope.notes,
-                global_notes=self.process.notes,
-                todos_changed=lambda todos: self.stream.emit(TodosChanged(todos=todos)),
-                goals=self.goals,
-                archive=SessionArchive(self.archived),
-                pages=self.pages,
-                jobs=self.jobs,
-                search=Search(
-                    key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or ""),
-                    others=self.extensions.search_backends if self.extensions else {},
-                ),
-            )
-        )
+        registry = stocked(self, self.process.home.cache / "tools.json")
         for spec in self.mcp.specs() if self.mcp else ():
             registry.register(spec)
         for spec in self.extensions.tools if self.extensions else ():
@@ -142,6 +160,34 @@ class Pieces:
             else:
                 self.notices.append(f"The tool {spec.name} of an extension is not used: there is one of that name.")
         return registry
+
+    @property
+    def discovery(self) -> FileDiscoveryService:
+        return self.scope.discovery
+
+    @property
+    def global_notes(self) -> NoteStore:
+        return self.process.notes
+
+    def todos_changed(self, todos: tuple[Todo, ...]) -> None:
+        from ollm.domain.events import TodosChanged
+
+        self.stream.emit(TodosChanged(todos=todos))
+
+    @cached_property
+    def archive(self) -> SessionArchive:
+        from ollm.runtime.archive import SessionArchive
+
+        return SessionArchive(self.archived)
+
+    @cached_property
+    def search(self) -> Search:
+        from ollm.tools.web_search import Search
+
+        return Search(
+            key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or ""),
+            others=self.extensions.search_backends if self.extensions else {},
+        )
 
     @cached_property
     def extensions(self) -> Extensions | None:
@@ -243,9 +289,7 @@ class Pieces:
             before=self.before_compression,
             clock=clock,
         )
-        whom = PromptModel(
-            session_id="", model=model.name, window=model.window, mode=self.opening.mode or settings.modes.default
-        )
+        whom = PromptModel(session_id="", model=model.name, window=model.window, mode=self.mode)
         if self.process.trusted:
             self.instruct()
         return Prompt(whom, settings, counter, self.entries, room, goals=self.goals)
@@ -274,12 +318,18 @@ class Pieces:
 
         return LoopDetectionService(self.process.settings.loop_detection, self.stream.emit)
 
+    @cached_property
     def custom_commands(self) -> CustomCommands:
         from ollm.runtime.custom_commands import CustomCommands
 
         ours = (self.process.home.root / "commands",)
         theirs = (self.opening.workspace / ".ollm" / "commands",) if self.process.trusted else ()
         return CustomCommands((*theirs, *ours))
+
+    def dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
+        from ollm.runtime.dispatch import Dispatch
+
+        return Dispatch(self.desk(sees))
 
     def desk(self, sees: Callable[[], Awaitable[bool]] | None = None) -> Desk:
         """What running calls takes; `sees` tells whether the model of the moment can see pictures."""

@@ -10,6 +10,7 @@ from ollm.domain.struct import Data, Sparse
 
 Role = Literal["user", "assistant", "system", "tool"]
 JsonObject = dict[str, Any]
+UNPARSED = "_unparsed"  # where arguments that are no object are kept
 
 
 class Part(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):

@@ -8,13 +8,12 @@ import msgspec
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import OllmError, ToolFailure
-from ollm.domain.messages import JsonObject
+from ollm.domain.messages import UNPARSED, JsonObject
 from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult, ToolResult
 from ollm.system.paths import failure as file_failure
 from ollm.tools.base import Keep
 from ollm.tools.output import clean, cut, kept
 
-UNPARSED = "_unparsed"
 DEEPEST = 64
 _STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
 

@@ -50,14 +50,14 @@ async def change_mode(parts: Parts, mode: ModeName, trigger: Trigger, confidence
     step = modes.change(before, mode, trigger, confidence, clock=parts.clock)
     parts.mode_history.append(modes.as_history(step))
     parts.prompt.set_mode(mode)
-    parts.policy.approval = modes.MODES[mode].approval or parts.approval
+    parts.late.policy.approval = modes.MODES[mode].approval or parts.approval
     parts.show_tools()
     await parts.session.note({"modeHistory": parts.mode_history})
     parts.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
 
 
 async def restore_snapshot(parts: Parts, snapshot_id: str) -> None:
-    context = await parts.snapshots.restore_snapshot(snapshot_id, parts.prompt.state())
+    context = await parts.late.snapshots.restore_snapshot(snapshot_id, parts.prompt.state())
     parts.prompt.restore(context)
     await note_step(parts, {"step": "restore", "snapshotId": snapshot_id})
 
@@ -84,7 +84,7 @@ def own_message(parts: Parts, number: int) -> Message:
 
 async def keep_snapshot(parts: Parts, trigger: SnapshotTrigger) -> None:
     if parts.session.id is not None:
-        await parts.snapshots.create_snapshot(parts.prompt.state(), trigger)
+        await parts.late.snapshots.create_snapshot(parts.prompt.state(), trigger)
 
 
 async def note_step(parts: Parts, step: dict[str, Any]) -> None:

@@ -14,11 +14,9 @@ from ollm.domain.messages import AnyPart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Status
 from ollm.runtime.event_stream import Subscription
-from ollm.runtime.history import page
-from ollm.runtime.mode_following import follow
+from ollm.runtime.kept_context import RESUMED
 from ollm.runtime.observers import TurnReport
 from ollm.runtime.parts import Parts
-from ollm.runtime.resume import KEY as RESUMED
 from ollm.runtime.turn import Turn, TurnParts
 from ollm.tools.base import Tool, ToolSpec
 
@@ -75,7 +73,7 @@ class LocalConversation:
 
     def add_tool(self, tool: ToolSpec | type[Tool[None]]) -> None:
         """Let the model call one more tool from the next turn on; one of the same name is replaced."""
-        self.parts.registry.register(tool)
+        self.parts.late.registry.register(tool)
         self.parts.show_tools()
 
     def asked_to_close(self) -> bool:
@@ -83,7 +81,7 @@ class LocalConversation:
         return self.parts.asked_to_close()
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
-        return self.parts.bus.respond(correlation_id, answer)
+        return self.parts.late.bus.respond(correlation_id, answer)
 
     async def cancel(self) -> None:
         if self._turn and not self._turn.done():
@@ -98,6 +96,8 @@ class LocalConversation:
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
         if self.session_id is None:
             return []
+        from ollm.runtime.history import page
+
         return page(self.parts.session.load(), before, limit)
 
     async def close(self) -> None:
@@ -106,10 +106,10 @@ class LocalConversation:
             return
         self._closed = True
         await self._end_turn()
-        self.parts.bus.cancel_all()
         if session_id := self.session_id:
             for observer in self.parts.observers:
                 await self._told(observer.session_closed(session_id))
+        await self.parts.dispatch.close()
         await self.parts.closing.aclose()
 
     async def _run_safely(self, text: str, attachments: tuple[Attachment, ...]) -> None:
@@ -175,6 +175,8 @@ class LocalConversation:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
         for observer in self.parts.observers:
             await observer.before_turn(text)
+        from ollm.runtime.mode_following import follow
+
         await follow(self.parts, text)
 
     async def _after_turn(self, finished: TurnFinished) -> None:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 LONGEST = 100_000
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_PLACE = re.compile(r"\$(ARGUMENTS|[1-9])")
+_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
+_PLACE = r"\$(ARGUMENTS|[1-9])"
 
 
 class CustomCommands:
@@ -18,11 +18,11 @@ class CustomCommands:
 
     def names(self) -> list[str]:
         found = {file.stem for directory in self._directories for file in _files(directory)}
-        return sorted(name for name in found if _NAME.fullmatch(name))
+        return sorted(name for name in found if re.fullmatch(_NAME, name))
 
     def expand(self, name: str, arguments: str) -> str | None:
         """The text to send: `$ARGUMENTS` is all that followed the name, `$1` to `$9` its words. None: there is none."""
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(_NAME, name):
             return None
         for directory in self._directories:
             file = directory / f"{name}.md"
@@ -47,5 +47,5 @@ def _filled(text: str, arguments: str) -> str:
             return arguments
         return given[int(which) - 1] if int(which) <= len(given) else ""
 
-    filled, places = _PLACE.subn(value, text)
+    filled, places = re.subn(_PLACE, value, text)
     return filled if places or not arguments else f"{text.rstrip()}\n\n{arguments}"

@@ -29,7 +29,7 @@ class McpObserver:
         """Nothing to do: the servers are closed with the conversation."""
 
     def _take(self) -> None:
-        registry, specs = self._parts.registry, self._servers.specs()
+        registry, specs = self._parts.late.registry, self._servers.specs()
         for name in self._registered - {spec.name for spec in specs}:
             registry.unregister(name)
         for spec in specs:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ollm.domain.events import Notice
-from ollm.runtime.changes import change_mode
-from ollm.runtime.parts import Parts
 from ollm.services.modes import propose
+
+if TYPE_CHECKING:
+    from ollm.runtime.parts import Parts
 
 
 async def follow(parts: Parts, text: str) -> None:
@@ -16,6 +19,8 @@ async def follow(parts: Parts, text: str) -> None:
     if found is None or found.mode in parts.proposed:
         return
     if parts.auto_switch == "on":
+        from ollm.runtime.changes import change_mode
+
         await change_mode(parts, found.mode, "auto", found.confidence)
         return
     parts.proposed.add(found.mode)

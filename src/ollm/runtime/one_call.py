@@ -12,11 +12,11 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.clock import Clock, monotonic, now, stamp
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.messages import Call
+from ollm.domain.messages import UNPARSED, Call
 from ollm.domain.tools import Scope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
 from ollm.policy.visible import visible_command
-from ollm.runtime.call_results import UNPARSED, failed, failure_of, recordable, recorded, shaped, status_of
+from ollm.runtime.call_results import failed, failure_of, recordable, recorded, shaped, status_of
 from ollm.runtime.confirmation import Asker, Unattended
 from ollm.runtime.permission import Permission, Policy
 from ollm.tools.base import Invocation, ToolContext, ToolSpec

@@ -2,40 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from ollm.config.settings import Settings
 from ollm.domain.clock import Clock, monotonic, now
 from ollm.domain.context import Approval
-from ollm.domain.tools import ToolSchema
-from ollm.domain.workspace import PlanState
-from ollm.policy.engine import PolicyEngine
-from ollm.policy.message_bus import MessageBus
 from ollm.runtime.base import Status
-from ollm.runtime.custom_commands import CustomCommands
-from ollm.runtime.dispatch import Dispatch
-from ollm.runtime.event_stream import EventStream
-from ollm.runtime.model import Model
-from ollm.runtime.observers import TurnObserver
-from ollm.runtime.plan import Plan
-from ollm.runtime.prompt import Prompt
-from ollm.runtime.resume import KeptContext
-from ollm.runtime.session import OpenSession
-from ollm.runtime.workspace import WorkspaceContext
-from ollm.services.edit_ledger import EditLedger
-from ollm.services.loop_detection import LoopDetectionService
-from ollm.services.snapshots import SnapshotManager
-from ollm.store.notes import NoteStore
-from ollm.tools.registry import ToolRegistry
-from ollm.tools.sets import tool_set
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AsyncExitStack
+    from pathlib import Path
+
+    from ollm.config.settings import Settings
+    from ollm.domain.tools import ToolSchema
+    from ollm.domain.workspace import PlanState
     from ollm.extensions.mcp.servers import McpServers
+    from ollm.policy.engine import PolicyEngine
+    from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.custom_commands import CustomCommands
+    from ollm.runtime.event_stream import EventStream
+    from ollm.runtime.late_dispatch import LateDispatch
+    from ollm.runtime.model import Model
+    from ollm.runtime.observers import TurnObserver
+    from ollm.runtime.plan import Plan
+    from ollm.runtime.prompt import Prompt
+    from ollm.runtime.session import OpenSession
+    from ollm.runtime.workspace import WorkspaceContext
+    from ollm.services.edit_ledger import EditLedger
+    from ollm.services.loop_detection import LoopDetectionService
+    from ollm.services.snapshots import SnapshotManager
+    from ollm.store.notes import NoteStore
+    from ollm.tools.registry import ToolRegistry
+
+
+class Late(Protocol):
+    """Parts that are built when they are first asked for: a short conversation never asks for most of them."""
+
+    @property
+    def registry(self) -> ToolRegistry: ...
+
+    @property
+    def policy(self) -> PolicyEngine: ...
+
+    @property
+    def bus(self) -> MessageBus: ...
+
+    @property
+    def snapshots(self) -> SnapshotManager: ...
+
+    @property
+    def edits(self) -> EditLedger: ...
+
+    @property
+    def notes(self) -> NoteStore: ...
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def workspace_context(self) -> WorkspaceContext: ...
+
+    @property
+    def custom_commands(self) -> CustomCommands: ...
+
+    @property
+    def approval(self) -> Approval:
+        """What runs without a question now."""
+        ...
 
 
 class SessionView:
@@ -54,9 +89,11 @@ class SessionView:
 
     @property
     def plan(self) -> PlanState:
-        return self._parts.plan.state()
+        return self._parts.late.plan.state()
 
     def kept_context(self, last_number: int) -> bytes:
+        from ollm.runtime.kept_context import KeptContext
+
         return msgspec.json.encode(KeptContext.of(self._parts.prompt, last_number))
 
 
@@ -69,17 +106,9 @@ class Parts(msgspec.Struct, kw_only=True):
     stream: EventStream
     model: Model
     prompt: Prompt
-    registry: ToolRegistry
-    policy: PolicyEngine
-    bus: MessageBus
     loops: LoopDetectionService
-    dispatch: Dispatch
-    snapshots: SnapshotManager
-    edits: EditLedger
-    notes: NoteStore
-    plan: Plan
-    workspace_context: WorkspaceContext
-    custom_commands: CustomCommands
+    dispatch: LateDispatch
+    late: Late
     closing: AsyncExitStack
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
@@ -100,7 +129,9 @@ class Parts(msgspec.Struct, kw_only=True):
 
     def show_tools(self) -> None:
         """Show the model the tools of its mode."""
-        schemas, facts = self.registry.get_function_schemas(), self.model.facts
+        from ollm.tools.sets import tool_set
+
+        schemas, facts = self.late.registry.get_function_schemas(), self.model.facts
         self.tools = tool_set(self.prompt.mode, schemas, self.model.window, facts.max_tools)
         self.prompt.set_tools(self.tools)
 
@@ -114,7 +145,7 @@ class Parts(msgspec.Struct, kw_only=True):
             base_url=self.model.provider.base_url,
             window=self.model.window,
             mode=self.prompt.mode,
-            approval=self.policy.approval,
+            approval=self.late.approval,
             workspace=str(self.workspace),
             used=self.prompt.used,
             limit=budget.limit,

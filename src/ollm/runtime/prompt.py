@@ -7,6 +7,7 @@ mode, or a changed context entry says so; the ledger names what did.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,15 +22,17 @@ from ollm.runtime.prompt_texts import instructions
 from ollm.runtime.rendering import rendered
 from ollm.runtime.room import ContextFull, Room
 from ollm.services import budget as rules
-from ollm.services.chat_compression import CompressionOptions, Summarise
 from ollm.services.chat_compression.folding import cut, folded_calls, recall_call
 from ollm.services.chat_compression.users import shortened, with_aside
 from ollm.services.context_manager import ContextManager, fit, render
 from ollm.services.goals import GoalKeeper, described, lasting
 from ollm.services.prefix_ledger import Part, PrefixLedger
 from ollm.services.reasoning import with_trace
-from ollm.services.snapshots import ContextState
 from ollm.services.token_counting import TokenCounter
+
+if TYPE_CHECKING:
+    from ollm.services.chat_compression import CompressionOptions, Summarise
+    from ollm.services.snapshots import ContextState
 
 __all__ = ["ContextFull", "ContextPart", "Prompt", "PromptModel"]
 
@@ -295,6 +298,8 @@ class Prompt:
 
     def options(self, *, hard: bool = False) -> CompressionOptions:
         """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
+        from ollm.services.chat_compression import CompressionOptions
+
         settings, state = self._settings.compression, self.budget()
         recent = rules.recent_tokens(state, settings.preserve_recent)
         longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
@@ -377,6 +382,8 @@ class Prompt:
 
     def state(self) -> ContextState:
         """What a snapshot is made from."""
+        from ollm.services.snapshots import ContextState
+
         return ContextState(
             session_id=self.model.session_id,
             model=self.model.model,

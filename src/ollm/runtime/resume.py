@@ -12,34 +12,13 @@ from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.workspace import ChatSession, PlanState
+from ollm.runtime.kept_context import RESUMED, KeptContext
 from ollm.runtime.prompt import Prompt
 from ollm.runtime.rebuilding import LoadSnapshot, rebuilt, stepped_back, words_of
 from ollm.services.message_records import from_records
 
-KEY = "resumed"
 OPENING = "This conversation is taken up again. Where it stood, written by the program:"
 CLOSING = "Go on from here; look up older messages with recall when you need them."
-
-
-class KeptContext(Data, frozen=True):
-    """The context at the end of a turn; `last_number` is the newest message it knows of."""
-
-    model: str
-    window: int
-    mode: ModeName
-    last_number: int
-    context: ActiveContext
-
-    @staticmethod
-    def of(prompt: Prompt, last_number: int) -> KeptContext:
-        whom = prompt.model
-        return KeptContext(
-            model=whom.model,
-            window=whom.window,
-            mode=prompt.mode,
-            last_number=last_number,
-            context=prompt.active_context(),
-        )
 
 
 class Source(Data, frozen=True):
@@ -64,7 +43,7 @@ def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
         how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
         if context:
             add_newer(prompt, session, read_number(kept))
-    prompt.entries.add_context(KEY, engine_message(record.summary, record.plan), source="system", volatile=True)
+    prompt.entries.add_context(RESUMED, engine_message(record.summary, record.plan), source="system", volatile=True)
     return how
 
 

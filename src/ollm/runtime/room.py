@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from ollm.config.settings import Settings
 from ollm.domain.clock import Clock, now, stamp
 from ollm.domain.context import Budget, Checkpoint, CompressionRecord, CompressionResult
 from ollm.domain.errors import OllmError
@@ -20,17 +19,21 @@ from ollm.domain.events import (
     Event,
     Notice,
 )
-from ollm.domain.messages import PromptMessage
-from ollm.domain.snapshot import SnapshotTrigger
 from ollm.services import budget as rules
-from ollm.services.chat_compression import ChatCompressionService, CompressionBreaker, CompressionOptions, Summarise
-from ollm.services.checkpoints import CheckpointManager
-from ollm.services.snapshots import ContextState, SnapshotManager
-from ollm.services.token_counting import TokenCounter
+from ollm.services.chat_compression.breaker import CompressionBreaker
+
+if TYPE_CHECKING:
+    from ollm.config.settings import Settings
+    from ollm.domain.messages import PromptMessage
+    from ollm.domain.snapshot import SnapshotTrigger
+    from ollm.services.chat_compression import CompressionOptions, Summarise
+    from ollm.services.snapshots import ContextState, SnapshotManager
+    from ollm.services.token_counting import TokenCounter
+
+    How = tuple[CompressionOptions, Summarise | None, str]  # and the trigger
 
 Emit = Callable[[Event], None]
 Keep = Callable[[CompressionRecord], Awaitable[None]]
-How = tuple[CompressionOptions, Summarise | None, str]  # and the trigger
 
 WAYS_OUT = (
     "Ways out: /compact, a larger window (/context size N), a new session (/new), or going back (/context restore)."
@@ -165,6 +168,8 @@ class Room:
 
     async def _attempt(self, prompt: Compressible, emit: Emit, how: How) -> bool:
         """One compression from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
+        from ollm.services.chat_compression import ChatCompressionService
+
         options, summarise, trigger = how
         await self._before()
         before = prompt.used
@@ -187,6 +192,8 @@ class Room:
         return True
 
     def _apply(self, prompt: Compressible, result: CompressionResult, emit: Emit) -> None:
+        from ollm.services.checkpoints import CheckpointManager
+
         manager = CheckpointManager(self._counter, prompt.options().summary_max_tokens)
         aged = manager.age(result.checkpoints, rules.checkpoints_cap(prompt.budget(), pressed=prompt.pressed))
         spoken = result.compressed_messages[1 + len(result.checkpoints) :]

@@ -13,12 +13,21 @@ from typing import Protocol
 from ollm.domain.context import Usage
 from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
-from ollm.domain.messages import AnyPart, Call, JsonObject, Message, Role, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.messages import (
+    UNPARSED,
+    AnyPart,
+    Call,
+    JsonObject,
+    Message,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import Answer
-from ollm.runtime.call_results import UNPARSED
 from ollm.runtime.model import Model
 from ollm.runtime.prompt import ContextFull, Prompt
 from ollm.runtime.recorder import Recorder

@@ -25,8 +25,8 @@ TITLES = {
 }
 
 _log = logging.getLogger(__name__)
-_NOT_IN_KEYS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_NOT_IN_CONTENT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_NOT_IN_KEYS = "[\x00-\x1f\x7f-\x9f\ud800-\udfff]"
+_NOT_IN_CONTENT = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 
 
 class ContextManager:
@@ -142,11 +142,11 @@ def _fault(key: object, content: object, priority: object, source: object, ttl: 
         return "its key is empty"
     if len(key) > LONGEST_KEY:
         return f"its key is longer than {LONGEST_KEY} characters"
-    if _NOT_IN_KEYS.search(key):
+    if re.search(_NOT_IN_KEYS, key):
         return "its key holds control characters"
     if not isinstance(content, str) or not content.strip():
         return "it has no content"
-    if _NOT_IN_CONTENT.search(content):
+    if re.search(_NOT_IN_CONTENT, content):
         return "its content holds control characters"
     if not _is_number(priority):
         return "its priority is not a finite number"

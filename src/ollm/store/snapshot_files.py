@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from ollm.system.atomic import make_private_directory, replace_file
 VERSION = 1
 PREFIX, SUFFIX = "snapshot-", ".json"
 INDEX, MAP = "snapshots-index.json", "snapshot-map.json"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
 
 
 class SnapshotFiles:
@@ -61,6 +60,8 @@ class SnapshotFiles:
 
     def erase(self, session_id: str) -> None:
         """Every trace of a session's snapshots."""
+        import shutil
+
         shutil.rmtree(self._root / _checked(session_id, "session"), ignore_errors=True)
         known = self._map()
         if session_id in known.values():
@@ -93,7 +94,7 @@ class SnapshotFiles:
     def _ids(self, session_id: str) -> set[str]:
         names = [path.name for path in self._directory(session_id).glob(f"{PREFIX}*{SUFFIX}")]
         ids = {name.removeprefix(PREFIX).removesuffix(SUFFIX) for name in names}
-        return {found for found in ids if _NAME.fullmatch(found)}
+        return {found for found in ids if re.fullmatch(_NAME, found)}
 
     def _index(self, session_id: str) -> list[SnapshotSummary]:
         """In the order they were taken."""
@@ -131,13 +132,13 @@ class SnapshotFiles:
     def _map(self) -> dict[str, str]:
         try:
             found = json.loads((self._root / MAP).read_bytes())
-            return {str(key): str(value) for key, value in found.items() if _NAME.fullmatch(str(value))}
+            return {str(key): str(value) for key, value in found.items() if re.fullmatch(_NAME, str(value))}
         except (OSError, ValueError, AttributeError):
             return self._scan()
 
     def _scan(self) -> dict[str, str]:
         sessions = [path.parent.name for path in self._root.glob("*/snapshots")]
-        return {found: name for name in sessions if _NAME.fullmatch(name) for found in self._ids(name)}
+        return {found: name for name in sessions if re.fullmatch(_NAME, name) for found in self._ids(name)}
 
     def _write_map(self, known: dict[str, str]) -> None:
         make_private_directory(self._root)
@@ -212,7 +213,7 @@ def _known(value: Any, kind: Any, otherwise: Any) -> Any:
 
 def _checked(name: str, what: str) -> str:
     """A name that cannot lead anywhere else."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise NotFoundError(f"{name[:80]!r} is not the id of a {what}.")
     return name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -13,9 +13,9 @@ from msgspec import UNSET
 from ollm.config.settings import ToolSettings
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, ToolSchema, Verdict
-from ollm.system.paths import Boundary
-from ollm.tools.arguments import parse_arguments
-from ollm.tools.schema import description_of, parameters_of
+
+if TYPE_CHECKING:
+    from ollm.system.paths import Boundary
 
 Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
@@ -175,11 +175,19 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
         return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
 
 
+def bound(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
+    """Arguments read as those of a tool. Raises ToolFailure with one line per mistake."""
+    from ollm.tools.arguments import parse_arguments
+
+    return BoundTool(parse_arguments(tool, arguments), needs)
+
+
 def spec_of(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
     """A tool class as the registry keeps it."""
+    from ollm.tools.schema import description_of, parameters_of
 
     def parse(arguments: Any) -> Invocation:
-        return BoundTool(parse_arguments(tool, arguments), needs)
+        return bound(tool, arguments, needs)
 
     return ToolSpec(
         name=tool.name,

@@ -6,7 +6,6 @@ from typing import Any, overload
 
 from ollm.domain.tools import ToolSchema
 from ollm.tools.base import Needs, Tool, ToolSpec, spec_of
-from ollm.tools.mistakes import nearest
 
 
 class ToolRegistry:
@@ -46,4 +45,6 @@ class ToolRegistry:
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Up to three tools whose names look like this one."""
+        from ollm.tools.mistakes import nearest
+
         return tuple(nearest(name, sorted(self._specs), 3))

@@ -1,90 +1,123 @@
-"""Every tool of ours, with what it needs: the one place that lists them."""
+"""Every tool of ours, with what it needs: the one place that lists them. A tool is imported with its first call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ollm.domain.struct import Data
-from ollm.domain.tools import Todo
-from ollm.services.background_jobs import BackgroundJobs
-from ollm.services.edit_ledger import EditLedger
-from ollm.services.file_discovery import FileDiscoveryService
-from ollm.services.goals import GoalKeeper
-from ollm.store.notes import NoteStore
-from ollm.tools.recall import Archive
+from ollm.tools.base import Invocation, ToolSpec, bound
+from ollm.tools.described import Described, described, tool_class
 from ollm.tools.registry import ToolRegistry
-from ollm.tools.web_fetch import PageCache
-from ollm.tools.web_search import Search
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ollm.domain.tools import Todo
+    from ollm.services.background_jobs import BackgroundJobs
+    from ollm.services.edit_ledger import EditLedger
+    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.goals import GoalKeeper
+    from ollm.store.notes import NoteStore
+    from ollm.tools.memory import Notes
+    from ollm.tools.read_many_files import ManyFiles
+    from ollm.tools.recall import Archive
+    from ollm.tools.web_fetch import PageCache
+    from ollm.tools.web_search import Search
+    from ollm.tools.write_todos import TodoList
 
 
-class ShelfParts(Data, frozen=True):
-    """What the tools of one conversation are registered with."""
+class ShelfParts(Protocol):
+    """What the tools of one conversation need; each is asked for when a tool is first called."""
 
-    edits: EditLedger
-    discovery: FileDiscoveryService
-    notes: NoteStore
-    global_notes: NoteStore
-    todos_changed: Callable[[tuple[Todo, ...]], None]
-    goals: GoalKeeper
-    archive: Archive
-    pages: PageCache
-    jobs: BackgroundJobs
-    search: Search
+    @property
+    def edits(self) -> EditLedger: ...
+
+    @property
+    def discovery(self) -> FileDiscoveryService: ...
+
+    @property
+    def notes(self) -> NoteStore: ...
+
+    @property
+    def global_notes(self) -> NoteStore: ...
+
+    @property
+    def goals(self) -> GoalKeeper: ...
+
+    @property
+    def archive(self) -> Archive: ...
+
+    @property
+    def pages(self) -> PageCache: ...
+
+    @property
+    def jobs(self) -> BackgroundJobs: ...
+
+    @property
+    def search(self) -> Search: ...
+
+    def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 
 
-def stocked(parts: ShelfParts) -> ToolRegistry:
-    """A registry with all of them."""
+def stocked(parts: ShelfParts, memory: Path | None = None) -> ToolRegistry:
+    """A registry with all of them. What they are described as is remembered in the file `memory`."""
     registry = ToolRegistry()
-    _register_files(registry, parts)
-    _register_notes(registry, parts)
-    _register_web(registry, parts)
-    _register_shell(registry, parts)
+    for found in described({name: tool for name, (tool, _) in TOOLS.items()}, memory):
+        registry.register(_spec(found, parts))
     return registry
 
 
-def _register_files(registry: ToolRegistry, parts: ShelfParts) -> None:
-    from ollm.tools.edit_file import EditFile
-    from ollm.tools.glob import Glob
-    from ollm.tools.grep import Grep
-    from ollm.tools.ls import Ls
-    from ollm.tools.read_file import ReadFile
-    from ollm.tools.read_many_files import ManyFiles, ReadManyFiles
-    from ollm.tools.write_file import WriteFile
+def _spec(found: Described, parts: ShelfParts) -> ToolSpec:
+    tool, needs = TOOLS[found.name]
+
+    def parse(arguments: Any) -> Invocation:
+        return bound(tool_class(tool), arguments, needs(parts))
+
+    return ToolSpec(
+        name=found.name,
+        description=found.description,
+        parameters=found.parameters,
+        parse=parse,
+        risk=found.risk,
+        reads_only=found.reads_only,
+        keep=found.keep,
+    )
+
+
+def _many_files(parts: ShelfParts) -> ManyFiles:
+    from ollm.tools.read_many_files import ManyFiles
 
     async def find(root: Path, pattern: str) -> list[str]:
         return (await parts.discovery.find(root, pattern)).paths
 
-    registry.register(ReadFile, parts.edits)
-    registry.register(ReadManyFiles, ManyFiles(ledger=parts.edits, find=find))
-    registry.register(WriteFile, parts.edits)
-    registry.register(EditFile, parts.edits)
-    registry.register(Glob, parts.discovery)
-    registry.register(Grep, parts.discovery)
-    registry.register(Ls, parts.discovery)
+    return ManyFiles(ledger=parts.edits, find=find)
 
 
-def _register_notes(registry: ToolRegistry, parts: ShelfParts) -> None:
-    from ollm.tools.goal import GoalTool
-    from ollm.tools.memory import Memory, Notes
-    from ollm.tools.recall import Recall
-    from ollm.tools.write_todos import TodoList, WriteTodos
+def _notes(parts: ShelfParts) -> Notes:
+    from ollm.tools.memory import Notes
 
-    registry.register(Memory, Notes(workspace=parts.notes, everywhere=parts.global_notes))
-    registry.register(WriteTodos, TodoList(store=parts.notes, changed=parts.todos_changed))
-    registry.register(GoalTool, parts.goals)
-    registry.register(Recall, parts.archive)
+    return Notes(workspace=parts.notes, everywhere=parts.global_notes)
 
 
-def _register_web(registry: ToolRegistry, parts: ShelfParts) -> None:
-    from ollm.tools.web_fetch import WebFetch
-    from ollm.tools.web_search import WebSearch
+def _todos(parts: ShelfParts) -> TodoList:
+    from ollm.tools.write_todos import TodoList
 
-    registry.register(WebFetch, parts.pages)
-    registry.register(WebSearch, parts.search)
+    return TodoList(store=parts.notes, changed=parts.todos_changed)
 
 
-def _register_shell(registry: ToolRegistry, parts: ShelfParts) -> None:
-    from ollm.tools.shell import Shell
-
-    registry.register(Shell, parts.jobs)
+TOOLS: dict[str, tuple[str, Callable[[ShelfParts], Any]]] = {
+    "read_file": ("read_file:ReadFile", lambda parts: parts.edits),
+    "read_many_files": ("read_many_files:ReadManyFiles", _many_files),
+    "write_file": ("write_file:WriteFile", lambda parts: parts.edits),
+    "edit_file": ("edit_file:EditFile", lambda parts: parts.edits),
+    "glob": ("glob:Glob", lambda parts: parts.discovery),
+    "grep": ("grep:Grep", lambda parts: parts.discovery),
+    "ls": ("ls:Ls", lambda parts: parts.discovery),
+    "memory": ("memory:Memory", _notes),
+    "write_todos": ("write_todos:WriteTodos", _todos),
+    "goal": ("goal:GoalTool", lambda parts: parts.goals),
+    "recall": ("recall:Recall", lambda parts: parts.archive),
+    "web_fetch": ("web_fetch:WebFetch", lambda parts: parts.pages),
+    "web_search": ("web_search:WebSearch", lambda parts: parts.search),
+    "shell": ("shell:Shell", lambda parts: parts.jobs),
+}

@@ -29,9 +29,9 @@ async def run_command(conversation: LocalConversation, name: str, arguments: str
     if found := table.get(name):
         refuse_during_turn(conversation, found)
         return await found.run(conversation, arguments)
-    if text := conversation.parts.custom_commands.expand(name, arguments):
+    if text := conversation.parts.late.custom_commands.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
-    names = [*(command.name for command in table.all()), *conversation.parts.custom_commands.names()]
+    names = [*(command.name for command in table.all()), *conversation.parts.late.custom_commands.names()]
     near = get_close_matches(name, names, n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists all commands."
     raise UsageError(f"There is no command /{name}.", action=hint)

@@ -52,7 +52,7 @@ async def snapshot(conversation: LocalConversation, arguments: str) -> CommandRe
     parts = conversation.parts
     if parts.session.id is None:
         raise UsageError("There is no session yet.", action="Say something first.")
-    made = await parts.snapshots.create_snapshot(parts.prompt.state(), "manual")
+    made = await parts.late.snapshots.create_snapshot(parts.prompt.state(), "manual")
     if made is None:
         return CommandReply(text="No snapshot was taken.", ok=False)
     return CommandReply(text=f"Snapshot `{made.id}`: {made.summary}", data={"id": made.id})
@@ -60,7 +60,7 @@ async def snapshot(conversation: LocalConversation, arguments: str) -> CommandRe
 
 async def snapshot_list(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
-    found = await parts.snapshots.list_snapshots(parts.session.recorder.session_id)
+    found = await parts.late.snapshots.list_snapshots(parts.session.recorder.session_id)
     rows = [(entry.id, entry.timestamp, str(entry.token_count), entry.trigger, entry.summary) for entry in found]
     text = table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "There is no snapshot yet."
     return CommandReply(text=text, data=msgspec.to_builtins(found))
@@ -70,7 +70,7 @@ async def restore(conversation: LocalConversation, arguments: str) -> CommandRep
     if not arguments:
         raise wrong_usage("context", "restore ID")
     parts = conversation.parts
-    found = await parts.snapshots.list_snapshots(parts.session.recorder.session_id)
+    found = await parts.late.snapshots.list_snapshots(parts.session.recorder.session_id)
     fits = [entry for entry in found if entry.id.startswith(arguments.strip())]
     if len(fits) != 1:
         raise UsageError(f"{len(fits)} snapshots begin with {arguments!r}.", action="/context list shows them.")

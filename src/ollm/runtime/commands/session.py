@@ -86,7 +86,7 @@ async def export(conversation: LocalConversation, arguments: str) -> CommandRepl
 
 
 async def sessions(conversation: LocalConversation, arguments: str) -> CommandReply:
-    known = conversation.parts.workspace_context.list_sessions()
+    known = conversation.parts.late.workspace_context.list_sessions()
     wanted = arguments.strip()
     if wanted:
         fits = [record for record in known if record.session_id.startswith(wanted)]

@@ -60,7 +60,7 @@ async def mode(conversation: LocalConversation, arguments: str) -> CommandReply:
 
 
 async def approval(conversation: LocalConversation, arguments: str) -> CommandReply:
-    policy = conversation.parts.policy
+    policy = conversation.parts.late.policy
     level = arguments.strip()
     if not level:
         return CommandReply(text=f"Approval: **{policy.approval}**. There are: {', '.join(APPROVALS)}.")
@@ -73,7 +73,7 @@ async def approval(conversation: LocalConversation, arguments: str) -> CommandRe
 async def tools(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
     shown = {schema.name for schema in parts.tools}
-    specs = parts.registry.list()
+    specs = parts.late.registry.list()
     rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
     text = table(("tool", "risk", "shown", "what it does"), rows)
     return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
@@ -95,7 +95,7 @@ async def show_help(conversation: LocalConversation, arguments: str) -> CommandR
     if name and (found := known.get(name)):
         return CommandReply(text=f"`/{found.name} {found.usage}`\n\n{found.help}")
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.all()]
-    rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.custom_commands.names()]
+    rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.late.custom_commands.names()]
     keys = "`@file` attaches a file, `!command` runs one yourself, Esc stops the model, Ctrl-D leaves."
     return CommandReply(text=f"{table(('command', 'what it does'), rows)}\n\n{keys}", data=[row[0] for row in rows])
 

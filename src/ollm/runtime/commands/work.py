@@ -48,7 +48,7 @@ async def goal(conversation: LocalConversation, arguments: str) -> CommandReply:
 
 
 async def plan(conversation: LocalConversation, arguments: str) -> CommandReply:
-    holder = conversation.parts.plan
+    holder = conversation.parts.late.plan
     word = arguments.strip()
     if word not in ("", "pause", "resume"):
         raise wrong_usage("plan", PLAN)
@@ -63,7 +63,7 @@ async def plan(conversation: LocalConversation, arguments: str) -> CommandReply:
 
 
 async def todos(conversation: LocalConversation, arguments: str) -> CommandReply:
-    notes = conversation.parts.notes
+    notes = conversation.parts.late.notes
     name, text = split(arguments)
     match name:
         case "":
@@ -84,7 +84,7 @@ async def todos(conversation: LocalConversation, arguments: str) -> CommandReply
 
 
 async def memory(conversation: LocalConversation, arguments: str) -> CommandReply:
-    notes = conversation.parts.notes
+    notes = conversation.parts.late.notes
     found = words(arguments, 3)
     match found:
         case []:
@@ -109,11 +109,11 @@ async def undo(conversation: LocalConversation, arguments: str) -> CommandReply:
     if word not in ("", "yes"):
         raise wrong_usage("undo", "[yes]")
     if word == "":
-        found = parts.edits.next_undo()
+        found = parts.late.edits.next_undo()
         if found is None:
             raise UsageError("There is no edit to take back.")
         return CommandReply(text=f"/undo yes puts {found} back as it was before the last edit.")
-    done = parts.edits.undo(parts.policy.boundary)
+    done = parts.late.edits.undo(parts.late.policy.boundary)
     if done is None:
         raise UsageError("There is no edit to take back.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")

@@ -4,9 +4,29 @@ The archive is never touched. User messages, the system prompt and the newest me
 checked without a model, and cited by number so that `recall` finds it.
 """
 
-from ollm.services.chat_compression.breaker import CompressionBreaker
-from ollm.services.chat_compression.history import counted
-from ollm.services.chat_compression.options import CompressionOptions, Summarise
-from ollm.services.chat_compression.service import ChatCompressionService
+from __future__ import annotations
 
-__all__ = ["ChatCompressionService", "CompressionBreaker", "CompressionOptions", "Summarise", "counted"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ollm.services.chat_compression.breaker import CompressionBreaker as CompressionBreaker
+    from ollm.services.chat_compression.history import counted as counted
+    from ollm.services.chat_compression.options import CompressionOptions as CompressionOptions
+    from ollm.services.chat_compression.options import Summarise as Summarise
+    from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
+
+_PLACES = {
+    "ChatCompressionService": "service",
+    "CompressionBreaker": "breaker",
+    "CompressionOptions": "options",
+    "Summarise": "options",
+    "counted": "history",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when first named: most turns never compress."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -15,8 +15,8 @@ from ollm.services.chat_compression.groups import Group, numbers
 TextCost = Callable[[str], int]
 FOLDED_RESULT_TOKENS = 60
 LINE = "[Folded messages "
-_FAILED = re.compile(r"Error \w+: |Exit code: -?[1-9]")
-_MARK = re.compile(r"\[\.\.\. .* recall \{.*\} reads .*\]")
+_FAILED = r"Error \w+: |Exit code: -?[1-9]"
+_MARK = r"\[\.\.\. .* recall \{.*\} reads .*\]"
 
 
 def recall_call(message: int | None = None, call: str | None = None) -> str:
@@ -60,7 +60,7 @@ def _omission(head: str, gap: str, way: str) -> str:
 
 def folded_result(message: PromptMessage, cost: TextCost) -> PromptMessage:
     """An old tool result as a few lines of it; already short ones are handed back as they are."""
-    if _MARK.search(message.content) and cost(message.content) <= 2 * FOLDED_RESULT_TOKENS:
+    if re.search(_MARK, message.content) and cost(message.content) <= 2 * FOLDED_RESULT_TOKENS:
         return message
     way = recall_call(message.sources[0] if message.sources else None, message.call_id)
     return msgspec.structs.replace(message, content=cut(message.content, FOLDED_RESULT_TOKENS, cost, way), images=())
@@ -88,7 +88,7 @@ def _shortened(value: Any, tokens: int, cost: TextCost, way: str) -> Any:
 
 
 def failed(message: PromptMessage) -> bool:
-    return message.role == "tool" and _FAILED.match(message.content) is not None
+    return message.role == "tool" and re.match(_FAILED, message.content) is not None
 
 
 def line_for(messages: Sequence[PromptMessage]) -> PromptMessage:

@@ -14,7 +14,7 @@ from ollm.services.chat_compression.folding import cut, recall_call
 SHORT_TOKENS = 48
 LINE_ID = "user-messages"
 ASIDE = "\n\n<now>\n"
-_ASIDE = re.compile(r"\n\n<now>\n.*\n</now>\Z", re.DOTALL)
+_ASIDE = r"(?s)\n\n<now>\n.*\n</now>\Z"
 
 MessageCost = Callable[[PromptMessage], int]
 TextCost = Callable[[str], int]
@@ -28,7 +28,7 @@ def with_aside(text: str, aside: str) -> str:
 def without_aside(message: PromptMessage) -> PromptMessage:
     if message.role != "user" or ASIDE not in message.content:
         return message
-    return msgspec.structs.replace(message, content=_ASIDE.sub("", message.content))
+    return msgspec.structs.replace(message, content=re.sub(_ASIDE, "", message.content))
 
 
 def shortened(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:

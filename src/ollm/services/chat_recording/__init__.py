@@ -1,16 +1,34 @@
 """Recording of sessions (S1, S9, design 3.8-3.11): the service a conversation talks to, and all sessions as a whole."""
 
-from ollm.services.chat_recording.library import SessionLibrary
-from ollm.services.chat_recording.service import ChatRecordingService, estimate_tokens, silent, title_of
-from ollm.services.chat_recording.traces import Trace, Traces, no_traces
+from __future__ import annotations
 
-__all__ = [
-    "ChatRecordingService",
-    "SessionLibrary",
-    "Trace",
-    "Traces",
-    "estimate_tokens",
-    "no_traces",
-    "silent",
-    "title_of",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
+    from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
+    from ollm.services.chat_recording.service import estimate_tokens as estimate_tokens
+    from ollm.services.chat_recording.service import silent as silent
+    from ollm.services.chat_recording.service import title_of as title_of
+    from ollm.services.chat_recording.traces import Trace as Trace
+    from ollm.services.chat_recording.traces import Traces as Traces
+    from ollm.services.chat_recording.traces import no_traces as no_traces
+
+_PLACES = {
+    "ChatRecordingService": "service",
+    "SessionLibrary": "library",
+    "Trace": "traces",
+    "Traces": "traces",
+    "estimate_tokens": "service",
+    "no_traces": "traces",
+    "silent": "service",
+    "title_of": "service",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when first named."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

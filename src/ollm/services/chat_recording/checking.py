@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
-from ollm.store.session_files import SessionFiles
-from ollm.store.session_index.index import Progress
+
+if TYPE_CHECKING:
+    from ollm.store.session_files import SessionFiles
+    from ollm.store.session_index.index import Progress
 
 Outcome = Literal["damaged", "mended"]
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
-from ollm.services.chat_recording.checking import Finding, check
 from ollm.services.chat_recording.traces import Traces, no_traces
 from ollm.store.session_files import Places, SessionFiles, SessionWriter
-from ollm.store.session_index.index import Progress, SessionIndex
+
+if TYPE_CHECKING:
+    from ollm.services.chat_recording.checking import Finding
+    from ollm.store.session_index.index import Progress, SessionIndex
 
 
 class SessionLibrary:
@@ -123,6 +125,8 @@ class SessionLibrary:
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
         """What is wrong with the files of all sessions; `repair` mends what can be mended."""
+        from ollm.services.chat_recording.checking import check
+
         return check(self.files, repair=repair, progress=progress)
 
     def _change(self, session_id: str, metadata: dict[str, Any]) -> None:

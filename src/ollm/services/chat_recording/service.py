@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,14 +18,15 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, NewId, new_id, now, stamp
 from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
-from ollm.domain.messages import AnyPart, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
-from ollm.domain.tools import ToolCallRecord
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
-from ollm.store.session_files import Loaded, Places, SessionFiles, SessionWriter, parse_id
+from ollm.store.session_files import Places, SessionFiles, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean
-from ollm.store.session_index.entries import line_of
-from ollm.store.session_index.index import SessionIndex
+
+if TYPE_CHECKING:
+    from ollm.domain.messages import AnyPart, Message
+    from ollm.domain.tools import ToolCallRecord
+    from ollm.store.session_files import Loaded
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
@@ -76,6 +77,8 @@ class ChatRecordingService:
     @classmethod
     def in_directory(cls, directory: Path, settings: SessionSettings | None = None) -> ChatRecordingService:
         """For use as a library: the sessions of one directory, the index and the trash beside it."""
+        from ollm.store.session_index.index import SessionIndex
+
         files = SessionFiles(Places(directory=directory, trash=directory.parent / "trash"))
         index = SessionIndex(directory.parent / "index.db", (directory,))
         return cls(files, settings, library=SessionLibrary(files, index, settings))
@@ -238,6 +241,8 @@ class ChatRecordingService:
         """The index hears of a session now and then, never while something is recorded."""
         big = writer.document_size >= NOTED_FROM
         if self._library.index and big and writer.is_saved and not writer.has_partial:
+            from ollm.store.session_index.entries import line_of
+
             self._library.index.note(writer.session_id, line_of(writer))
             self._noted[writer.session_id] = self._clock()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from ollm.config.settings import SnapshotSettings
 from ollm.domain.clock import Clock, NewId, new_id, now, stamp
-from ollm.domain.context import ActiveContext
 from ollm.domain.errors import OllmError, StorageError
 from ollm.domain.events import (
     AutoSnapshotCreated,
@@ -19,9 +19,12 @@ from ollm.domain.events import (
     SnapshotError,
     SnapshotRestored,
 )
-from ollm.domain.snapshot import ContextSnapshot, SnapshotSummary, SnapshotTrigger
-from ollm.services.snapshots.form import ContextState, context_of, taken
-from ollm.store.snapshot_files import SnapshotFiles
+
+if TYPE_CHECKING:
+    from ollm.domain.context import ActiveContext
+    from ollm.domain.snapshot import ContextSnapshot, SnapshotSummary, SnapshotTrigger
+    from ollm.services.snapshots.form import ContextState
+    from ollm.store.snapshot_files import SnapshotFiles
 
 OVERFLOW_SHARE = 0.95
 Callback = Callable[[], Awaitable[None] | None]
@@ -57,6 +60,8 @@ class SnapshotManager:
         Of the others `spare` is the last to be cleaned up."""
         if not self._wanted(trigger):
             return None
+        from ollm.services.snapshots.form import taken
+
         snapshot = taken(state, trigger, (self._ids(), stamp(self._clock())))
         try:
             self._files.save(snapshot)
@@ -72,6 +77,8 @@ class SnapshotManager:
 
     async def restore_snapshot(self, snapshot_id: str, current: ContextState | None = None) -> ActiveContext:
         """The context of then, message for message. `current` is kept as a snapshot first, so this can be undone."""
+        from ollm.services.snapshots.form import context_of
+
         try:
             snapshot = self._files.load(snapshot_id)
             if current is not None and current.session_id != snapshot.session_id:

@@ -1,8 +1,28 @@
-"""Session files (S1, S2, design 3.8): one JSON document a session, written through an append-only journal beside it."""
+"""Sessions as files: one JSON document and a journal beside it (design 3.8)."""
 
-from ollm.store.session_files.loading import Loaded
-from ollm.store.session_files.places import Places, parse_id
-from ollm.store.session_files.store import SessionFiles
-from ollm.store.session_files.writer import SessionWriter
+from __future__ import annotations
 
-__all__ = ["Loaded", "Places", "SessionFiles", "SessionWriter", "parse_id"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ollm.store.session_files.loading import Loaded as Loaded
+    from ollm.store.session_files.places import Places as Places
+    from ollm.store.session_files.places import parse_id as parse_id
+    from ollm.store.session_files.store import SessionFiles as SessionFiles
+    from ollm.store.session_files.writer import SessionWriter as SessionWriter
+
+_PLACES = {
+    "Loaded": "loading",
+    "Places": "places",
+    "parse_id": "places",
+    "SessionFiles": "store",
+    "SessionWriter": "writer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when first named: writing a new session needs nothing of what reads an old one."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -18,7 +18,7 @@ _message = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call = msgspec.json.Decoder(ToolCallRecord)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
-_OUTSIDE = re.compile(rb'[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+', re.DOTALL)
+_OUTSIDE = rb'(?s)[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+'
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, TypeError, KeyError)
 
 
@@ -26,9 +26,9 @@ def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     """Whether brackets outside strings nest deeper than `limit`."""
     if data.count(b"{") + data.count(b"[") <= limit:
         return False
-    depth, place = 0, 0
+    depth, place, outside = 0, 0, re.compile(_OUTSIDE)
     while place < len(data):
-        found = _OUTSIDE.match(data, place)
+        found = outside.match(data, place)
         place = found.end() if found else place
         if place < len(data):
             depth += 1 if data[place] in b"{[" else -1 if data[place] in b"}]" else 0

@@ -9,14 +9,14 @@ from pathlib import Path
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.struct import Data
 
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_PREFIX = re.compile(r"[0-9a-f-]{4,36}")
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_PREFIX = r"[0-9a-f-]{4,36}"
 
 
 def parse_id(text: str) -> str:
     """The id in its one spelling; anything that is no UUID is unknown by nature."""
     found = text.strip().lower()
-    if not _UUID.fullmatch(found):
+    if not re.fullmatch(_UUID, found):
         raise NotFoundError(
             f"{text[:80]!r} is no session id.", action="`ollm sessions list` shows the sessions there are."
         )
@@ -68,7 +68,7 @@ class Places(Data, frozen=True):
 def one_of(ids: list[str], prefix: str) -> str:
     """The id that starts with `prefix`; several are listed in the error."""
     wanted = prefix.strip().lower()
-    if not _PREFIX.fullmatch(wanted):
+    if not re.fullmatch(_PREFIX, wanted):
         raise UsageError(f"{prefix[:80]!r} is no session id.", action="Give an id, or at least its first 4 characters.")
     found = sorted(session_id for session_id in ids if session_id.startswith(wanted))
     if not found:
@@ -86,7 +86,7 @@ def ids_in(directory: Path) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     stems = [name.rpartition(".")[0] for name in names if name.endswith((".json", ".journal"))]
-    return [stem for stem in dict.fromkeys(stems) if _UUID.fullmatch(stem)]
+    return [stem for stem in dict.fromkeys(stems) if re.fullmatch(_UUID, stem)]
 
 
 def _there(path: Path) -> bool:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -21,7 +21,9 @@ from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, Damage
 from ollm.store.session_files.layout import CLOSE, MIDDLE, OPEN
 from ollm.store.session_files.lenient import parse_object
-from ollm.store.session_files.scan import Scan
+
+if TYPE_CHECKING:
+    from ollm.store.session_files.scan import Scan
 
 
 class _Named(msgspec.Struct):
@@ -116,6 +118,8 @@ class SessionReader:
                 raise ValueError("not our layout")
             self.head = parse_object(first[: -len(OPEN)] + b"}")
         except (ValueError, RecursionError):
+            from ollm.store.session_files.scan import Scan
+
             self._scan = Scan(self._document, self.damage)
             self.head = self._scan.head
         size = os.fstat(self._document.fileno()).st_size

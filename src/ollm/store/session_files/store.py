@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import SessionSummary
 from ollm.store.session_files import layout
-from ollm.store.session_files.loading import Loaded, file_time, load
 from ollm.store.session_files.places import Places, ids_in, parse_id
-from ollm.store.session_files.reader import SessionReader
-from ollm.store.session_files.recovery import keep_damaged, mend
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, sync_directory
 from ollm.system.locks import owner
+
+if TYPE_CHECKING:
+    from ollm.store.session_files.loading import Loaded
+    from ollm.store.session_files.reader import SessionReader
 
 
 class SessionFiles:
@@ -39,6 +40,8 @@ class SessionFiles:
 
         `to_continue` also gives a result to every call that was left without one.
         """
+        from ollm.store.session_files.recovery import mend
+
         session_id = self._known(session_id)
         writer = SessionWriter(self.places, session_id, {})
         writer.lock()
@@ -51,12 +54,16 @@ class SessionFiles:
 
     def read_open(self, writer: SessionWriter) -> Loaded:
         """What a session of this process holds, written or not."""
+        from ollm.store.session_files.loading import load
+
         with contextlib.closing(writer.reader()) as reader:
             reader.head = {**reader.head, **writer.head}
             return load(reader, writer.session_id, alive=True, fallback=self.clock())
 
     def read(self, session_id: str) -> Loaded:
         """All that can be read, changing no file."""
+        from ollm.store.session_files.loading import load
+
         session_id = self._known(session_id)
         with self._reader(session_id) as reader:
             alive = self.is_open(session_id)
@@ -85,6 +92,8 @@ class SessionFiles:
         """Put a second document beside the first, under a name that says so."""
         second = self._second(session_id)
         if second:
+            from ollm.store.session_files.recovery import keep_damaged
+
             keep_damaged(second.parent, session_id, self.clock)
             second.unlink()
 
@@ -143,9 +152,15 @@ class SessionFiles:
         """The sessions in the trash that were put there before `oldest`."""
         trash = self.places.trash
         found = ids_in(trash) if trash else []
+        if not found:
+            return []
+        from ollm.store.session_files.loading import file_time
+
         return [name for name in found if trash and file_time(*trash.glob(f"{name}.*")) < oldest]
 
     def _move_files(self, session_id: str, source: Path, target: Path, at: datetime) -> None:
+        import shutil
+
         make_private_directory(target)
         for path in sorted(source.glob(f"{session_id}.*")):  # `.journal` before `.json`: never a document without it
             if path.suffix != ".lock":
@@ -176,6 +191,8 @@ class SessionFiles:
 
     @contextlib.contextmanager
     def _reader(self, session_id: str) -> Iterator[SessionReader]:
+        from ollm.store.session_files.reader import SessionReader
+
         home = self.places.home_of(session_id) or self.places.directory
         reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal")
         try:
@@ -184,5 +201,7 @@ class SessionFiles:
             reader.close()
 
     def _file_time(self, session_id: str) -> datetime:
+        from ollm.store.session_files.loading import file_time
+
         home = self.places.home_of(session_id) or self.places.directory
         return file_time(home / f"{session_id}.json", home / f"{session_id}.journal")

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal, layout
-from ollm.store.session_files.lenient import deeper_than
 from ollm.store.session_files.places import Places
-from ollm.store.session_files.reader import SessionReader
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
+
+if TYPE_CHECKING:
+    from ollm.store.session_files.reader import SessionReader
 
 FOLD_ALWAYS_BELOW = 64 * 1024
 
@@ -105,6 +106,8 @@ class SessionWriter:
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
+        from ollm.store.session_files.lenient import deeper_than
+
         raw = journal.encode(changed)
         if deeper_than(raw, journal.DEEPEST):
             raw = journal.encode(journal.clean(changed))
@@ -197,6 +200,8 @@ class SessionWriter:
             self.flush()
 
     def _reader(self, waiting: bytes = b"") -> SessionReader:
+        from ollm.store.session_files.reader import SessionReader
+
         paths = self._places.document(self.session_id), self._places.journal(self.session_id)
         return SessionReader(*paths, waiting=waiting)
 
