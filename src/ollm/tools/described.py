@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ollm import __version__
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import Risk
@@ -42,7 +41,6 @@ class Described(Data, frozen=True):
 class Remembered(Data, frozen=True):
     """`stamp` holds name, time and size of every file in this package."""
 
-    version: str
     stamp: Stamp
     tools: tuple[Described, ...]
 
@@ -53,8 +51,8 @@ def described(places: Mapping[str, str], memory: Path | None = None) -> tuple[De
         return _worked_out(places)
     stamp = _stamp()
     found = _recalled(memory)
-    if found is None or (found.version, found.stamp) != (__version__, stamp):
-        found = Remembered(version=__version__, stamp=stamp, tools=_worked_out(places))
+    if found is None or found.stamp != stamp:
+        found = Remembered(stamp=stamp, tools=_worked_out(places))
         _remember(memory, found)
     return found.tools
 
