@@ -41,6 +41,7 @@ class Paper(pyte.HistoryScreen):
         super().__init__(columns, rows, history=20_000, ratio=0.5)
         self._answer = answer
         self.title_now = ""
+        self.bells = 0
 
     def write_process_input(self, data: str) -> None:
         self._answer(data.encode())
@@ -61,7 +62,7 @@ class Paper(pyte.HistoryScreen):
         super().resize(lines, columns)
 
     def bell(self, *args: Any) -> None:
-        self.bells = getattr(self, "bells", 0) + 1
+        self.bells += 1
 
 
 class Terminal:
@@ -127,9 +128,11 @@ class Terminal:
 
     async def close(self) -> None:
         self._loop.remove_reader(self.child.child_fd)
-        if self.child.isalive():
-            self.child.kill(signal.SIGKILL)
-        self.child.close(force=True)
+        with suppress(ProcessLookupError):
+            if self.child.isalive():
+                self.child.kill(signal.SIGKILL)
+        if not self.child.closed:
+            self.child.close(force=True)
 
     def _write(self, data: bytes) -> None:
         with suppress(OSError):

@@ -66,6 +66,7 @@ async def refuses_then_allows(terminal: Terminal, runner: Runner) -> None:
     await terminal.wait_for(
         "? Edit a.txt", "medium risk", "rule: ask edit_file", "-one", "+two", "[y] yes", "edit_file:a.txt"
     )
+    assert terminal.paper.bells == 1
     terminal.type("n")
     await terminal.wait_for("no, because:")
     terminal.type("leave that file" + ENTER)

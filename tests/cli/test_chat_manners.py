@@ -1,13 +1,15 @@
 """How the chat behaves at its edges: trust, colour, plain lines, a narrow terminal, a crash."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
 
 import pexpect
+import psutil
 
 from tests.cli.running import running
-from tests.cli.terminal import CTRL_D, ENTER, Terminal, at_terminal, steady
+from tests.cli.terminal import CTRL_D, ENTER, ESCAPE, Terminal, at_terminal, steady
 from tests.servers.answers import Answer
 
 SCREENS = Path(__file__).parent / "screens"
@@ -67,13 +69,27 @@ async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
         assert "moo" not in str(runner.server.chats[-1])
         assert (await runner.run("-p", "hi")).err == "", "it was answered"
         (runner.workspace / "AGENTS.md").write_text("Always say baa.\n")
+        (runner.home / "config.yaml").write_text("screen: {keys: vi}\n")
         async with at_terminal(runner, "chat", "--new") as terminal:
             await terminal.wait_for("Use them?")
             terminal.type("y" + ENTER)
             await terminal.wait_for("scripted @")
-            terminal.type("hello" + ENTER)
-            await terminal.wait_for("The script is over.")
+            terminal.type("xhullo" + ESCAPE)
+            await terminal.settle(0.3)
+            terminal.type("0xlre" + ENTER)
+            await terminal.wait_for("› hello", "The script is over.")
+            await closes_with_its_window(terminal)
         assert "baa" in str(runner.server.chats[-1])
+    assert (runner.workspace / ".ollm" / "lease.lock").read_bytes() == b"", "the workspace was let go of"
+
+
+async def closes_with_its_window(terminal: Terminal) -> None:
+    """The terminal goes away: SIGHUP, and nothing to write to any more."""
+    os.close(terminal.child.child_fd)
+    terminal.child.closed = True
+    async with asyncio.timeout(20):
+        while psutil.pid_exists(terminal.child.pid) and psutil.Process(terminal.child.pid).status() != "zombie":
+            await asyncio.sleep(0.05)
 
 
 async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
@@ -121,8 +137,8 @@ async def main():
 
 try:
     asyncio.run(main())
-except* RuntimeError as group:
-    print("ended with", group.exceptions[0])
+except RuntimeError as error:
+    print("ended with", error)
 """
 
 

@@ -11,10 +11,12 @@ from ollm.cli.screen.composing import Pastes, mentioned, read_file
 from ollm.cli.screen.diffs import pairs
 from ollm.cli.screen.history import InputHistory
 from ollm.cli.screen.paint import Painter, clean
+from ollm.cli.screen.picker import Picker, row
 from ollm.cli.screen.questions import Questions, painted
 from ollm.cli.screen.status import bar, joined, status_line
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import git_branch
+from ollm.cli.shelf import ShelfLine
 from ollm.domain.events import (
     ConfirmationRequested,
     ConfirmationResolved,
@@ -241,3 +243,25 @@ def test_the_branch_is_read_without_git(tmp_path: Path) -> None:
     assert git_branch(tmp_path) == "fix/one"
     (tmp_path / "real" / "HEAD").write_text("0123456789abcdef\n")
     assert git_branch(tmp_path) == "01234567"
+
+
+class EmptyShelf:
+    """Keeps nothing; the lines are handed to the picker."""
+
+    async def lines(self) -> list[ShelfLine]:
+        return []
+
+    async def archive(self, session_id: str, archived: bool) -> None:
+        raise AssertionError
+
+    async def delete(self, session_id: str) -> None:
+        raise AssertionError
+
+
+def test_a_session_of_a_copied_folder_says_where_it_comes_from() -> None:
+    line = ShelfLine(session_id="x", title="Fix\x1b it", model="m", updated_at=0, messages=3, origin="/old/place")
+
+    assert "from /old/place" in row(line, 100)
+    assert "3 msgs" in row(line, 100)
+    assert "\x1b" not in row(line, 100)
+    assert Picker([line], EmptyShelf(), colour=False).shown() == [line]

@@ -6,6 +6,7 @@ A front end and no more: it sends text and answers, reads events, and prints; th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
@@ -116,13 +117,20 @@ class ChatScreen:
                 finally:
                     for task in work:
                         task.cancel()
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from group
         finally:
-            self._printing.flush()
-            self.app.output.clear_title()
-            self.app.output.flush()
+            self._put_back()
         if self._failure:
             raise self._failure
         return self.next
+
+    def _put_back(self) -> None:
+        """Leave the terminal as it was; it may be gone."""
+        self._printing.flush()
+        with contextlib.suppress(OSError):
+            self.app.output.clear_title()
+            self.app.output.flush()
 
     async def _talk(self, opener: Opener) -> None:
         try:
