@@ -5,14 +5,14 @@ import socket
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
 
 from ollm.domain.errors import ToolFailure
-from ollm.extensions.mcp import connection
+from ollm.extensions.mcp import connection, stdio
 from ollm.extensions.mcp.catalogue import tool_name
 from ollm.extensions.mcp.settings import expanded, read_servers
 from tests.extensions.mcp_lines import SCRIPT, entry, lines
@@ -40,6 +40,12 @@ async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp
         assert "PATH" in kept
         assert "VIRTUAL_ENV" not in kept
         assert not await found.servers.before_turn()
+        await found.call("good__learn")
+        for _ in range(100):
+            if await found.servers.before_turn():
+                break
+            await asyncio.sleep(0.05)
+        assert "good__multiply" in found.names
 
 
 async def test_what_a_server_offered_is_known_at_the_next_start_without_starting_it(tmp_path: Path) -> None:
@@ -74,9 +80,10 @@ async def test_a_crash_ends_the_call_and_the_next_one_starts_the_server_again_wi
             await found.call("bad__add", a=1, b=1)
 
 
-async def test_slow_calls_time_out_and_cancelled_ones_end_at_once(tmp_path: Path) -> None:
-    async with lines(tmp_path, {"slow": entry("good", timeout=20)}) as found:
+async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_end(tmp_path: Path) -> None:
+    async with lines(tmp_path, {"slow": entry("forking", timeout=20)}) as found:
         await found.servers.before_turn()
+        assert processes("sleep", "4711")
         call = asyncio.create_task(found.call("slow__wait", seconds=3000))
         await asyncio.sleep(0.3)
         call.cancel()
@@ -85,28 +92,26 @@ async def test_slow_calls_time_out_and_cancelled_ones_end_at_once(tmp_path: Path
             await call
         assert time.monotonic() - began < 5
         line = found.servers._line("slow")
-        line.server = read_servers({"slow": entry("good", timeout=0.2)})[0][0]
+        line.server = read_servers({"slow": entry("forking", timeout=0.2)})[0][0]
         with pytest.raises(ToolFailure, match=r"did not answer within 0.2 s") as raised:
             await found.call("slow__wait", seconds=3000)
         assert raised.value.kind == "Timeout"
-        line.server = read_servers({"slow": entry("good", timeout=20)})[0][0]
+        line.server = read_servers({"slow": entry("forking", timeout=20)})[0][0]
         assert (await found.call("slow__add", a=1, b=1)).llm_content == "the sum is 2"
-
-
-async def test_a_server_is_ended_with_everything_it_started(tmp_path: Path) -> None:
-    async with lines(tmp_path, {"forking": entry("forking")}) as found:
-        await found.servers.before_turn()
-        assert processes("sleep", "4711")
-        assert processes(SCRIPT, "forking")
 
     assert not processes("sleep", "4711")
     assert not processes(SCRIPT, "forking")
 
 
 async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = ["flooding", "talkative", "garbage", "huge", "shadowing", "broken"]
-    missing = {"missing": {"command": "/no/such/program"}}
-    async with lines(tmp_path, {kind: entry(kind, timeout=30) for kind in kinds} | missing) as found:
+    monkeypatch.setattr(stdio, "MOST_UNASKED", 500)
+    configured = {
+        "odd": entry("garbage,huge,shadowing,flooding", timeout=30),
+        "talkative": entry("talkative", timeout=30),
+        "broken": entry("broken"),
+        "missing": {"command": "/no/such/program"},
+    }
+    async with lines(tmp_path, configured) as found:
         monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT", 30.0)
         await found.servers.before_turn()
 
@@ -114,15 +119,15 @@ async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.Mo
         assert "MCP server missing cannot be started: No such file or directory" in told
         assert "MCP server broken cannot be used" in told
         assert "no such database" in told
-        assert "enormous of the MCP server huge was left out: the description of its parameters takes" in told
-        assert "huge has more than 128 tools" in told
-        assert (await found.call("garbage__add", a=1, b=1)).llm_content == "the sum is 2"
+        assert "enormous of the MCP server odd was left out: the description of its parameters takes" in told
+        assert "odd has more than 128 tools" in told
+        assert (await found.call("odd__add", a=1, b=1)).llm_content == "the sum is 2"
         assert all(name.count("__") >= 1 and len(name) <= 64 for name in found.names)
         assert all(name.isascii() and name.replace("_", "").replace("-", "").isalnum() for name in found.names)
-        assert "shadowing__read_file" in found.names
+        assert "odd__read_file" in found.names
         assert "read_file" not in found.names
         with pytest.raises(ToolFailure, match="line of more than 8 MiB"):
-            await found.call("flooding__flood")
+            await found.call("odd__flood")
         with pytest.raises(ToolFailure, match="messages nobody asked for"):
             await found.call("talkative__chatter")
 
@@ -165,6 +170,23 @@ async def test_a_server_at_an_address_brings_its_tools_too(tmp_path: Path) -> No
         assert (await found.call("far__read_resource", uri="notes://today")).llm_content == "buy milk"
         failed = await found.call("far__fail")
         assert failed.error is not None
+
+
+async def test_an_answer_without_end_is_refused(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n[")
+            while True:
+                writer.write(b"1," * 50_000)
+                await writer.drain()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, lines(tmp_path, {"endless": {"url": f"http://127.0.0.1:{port}/mcp"}}) as found:
+        await found.servers.before_turn()
+
+    assert "The MCP server endless cannot be used" in found.told[0]
 
 
 async def test_an_address_where_nobody_answers_is_told(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A real MCP server made with the official SDK, good or bad by choice.
 
-`python tests/servers/mcp_server.py [good|crashing|slow|flooding|garbage|huge|shadowing|silent|talkative] [--http]`
+`python tests/servers/mcp_server.py KIND[,KIND...] [--http PORT]`, kinds: good, crashing, forking, flooding, talkative,
+garbage, huge, shadowing, silent, broken.
 """
 
 import asyncio
@@ -9,11 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-
 OUT = os.dup(1)  # the SDK keeps its own standard output to itself
-kind = sys.argv[1] if len(sys.argv) > 1 else "good"
+kinds = sys.argv[1].split(",")
+if "silent" in kinds:
+    sys.stdin.read()
+if "broken" in kinds:
+    print("no such database", file=sys.stderr, flush=True)
+    sys.exit(1)
+
+from mcp.server.mcpserver import Context, MCPServer  # noqa: E402 - what needs no SDK ends before its import
+from mcp.server.mcpserver.exceptions import ToolError  # noqa: E402
+
 server = MCPServer("tested")
 if trace := os.environ.get("TRACE"):
     with Path(trace).open("a") as log:
@@ -57,6 +64,14 @@ def escape() -> str:
     return "\x1b[31mred\x1b[0m"
 
 
+@server.tool()
+async def learn(context: Context) -> str:
+    """Learn one more thing."""
+    server.add_tool(add, name="multiply")
+    await context.session.send_tool_list_changed()
+    return "learnt"
+
+
 @server.resource("notes://today")
 def today() -> str:
     """What is noted today."""
@@ -69,7 +84,7 @@ def review(language: str) -> str:
     return f"Review the {language} code here."
 
 
-if kind == "crashing":
+if "crashing" in kinds:
 
     @server.tool()
     def crash() -> str:
@@ -78,10 +93,10 @@ if kind == "crashing":
         os._exit(3)
 
 
-if kind == "forking":
+if "forking" in kinds:
     subprocess.Popen(["sleep", "4711"], start_new_session=True)
 
-if kind == "flooding":
+if "flooding" in kinds:
 
     @server.tool()
     def flood() -> str:
@@ -90,7 +105,7 @@ if kind == "flooding":
             os.write(OUT, b"x" * 65536)
 
 
-if kind == "talkative":
+if "talkative" in kinds:
 
     @server.tool()
     def chatter() -> str:
@@ -99,26 +114,19 @@ if kind == "talkative":
             os.write(OUT, b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n')
 
 
-if kind == "garbage":
+if "garbage" in kinds:
     os.write(OUT, b"Welcome to my server!\n{not json\n\xff\xfe\n\n[1,2]\n" * 20)
 
-if kind == "huge":
+if "shadowing" in kinds:
+    for name in ("read_file", "a b/c", "x" * 200, "naïve", "__init__"):
+        server.add_tool(add, name=name)
+
+if "huge" in kinds:
     server.add_tool(add, name="enormous", description="d" * 50_000)
     found = server._tool_manager._tools["enormous"]
     found.parameters = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(20_000)}}
     for number in range(300):
         server.add_tool(add, name=f"many{number}")
-
-if kind == "shadowing":
-    for name in ("read_file", "a b/c", "x" * 200, "naïve", "__init__"):
-        server.add_tool(add, name=name)
-
-if kind == "silent":
-    sys.stdin.read()
-
-if kind == "broken":
-    print("no such database", file=sys.stderr, flush=True)
-    sys.exit(1)
 
 if "--http" in sys.argv:
     server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[-1]))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ollm.app.conversation import ConversationScope
 from ollm.app.process import Process
 from ollm.app.workspace import WorkspaceScope
+from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ollm.domain.events import Event
@@ -47,6 +48,9 @@ async def know(pieces: ConversationScope, name: str) -> None:
     if pieces.mcp and "__" in name and pieces.registry.get(name) is None and await pieces.mcp.before_turn():
         for spec in pieces.mcp.specs():
             pieces.registry.register(spec)
+    for state in pieces.mcp.states() if pieces.mcp else ():
+        if state.failure and name.startswith(f"{state.server.name}__"):
+            raise NotFoundError(f"{name} cannot be run. {state.failure}")
 
 
 def tools_of(workspace: Path) -> ToolRegistry:

@@ -15,7 +15,7 @@ import msgspec
 from ollm.config.settings import Settings
 from ollm.domain.errors import OllmError, UsageError
 from ollm.extensions.installed import packages
-from ollm.extensions.manifest import FILE, Addition, Manifest, read_manifest
+from ollm.extensions.manifest import FILE, NAME, Addition, Manifest, read_manifest
 from ollm.tools.base import Tool, ToolSpec, spec_of
 
 ROOM = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
@@ -90,8 +90,8 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
 def locate(name: str, home: Path) -> tuple[Manifest, Load]:
     """The manifest of an extension and the way to load what it adds. UsageError when there is none of that name."""
     folder = home / name
-    if (folder / FILE).is_file():
-        manifest = read_manifest(folder)
+    if NAME.fullmatch(name) and (folder / FILE).is_file():
+        manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")
         if manifest.name != name:
             raise UsageError(f"{folder} holds an extension named {manifest.name}.")
         return manifest, lambda addition: attribute(folder, manifest.name, addition.target)

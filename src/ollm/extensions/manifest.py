@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from ollm.config.remembered import parse_or_remember
 from ollm.config.yaml_tree import NotYaml, Place, parse, plain
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
@@ -58,13 +59,15 @@ class Manifest(Data, frozen=True):
         return lines
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder; UsageError says everything that is wrong with it."""
+def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
+    """The manifest of a folder; UsageError says everything that is wrong with it. `memory` is where what was read is
+    kept, so that an unchanged file is not read as YAML again."""
     file = folder / FILE
     try:
         if file.stat().st_size > LARGEST:
             raise UsageError(f"{file} is larger than {LARGEST // 1024} KiB.")
-        entry = parse(file.read_text(encoding="utf-8"), Place(file=str(file)))
+        text, place = file.read_text(encoding="utf-8"), Place(file=str(file))
+        entry = parse(text, place) if memory is None else parse_or_remember(text, place, memory)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}.", action="An extension has one.") from error
     except NotYaml as error:

@@ -49,6 +49,7 @@ class McpConnection:
     def __init__(self, server: McpServer, open_transport: Open) -> None:
         self.server = server
         self.failures = 0
+        self.offers_changed = False  # the server said that it has other tools now
         self._open = open_transport
         self._line: Line | None = None
         self._client: Client | None = None
@@ -127,7 +128,8 @@ class McpConnection:
         from mcp import Client
 
         try:
-            async with Client(self._open(line), mode="auto" if self.server.url else "legacy") as client:
+            mode = "auto" if self.server.url else "legacy"
+            async with Client(self._open(line), mode=mode, message_handler=self._hear) as client:
                 # Output schemas come from the server; checking them would run its regular expressions.
                 client.session.validate_tool_result = _trusting  # type: ignore[method-assign,assignment]
                 ready.set_result(client)
@@ -137,6 +139,12 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
             line.lost(plain(error))
             _fail(ready, self._failure(f"cannot be used: {line.told('')}"))
+
+    async def _hear(self, message: object) -> None:
+        from mcp.types import ToolListChangedNotification
+
+        if isinstance(message, ToolListChangedNotification):
+            self.offers_changed = True
 
     def _failure(self, what: str) -> ToolFailure:
         return ToolFailure("Interrupted", f"The MCP server {self.server.name} {what}.")

@@ -66,7 +66,8 @@ class McpServers:
         for name, line in self._connections.items():
             found = self._known.get(name)
             unasked = name not in self._asking and line.failures < MOST_FAILURES
-            if unasked and (found is None or not self._kept.fresh(found)):
+            if line.offers_changed or (unasked and (found is None or not self._kept.fresh(found))):
+                line.offers_changed = False
                 self._asking[name] = asyncio.create_task(self._learn(line), name=f"mcp list {name}")
         unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
         if unknown:
