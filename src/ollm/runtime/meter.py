@@ -11,6 +11,7 @@ from ollm.services.token_counting import TokenCounter
 PLAUSIBLE = (0.4, 4.0)  # tokens a unit; counts outside say nothing
 PROOF = 1.02  # an exact count must be over the reported one by this much
 LARGEST_SHORTFALL = 1.5
+DOUBT = 1.1
 CUT = 0.5  # servers that cut a prompt keep more than this of what they can read
 
 
@@ -69,6 +70,12 @@ class Meter:
     def sent(self) -> None:
         """A request with everything counted so far goes out now."""
         self._sent = Sent(self.front, self.spoken, self._counted is not None)
+
+    def doubts(self, reported: int) -> bool:
+        """Whether the server reports so much less than was sent that an exact count is worth asking for."""
+        if self._sent is None or reported <= 0:
+            return False
+        return self.counter.tokens(self._sent.front + self._sent.spoken) > DOUBT * reported
 
     def observe(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Learn from the server's count of the last request; the event when it proves that the prompt was cut.

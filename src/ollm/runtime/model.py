@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 import msgspec
 
+from ollm.domain.errors import OllmError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
@@ -53,6 +54,14 @@ class Model:
         """How long the rest will take, when it is known how fast this model reads."""
         speed, left = self.facts.prefill_per_second, piece.total - piece.processed
         return msgspec.structs.replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
+
+    async def count(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
+        """Exact tokens of a request, where the server can say; a failure to say is no failure of the turn."""
+        request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
+        try:
+            return await self.provider.count_prompt(request)
+        except OllmError:
+            return None
 
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """The text of an answer to `messages`, without tools, as it comes."""

@@ -222,6 +222,10 @@ class Prompt:
         self._meter.sent()
         return (system, *self._records, *spoken)
 
+    def doubts(self, usage: Usage) -> bool:
+        """Whether the last request may have been cut: a long one, of which the server reports much less."""
+        return usage.prompt_tokens > self.model.window // 4 and self._meter.doubts(usage.prompt_tokens)
+
     def observe(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
         is then smaller than thought, and the budget is corrected."""

@@ -19,6 +19,7 @@ from ollm.domain.messages import (
     Call,
     JsonObject,
     Message,
+    PromptMessage,
     Role,
     TextPart,
     ToolCallPart,
@@ -69,6 +70,7 @@ class Turn:
         self._parts = parts
         self._emit = parts.emit
         self._usage = Usage()
+        self._sent: tuple[PromptMessage, ...] = ()
 
     async def run(self, parts: tuple[AnyPart, ...]) -> TurnReason:
         try:
@@ -99,7 +101,7 @@ class Turn:
         answer = await self._ask_within_the_window()
         calls = self._name(answer)
         message = await self._record_answer(answer, calls)
-        self._account(answer, calls)
+        await self._account(answer, calls)
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._act(calls, message.id)
@@ -136,27 +138,34 @@ class Turn:
 
     def _stream(self) -> AsyncGenerator[AnyPiece, None]:
         prompt = self._parts.prompt
-        return self._parts.model.stream(prompt.messages(), self._parts.tools(), prompt.answer_room)
+        self._sent = prompt.messages()
+        return self._parts.model.stream(self._sent, self._parts.tools(), prompt.answer_room)
 
     def _name(self, answer: Answer) -> list[Call]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
         new_id = self._parts.recorder.new_call_id
         return [Call(id=new_id(), name=piece.name, arguments=as_object(piece.arguments)) for piece in answer.calls]
 
-    def _account(self, answer: Answer, calls: Sequence[Call]) -> None:
+    async def _account(self, answer: Answer, calls: Sequence[Call]) -> None:
         used = answer.usage
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens + used.prompt_tokens,
             completion_tokens=self._usage.completion_tokens + used.completion_tokens,
             reused_tokens=self._usage.reused_tokens + used.reused_tokens,
         )
-        if cut := self._parts.prompt.observe(used):
+        if cut := self._parts.prompt.observe(used, await self._exact(used)):
             self._emit(cut)
         self._emit(self._parts.prompt.usage())
         if not answer.parts and not calls:
             self._emit(Notice(level="warning", text="The model gave an empty answer. Say it another way, or /model."))
         elif answer.finish == "length":
             self._emit(Notice(level="warning", text="The answer was cut where the window ends; /compact makes room."))
+
+    async def _exact(self, used: Usage) -> int | None:
+        """The server's own count of what was sent, asked for only when its report is hard to believe."""
+        if not self._parts.prompt.doubts(used):
+            return None
+        return await self._parts.model.count(self._sent, self._parts.tools())
 
     async def _act(self, calls: Sequence[Call], message_id: int) -> None:
         """Run the calls, unless they are one more round of a loop; each gets its result either way."""
