@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.servers.answers import Answer, Request
 Script = Sequence[Answer | str] | Callable[[Request], Answer]
 
 
-class Server:
+class Server(ABC):
     """`async with Server([...]) as server:`; when the script is used up it says so as text."""
 
     content_type = "text/event-stream"
@@ -61,12 +62,13 @@ class Server:
         """Any page but chat: status and JSON."""
         return 404, {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}
 
+    @abstractmethod
     def events(self, answer: Answer, request: Request) -> list[bytes]:
         """The pieces of a streamed answer, its end included as the last ones."""
-        raise NotImplementedError
 
+    @abstractmethod
     def failure(self, message: str) -> bytes:
-        raise NotImplementedError
+        """An error in the middle of a stream."""
 
     ending = 1  # how many events at the end of `events` are not text
 
