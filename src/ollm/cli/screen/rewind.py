@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from ollm.cli.options import printable
 from ollm.cli.screen.cells import cut
+from ollm.cli.screen.paint import Painter
+from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
+from ollm.runtime.base import Conversation, Status
 
 ROWS = 8
 HINT = "↑ ↓ choose · Enter shows what would change · Esc keeps everything"
@@ -46,6 +50,61 @@ class RewindList:
             lines.append((style, cut(f" #{said.number} {said.text}", width - 1) + "\n"))
         hint = SURE if self.warning else HINT
         return [*lines, ("bold", f"{self.warning}\n" if self.warning else ""), ("class:hint", hint)]
+
+
+class Place(Protocol):
+    """Where it is shown."""
+
+    painter: Painter
+
+    def print(self, text: str) -> None: ...
+
+    def refresh(self, status: Status) -> None: ...
+
+
+class Rewinding:
+    """Opens the list and does what was chosen; `insert` puts the message back into the input."""
+
+    def __init__(
+        self, place: Place, conversation: Callable[[], Conversation | None], insert: Callable[[str], None]
+    ) -> None:
+        self.list: RewindList | None = None
+        self._place = place
+        self._conversation = conversation
+        self._insert = insert
+
+    async def open(self) -> None:
+        conversation = self._conversation()
+        if conversation is None:
+            return
+        if said := said_in(await conversation.history(limit=1000)):
+            self.list = RewindList(said)
+        else:
+            self._say("There is nothing to go back to yet.", "dim")
+        self._place.refresh(await conversation.status())
+
+    async def confirm(self) -> None:
+        """Say what would change; the second time, do it."""
+        conversation, chosen = self._conversation(), self.list
+        if conversation is None or chosen is None:
+            return
+        sure = " yes" if chosen.warning else ""
+        try:
+            reply = await conversation.command("rewind", f"{chosen.chosen.number}{sure}")
+        except OllmError as error:
+            self.list = None
+            self._say(str(error), "red")
+            return
+        if sure:
+            self.list = None
+            self._say(reply.text, "yellow")
+            self._insert(str((reply.data or {}).get("text", "")))
+        else:
+            chosen.warning = reply.text.partition(" /rewind")[0]
+        self._place.refresh(await conversation.status())
+
+    def _say(self, text: str, style: str) -> None:
+        self._place.print(self._place.painter.aside(text, style))
 
 
 def said_in(history: list[dict[str, Any]]) -> list[Said]:

@@ -25,7 +25,7 @@ from ollm.cli.screen.look import Look
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import Printing
 from ollm.cli.screen.questions import Questions, painted
-from ollm.cli.screen.rewind import RewindList, said_in
+from ollm.cli.screen.rewind import Rewinding
 from ollm.cli.screen.talking import Opener, Talking
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import View, git_branch
@@ -70,7 +70,8 @@ class ChatScreen:
         self._began = 0.0
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._view = View(self.transcript, self.questions, lambda: self.talking.queue)
+        self._rewinding = Rewinding(self, lambda: self.talking.conversation, self.buffer.insert_text)
+        self._view = View(self.transcript, self.questions, self._rewinding, lambda: self.talking.queue)
         self.app = self._application()
         self._printing = Printing(self.app, lambda: self.busy)
 
@@ -210,7 +211,7 @@ class ChatScreen:
 
     @property
     def choosing(self) -> bool:
-        return self._view.rewinding is not None
+        return self._rewinding.list is not None
 
     @property
     def vi(self) -> bool:
@@ -259,47 +260,17 @@ class ChatScreen:
         self.talking.attach_offer()
 
     def rewind(self) -> None:
-        self.spawn(self._open_rewind())
+        self.spawn(self._rewinding.open())
 
     def move(self, steps: int) -> None:
-        if self._view.rewinding:
-            self._view.rewinding.move(steps)
+        if self._rewinding.list:
+            self._rewinding.list.move(steps)
 
     def choose(self, yes: bool) -> None:
         if not yes:
-            self._view.rewinding = None
-        elif self._view.rewinding:
-            self.spawn(self._rewind(self._view.rewinding))
-
-    async def _open_rewind(self) -> None:
-        """The person's messages; nothing changes until one is confirmed."""
-        if self.talking.conversation is None:
-            return
-        said = said_in(await self.talking.conversation.history(limit=1000))
-        if said:
-            self._view.rewinding = RewindList(said)
+            self._rewinding.list = None
         else:
-            self.print(self.painter.aside("There is nothing to go back to yet.", "dim"))
-        self.app.invalidate()
-
-    async def _rewind(self, chosen: RewindList) -> None:
-        """Say what would change; the second time, do it and put the message back into the input."""
-        assert self.talking.conversation
-        sure = " yes" if chosen.warning else ""
-        try:
-            reply = await self.talking.conversation.command("rewind", f"{chosen.chosen.number}{sure}")
-        except OllmError as error:
-            self._view.rewinding = None
-            self.print(self.painter.aside(str(error), "red"))
-            return
-        if sure:
-            self._view.rewinding = None
-            self.print(self.painter.aside(reply.text, "yellow"))
-            self.buffer.insert_text(str((reply.data or {}).get("text", "")))
-            self.refresh(await self.talking.conversation.status())
-        else:
-            chosen.warning = reply.text.partition(" /rewind")[0]
-        self.app.invalidate()
+            self.spawn(self._rewinding.confirm())
 
     def _restore_draft(self) -> None:
         self.buffer.reset()

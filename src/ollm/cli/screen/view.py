@@ -11,7 +11,7 @@ from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTu
 from ollm.cli.options import printable
 from ollm.cli.screen.cells import cut, padded
 from ollm.cli.screen.questions import Questions
-from ollm.cli.screen.rewind import RewindList
+from ollm.cli.screen.rewind import Rewinding
 from ollm.cli.screen.status import status_line
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
@@ -22,12 +22,14 @@ QUEUED = 3
 class View:
     """`status` is the newest the conversation gave; `queue` are the texts that wait for the model."""
 
-    def __init__(self, transcript: Transcript, questions: Questions, queue: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, transcript: Transcript, questions: Questions, rewinding: Rewinding, queue: Callable[[], list[str]]
+    ) -> None:
         self.status: Status | None = None
-        self.rewinding: RewindList | None = None
         self.branch = ""
         self._transcript = transcript
         self._questions = questions
+        self._rewinding = rewinding
         self._queue = queue
         self._live: tuple[int, AnyFormattedText] = (-1, "")
 
@@ -46,8 +48,8 @@ class View:
         return ANSI("\n".join(lines)) if lines else ""
 
     def question(self) -> StyleAndTextTuples:
-        if self.rewinding:
-            return [*self.rewinding.lines(width())]
+        if self._rewinding.list:
+            return [*self._rewinding.list.lines(width())]
         choices = self._questions.choices()
         return [("class:question", choices)] if choices else []
 
