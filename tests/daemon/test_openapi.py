@@ -1,0 +1,61 @@
+"""The API as it describes itself, fed with what fits the description and what does not: no request is a server error."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.daemon.running import Daemon, daemon
+from tests.sizes import size
+
+SLOW = list(HealthCheck)
+EXAMPLES = size(6, 100)
+ENDLESS = "/sessions/{session_id}/events"
+"""Streams until its client goes away; what it refuses is tested with the other routes."""
+
+
+async def test_no_request_that_the_description_suggests_is_a_server_error(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["hi"] * 2000, "--tcp") as found:
+        session = await found.open()
+        description = (await found.ask("GET", "/schema/openapi.json")).json
+
+        statuses = await asyncio.to_thread(_statuses, description, Address(found), session)
+
+        assert (await found.ask("GET", "/health")).status == 200
+    assert len(statuses) >= 19, "every route is asked"
+    assert not {asked: codes for asked, codes in statuses.items() if any(code >= 500 for code in codes)}
+    assert sum(any(code < 300 for code in codes) for codes in statuses.values()) >= 5, statuses
+
+
+class Address:
+    """Where the daemon listens, and what it wants to see."""
+
+    def __init__(self, found: Daemon) -> None:
+        self.url = f"http://127.0.0.1:{json.loads((found.home / 'run' / 'daemon.pid').read_text())['port']}"
+        self.headers = {"authorization": f"Bearer {(found.home / 'run' / 'token').read_text()}"}
+
+
+def _statuses(description: dict[str, Any], address: Address, session: str) -> dict[str, set[int]]:
+    """The statuses each route answered with; those that close the session come last."""
+    offered = [found.ok() for found in schemathesis.openapi.from_dict(description).get_all_operations()]
+    asked = sorted((one for one in offered if one.path != ENDLESS), key=lambda one: one.method == "delete")
+    return {f"{one.method} {one.path}": _asked(one, address, session) for one in asked}
+
+
+def _asked(operation: Any, address: Address, session: str) -> set[int]:
+    codes: set[int] = set()
+
+    @seed(7)
+    @settings(max_examples=EXAMPLES, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=SLOW)
+    @given(case=operation.as_strategy(), real=st.booleans())
+    def ask(case: Any, real: bool) -> None:
+        if real and "session_id" in case.path_parameters:
+            case.path_parameters["session_id"] = session
+        codes.add(case.call(base_url=address.url, headers=address.headers, timeout=20).status_code)
+
+    ask()
+    return codes
