@@ -288,3 +288,14 @@ def test_a_data_directory_that_is_a_file_or_missing_ends_in_a_sentence(home, com
         assert done.returncode in (0, 1, 2)
         assert "Traceback" not in done.stderr
         assert not done.stderr.startswith("ollm: something went wrong")
+
+
+@pytest.mark.parametrize("document", [b"", b"{", b'{"sessionId": 5, "messages": [{"role": "user", "parts": [{"ty'])
+def test_a_damaged_session_is_still_one_json_document_and_said_to_be_damaged(home: Home, document: bytes):
+    session_id = asyncio.run(full_session(home))
+    home.document(session_id).write_bytes(document)
+
+    for arguments in (("view", session_id, "--json"), ("export", session_id, "--output", "-")):
+        done = ollm("sessions", *arguments, home=home.root)
+        assert json.loads(done.stdout)["sessionId"] == session_id
+        assert "not everything could be read" in done.stderr

@@ -28,13 +28,13 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
     process = Process()
     session_id = chosen(process, session, workspace)
+    loaded = process.session_files.read(session_id)
+    _tell_damage(loaded)
     if as_json:
-        _write(sys.stdout.buffer, process.session_files.document(session_id))
+        _write(sys.stdout.buffer, _pieces(process, loaded, "json", redact=False))
         return
     from ollm.cli.sessions_text import plain, session_lines
 
-    loaded = process.session_files.read(session_id)
-    _tell_damage(loaded)
     if sys.stdout.isatty():
         click.echo_via_pager(session_lines(loaded.session, unfold=unfold, style=styled))
     else:
@@ -82,8 +82,9 @@ def chosen(process: Process, session: str | None, workspace: str | None) -> str:
 
 
 def _pieces(process: Process, loaded: Loaded, form: str, redact: bool) -> Iterator[bytes]:
+    """A healthy session's JSON is copied as it stands; of a damaged one, what could be read is written anew."""
     session = loaded.session
-    if form == "json" and not redact:
+    if form == "json" and not redact and loaded.damage is None:
         return process.session_files.document(session.session_id)
     from ollm.services.session_export import html, markdown, redacted_session
 

@@ -260,3 +260,35 @@ def test_a_fifo_or_directory_in_place_of_a_document_is_named(tmp_path):
     home.document(ID).unlink()
     home.document(ID).mkdir()
     assert home.index().lines()[0]["damaged"]
+
+
+def numbered(count: int) -> dict:
+    parts = ([{"type": "text", "text": f"message {number}"}] for number in range(count))
+    messages = [{"id": n, "role": "user", "parts": part, "timestamp": ""} for n, part in enumerate(parts, 1)]
+    return {**FOREIGN, "messages": messages}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_what_stands_behind_a_hole_in_a_foreign_document_is_read(tmp_path, indent):
+    home = Home(tmp_path)
+    text = json.dumps(numbered(6), indent=indent)
+    start = text.index("message 2") + 3
+    write_foreign(home.sessions, text[:start] + text[start + 9 :])
+
+    loaded = home.files.read(ID)
+
+    assert [message.text for message in loaded.session.messages] == [f"message {number}" for number in (0, 1, 3, 4, 5)]
+    assert loaded.damage
+
+
+def test_a_byte_order_mark_is_no_damage_and_neither_is_hidden_what_is(tmp_path):
+    home = Home(tmp_path)
+    text = json.dumps(numbered(3), indent=2)
+    for given, damaged in (
+        ("\ufeff" + text, None),
+        (text + "more", "something stands behind the end of the document"),
+        (text.replace('"messages": [', '"messages": "none", "others": ['), "messages is no list"),
+    ):
+        write_foreign(home.sessions, given)
+        loaded = home.files.read(ID)
+        assert (len(loaded.session.messages), loaded.damage) == (3, damaged)

@@ -105,6 +105,8 @@ def _message_leniently(data: bytes, damage: Damage) -> Message | None:
     parts = raw.get("parts")
     if isinstance(raw.get("content"), str) and parts is None:
         parts = [{"type": "text", "text": raw["content"]}]
+    if not isinstance(parts, list):
+        damage.note("a message has no parts")
     if not isinstance(raw.get("id", 0), int):
         raw.pop("id")
     shaped = raw | {

@@ -17,7 +17,9 @@ _TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+', re
 _KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _SCALAR = re.compile(rb"(?:" + _STRING + rb'|[^\s,{}\[\]"]++)', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*+")
-_LOOKS_LIKE_ENTRY = re.compile(rb'^\s*+(\{"(?:id|role|parts|timestamp)".*?\}),?[ \t]*$', re.MULTILINE)
+_LOOKS_LIKE_ENTRY = re.compile(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
+_MARK = b"\xef\xbb\xbf"
+_MOST_FAILURES = 200
 _ARRAYS = {"messages", "toolCalls"}
 
 Range = tuple[int, int]
@@ -42,8 +44,8 @@ class Scan:
             self._read_top()
         except _Broken as broken:
             damage.note(str(broken) or "the file ends before its end")
-            if not any(self._ranges.values()):
-                self._search_lines()
+            if not damage.too_large:
+                self._search()
 
     def messages(self) -> Iterator[bytes]:
         return (bytes(self._data[start:end]) for start, end in self._ranges["messages"])
@@ -52,7 +54,7 @@ class Scan:
         return (bytes(self._data[start:end]) for start, end in self._ranges["toolCalls"])
 
     def _read_top(self) -> None:
-        place = self._gap(0)
+        place = self._gap(len(_MARK) if bytes(self._data[:3]) == _MARK else 0)
         if self._at(place) != b"{":
             raise _Broken("the file is not a JSON document")
         place += 1
@@ -63,8 +65,12 @@ class Scan:
             key = _text(found[1])
             if key in _ARRAYS and self._at(found.end()) == b"[":
                 place = self._read_array(key, found.end() + 1)
+            elif key in _ARRAYS:
+                raise _Broken(f"{key} is no list")
             else:
                 place = self._read_field(key, found.end())
+        if self._at(self._gap(self._gap(place) + 1)):
+            self._damage.note("something stands behind the end of the document")
 
     def _read_array(self, key: str, place: int) -> int:
         while True:
@@ -122,18 +128,28 @@ class Scan:
                 self._in_time()
         raise _Broken
 
-    def _search_lines(self) -> None:
-        """Nothing could be read from the front: take every line that is an entry by itself."""
-        for found in _LOOKS_LIKE_ENTRY.finditer(self._data):
-            try:
-                entry = parse_object(found[1])
-            except (ValueError, RecursionError):
-                continue
-            name = "messages" if "role" in entry else "toolCalls" if "args" in entry else None
-            if name:
-                self._ranges[name].append(found.span(1))
+    def _search(self) -> None:
+        """From where the text stopped making sense: take everything that is an entry by itself."""
+        place = max((end for ranges in self._ranges.values() for _, end in ranges), default=0)
+        failures = 0
+        while failures < _MOST_FAILURES and (found := _LOOKS_LIKE_ENTRY.search(self._data, place)):
+            end = self._taken(found.start())
+            failures += end is None
+            place = end or found.start() + 1
             if time.process_time() > self._deadline:
                 return
+
+    def _taken(self, start: int) -> int | None:
+        """The place behind the entry that stands here, or None when there is none."""
+        try:
+            end = self._end_of(start)
+            entry = parse_object(bytes(self._data[start:end]))
+        except (_Broken, ValueError, RecursionError):
+            return None
+        name = "messages" if "role" in entry else "toolCalls" if "args" in entry else None
+        if name:
+            self._ranges[name].append((start, end))
+        return end
 
     def _in_time(self) -> None:
         if self._damage.hopeless or time.process_time() > self._deadline:
