@@ -79,12 +79,14 @@ async def test_a_command_is_run_from_a_script_and_its_answer_is_the_output(tmp_p
         shown = await runner.run("--continue", "-p", "/history")
         went_on = await runner.run("--continue", "-p", "/continue please")
         wrong = await runner.run("-p", "/mode sideways")
+        behind = await runner.run("-p", "hi", "--daemon")
 
     assert "#1 user" in shown.out
     assert "Hello." in shown.out
     assert went_on.out == "Going on.\n"
     assert "Go on. please" in str(runner.server.chats[-1])
     assert (wrong.code, wrong.out) == (2, "")
+    assert (behind.code, behind.out) == (2, "")
     assert "/mode is used as" in wrong.err
 
 

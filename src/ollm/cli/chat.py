@@ -46,6 +46,8 @@ def chat(**options: Any) -> None:
     prompt: str | None = options["prompt"]
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         prompt = "-"
+    if prompt is not None and start.daemon:
+        raise UsageError("--daemon goes with the chat on a terminal.", action="Leave it out for a single turn.")
     run = _run(start, prompt, options["output"])
     try:
         code = run()

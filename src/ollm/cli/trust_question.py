@@ -15,10 +15,10 @@ def question(state: TrustState) -> str:
     if state.known:
         marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
         lines = [f"  {printable(name)} ({mark})" for mark, names in marks.items() for name in names]
-        head = f"{state.workspace} has changed since you trusted it:"
+        head = f"{printable(state.workspace)} has changed since you trusted it:"
     else:
         lines = [f"  {printable(name)}" for name in state.files]
-        head = f"{state.workspace} brings files that would steer the agent:"
+        head = f"{printable(state.workspace)} brings files that would steer the agent:"
     more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
     return "\n".join([head, *lines[:SHOWN], *more])
 
@@ -46,4 +46,5 @@ def unasked(book: TrustBook, workspace: Path) -> str:
     if state.trusted or state.declined or not (state.files or state.known):
         return ""
     names = ", ".join(printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
-    return f"{state.workspace} is not trusted, so its own files are not used ({names}); `ollm trust` changes that."
+    place = printable(state.workspace)
+    return f"{place} is not trusted, so its own files are not used ({names}); `ollm trust` changes that."
