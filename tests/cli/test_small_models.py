@@ -67,9 +67,10 @@ async def test_a_model_that_asks_again_for_what_it_was_given_gets_results_as_use
     assert said["text"] == "It says 4711."
     assert len(said["toolCalls"]) == 1
     sent = runner.server.chats[2]["messages"]
-    assert [message["role"] for message in sent] == ["system", "user", "assistant", "user"]
-    assert sent[2]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
-    assert "read_file returned:" in sent[3]["content"]
+    assert [message["role"] for message in sent] == ["system", *["user", "assistant"] * 3, "user"]
+    assert sent[1]["content"] == "What does hello.txt say?"  # the worked exchange
+    assert sent[6]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
+    assert "read_file returned:" in sent[7]["content"]
     assert facts(runner)["resultForm"] == "user"
 
 

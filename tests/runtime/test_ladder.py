@@ -76,6 +76,14 @@ async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() 
     assert bound["json_schema"] == call_schema(TOOLS)
 
 
+async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:
+    facts = ModelFacts(key="k", call_form="constrained")
+    async with talking([FENCE, Answer(status=400, body={"error": "no"}), FENCE], facts) as (model, _):
+        assert READ in await asked(model)
+
+    assert model.facts.call_form == "text"
+
+
 async def test_two_answers_that_needed_the_schema_are_remembered() -> None:
     wrong = "<tool_call>\n{what\n</tool_call>"
     right = '{"name": "read_file", "arguments": {"path": "a.txt"}}'

@@ -71,6 +71,25 @@ def listed(
     return (replace(first, content=f"{first.content}\n\n{told}"), *messages[1:])
 
 
+def worked(
+    messages: Sequence[PromptMessage], tools: Sequence[ToolSchema], form: WrittenForm
+) -> tuple[PromptMessage, ...]:
+    """A finished exchange in front of the conversation: a question, a call, its result, the answer.
+
+    Very small models do what they see done, not what they are told."""
+    if not any(tool.name == "read_file" for tool in tools):
+        return tuple(messages)
+    call = Call(id="", name="read_file", arguments={"path": "hello.txt"})
+    shown = (
+        PromptMessage(role="user", content="What does hello.txt say?"),
+        PromptMessage(role="assistant", content="", calls=(call,)),
+        PromptMessage(role="tool", content="hi there", tool_name="read_file"),
+        PromptMessage(role="assistant", content="It says: hi there"),
+    )
+    first = 1 if messages and messages[0].role == "system" else 0
+    return (*messages[:first], *spoken(shown, form), *messages[first:])
+
+
 def how_to_call(tools: Sequence[ToolSchema], form: WrittenForm) -> str:
     """One worked call, of the plainest tool there is."""
     plainest = min(tools, key=lambda tool: (len(tool.parameters.get("required", ())) != 1, tool.name != "read_file"))

@@ -16,7 +16,7 @@ from ollm.services.loop_detection.streamed_text import StreamedText
 
 BLANKS = 400  # characters of nothing but blank space in a row
 LINES = 60  # line breaks among them
-TIMES = 8  # how often a piece of a call may repeat
+TIMES = 40  # how often a piece of a call may repeat: files hold such things too
 
 
 class Hearing:

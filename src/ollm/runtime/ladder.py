@@ -16,7 +16,7 @@ from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.call_rendering import MARKS, call_schema, how_to_call, listed, spoken
+from ollm.providers.call_rendering import MARKS, call_schema, how_to_call, listed, spoken, worked
 from ollm.providers.tool_call_repair import read_calls
 from ollm.runtime.hearing import Hearing
 
@@ -37,18 +37,21 @@ class Ladder:
     async def climb(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
         hearing = self.hearing()
-        async for piece in self.ask(hearing):
-            yield piece
-        if self._repeats(hearing.calls):
-            self.facts = replace(self.facts, result_form="user")
-            hearing = self.hearing()
-            async for piece in self.ask(hearing):
+        async with aclosing(self.ask(hearing)) as pieces:
+            async for piece in pieces:
                 yield piece
         if hearing.wants_schema:
             hearing.calls = await self.bound(hearing)
-        elif hearing.failed:
-            async for piece in self._mend(hearing):
-                yield piece
+        if again := self._another_way(hearing):
+            self.facts = again
+            hearing = self.hearing()
+            async with aclosing(self.ask(hearing)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        if hearing.failed:
+            async with aclosing(self._mend(hearing)) as pieces:
+                async for piece in pieces:
+                    yield piece
         self._learn(hearing)
         for call in hearing.calls:
             yield call
@@ -63,7 +66,7 @@ class Ladder:
         facts, request = self.facts, self._request
         if facts.takes_tools and facts.result_form == "tool":
             return request
-        messages = spoken(request.messages, facts.written_form)
+        messages = worked(spoken(request.messages, facts.written_form), request.tools, facts.written_form)
         if facts.takes_tools:
             return replace(request, messages=messages)
         return replace(request, messages=listed(messages, request.tools, facts.written_form), tools=())
@@ -97,11 +100,12 @@ class Ladder:
         What is said beside the second attempt is shown only when it is the answer."""
         second = self.hearing()
         text = ""
-        async for piece in self.ask(second, self._corrected(hearing)):
-            if isinstance(piece, TextPiece):
-                text += piece.text
-            else:
-                yield piece
+        async with aclosing(self.ask(second, self._corrected(hearing))) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece):
+                    text += piece.text
+                else:
+                    yield piece
         hearing.finish = second.finish
         if second.failed or second.wants_schema:
             hearing.calls = await self.bound(hearing)
@@ -165,6 +169,15 @@ class Ladder:
         return text
 
     # Learning
+
+    def _another_way(self, hearing: Hearing) -> ModelFacts | None:
+        """What to take for true when the answer shows that what was known does not hold: then it is asked again."""
+        if self._repeats(hearing.calls):
+            return replace(self.facts, result_form="user")
+        if hearing.wants_schema and not hearing.calls:
+            self.stumbles = 0
+            return replace(self.facts, call_form="text")
+        return None
 
     def _repeats(self, calls: list[CallPiece]) -> bool:
         """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""

@@ -77,8 +77,7 @@ class Probe:
     async def _call_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """The lowest rung that holds for one plain call."""
         ladder, hearing = self._asked(facts, self._tools(COUNTS[0]), "Read the file alpha.txt.")
-        async for _ in ladder.ask(hearing):
-            pass
+        await spoken_text(ladder.ask(hearing))
         facts = ladder.facts
         if hearing.native:
             return replace(facts, call_form="native"), "calls", True, "native"
