@@ -8,6 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
+from ollm import Opening, open_conversation
 from ollm.extensions.hook_settings import Hook, read_hooks
 from tests.cli.running import Runner, running
 from tests.covers import covers
@@ -195,3 +196,23 @@ async def test_a_hook_may_take_all_arguments_away(tmp_path: Path) -> None:
 
     assert runner.sessions()[0]["toolCalls"][0]["args"] == {}
     assert runner.sessions()[0]["toolCalls"][0]["status"] == "ok"
+
+
+async def test_hooks_are_told_before_and_after_compression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = " ".join(f"word{number}" for number in range(400))
+    async with running(tmp_path, [words] * 8, window=2048) as runner:
+        log = tmp_path / "log"
+        hook = script(runner, "log.sh", f"cat >> {log}; echo >> {log}")
+        hooks = {"before-compression": hook, "after-compression": hook}
+        (runner.home / "config.yaml").write_text(json.dumps({"hooks": hooks, "compression": {"strategy": "truncate"}}))
+        for name, value in (("HOME", str(runner.home)), ("PROVIDER", "openai"), ("BASE_URL", runner.server.base_url)):
+            monkeypatch.setenv(f"OLLM_{name}", value)
+        monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "2048")
+        async with open_conversation(Opening(workspace=runner.workspace)) as conversation:
+            for _ in range(4):
+                async with conversation.turn("Say much.") as events:
+                    _ = [event async for event in events]
+
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [entry["event"] for entry in told[:2]] == ["before-compression", "after-compression"]
+    assert told[1]["data"]["after"] < told[1]["data"]["before"]
