@@ -52,8 +52,7 @@ async def test_a_call_written_as_text_is_run_and_never_shown(tmp_path: Path, wri
 
 
 async def test_what_was_learnt_of_the_form_is_kept_and_told_in_one_line(tmp_path: Path) -> None:
-    tagged = '<tool_call>{"name": "read_file", "arguments": {"path": "note.txt"}}</tool_call>'
-    said, runner = await answered(tmp_path, [tagged, "It says 4711."])
+    said, runner = await answered(tmp_path, [TAGGED, "It says 4711."])
 
     known = facts(runner)
     assert (known["callForm"], known["writtenForm"]) == ("text", "tag")
@@ -61,12 +60,14 @@ async def test_what_was_learnt_of_the_form_is_kept_and_told_in_one_line(tmp_path
     assert len([line for line in said["err"].splitlines() if "its calls" in line]) == 1
 
 
-async def test_a_model_that_asks_again_for_what_it_was_given_gets_results_as_user_messages(tmp_path: Path) -> None:
-    said, runner = await answered(tmp_path, [FENCE, FENCE, "It says 4711."])
+TAGGED = '<tool_call>{"name": "read_file", "arguments": {"path": "note.txt"}}</tool_call>'
+
+
+async def test_a_model_that_does_not_write_as_its_template_does_gets_results_as_user_messages(tmp_path: Path) -> None:
+    said, runner = await answered(tmp_path, [FENCE, "It says 4711."])
 
     assert said["text"] == "It says 4711."
-    assert len(said["toolCalls"]) == 1
-    sent = runner.server.chats[2]["messages"]
+    sent = runner.server.chats[1]["messages"]
     assert [message["role"] for message in sent] == ["system", *["user", "assistant"] * 3, "user"]
     assert sent[1]["content"] == "What does hello.txt say?"  # the worked exchange
     assert sent[6]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
@@ -74,11 +75,21 @@ async def test_a_model_that_asks_again_for_what_it_was_given_gets_results_as_use
     assert facts(runner)["resultForm"] == "user"
 
 
+async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form(tmp_path: Path) -> None:
+    said, runner = await answered(tmp_path, [TAGGED, TAGGED, "It says 4711."])
+
+    assert said["text"] == "It says 4711."
+    assert len(said["toolCalls"]) == 1
+    assert [message["role"] for message in runner.server.chats[1]["messages"]][-1] == "tool"
+    assert "read_file returned:" in runner.server.chats[2]["messages"][-1]["content"]
+    assert facts(runner)["resultForm"] == "user"
+
+
 async def test_a_prompt_with_results_as_user_messages_only_grows(tmp_path: Path) -> None:
     other = FENCE.replace("note.txt", "other.txt")
-    _, runner = await answered(tmp_path, [FENCE, FENCE, other, "Done."])
+    _, runner = await answered(tmp_path, [FENCE, other, "Done."])
 
-    before, after = (chat["messages"] for chat in runner.server.chats[2:4])
+    before, after = (chat["messages"] for chat in runner.server.chats[1:3])
     assert after[: len(before)] == before
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import PromptMessage
-from ollm.domain.model_facts import ModelFacts
+from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
 from ollm.providers.call_rendering import MARKS, call_schema, how_to_call, listed, spoken, worked
 from ollm.providers.tool_call_repair import read_calls
@@ -192,10 +192,16 @@ class Ladder:
         if hearing.native:
             self.facts = replace(self.facts, call_form="native")
         elif hearing.form:
-            form = "text" if self.facts.call_form in ("unknown", "none") else self.facts.call_form
-            self.facts = replace(self.facts, call_form=form, written_form=hearing.form)
+            self._learn_form(hearing.form)
         if self.stumbles >= ENOUGH and self.facts.call_form in ("unknown", "text"):
             self.facts = replace(self.facts, call_form="constrained")
+
+    def _learn_form(self, form: WrittenForm) -> None:
+        """A model that writes calls in another form than its template's does not take results in that one either."""
+        if self.facts.call_form in ("unknown", "none"):
+            results = "tool" if form == "tag" and self.facts.takes_tools else "user"
+            self.facts = replace(self.facts, call_form="text", result_form=results)
+        self.facts = replace(self.facts, written_form=form)
 
     def _count(self, usage: Usage) -> None:
         """The prompt of the first request is the one that was counted on; what was written adds up."""
