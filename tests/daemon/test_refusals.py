@@ -18,6 +18,8 @@ async def test_each_mistake_has_its_status_and_a_problem_document(tmp_path: Path
         here = {"workspacePath": str(found.workspace)}
         cases = [
             (400, ("POST", "/sessions", None), {"raw": b"{broken"}),
+            (400, ("POST", "/sessions", None), {"raw": b"[" * 100_000}),
+            (400, ("POST", "/init", None), {"raw": b'{"a":' * 100_000}),
             (400, ("POST", "/sessions", {"workspacePath": "relative"}), {}),
             (400, ("POST", "/sessions", {"workspacePath": f"{found.workspace}/../project"}), {}),
             (400, ("POST", "/sessions", {"workspacePath": "/nowhere/at/all"}), {}),

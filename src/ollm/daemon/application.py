@@ -38,7 +38,12 @@ def application(service: DaemonService, token: str) -> Application:
     inner = Litestar(
         route_handlers=HANDLERS,
         dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
-        exception_handlers={OllmError: told, HTTPException: refused, Exception: broken},
+        exception_handlers={
+            OllmError: told,
+            HTTPException: refused,
+            RecursionError: too_deep,
+            Exception: broken,
+        },
         openapi_config=OpenAPIConfig(
             title="ollm", version=__version__, path="/schema", render_plugins=[JsonRenderPlugin()]
         ),
@@ -72,6 +77,10 @@ def refused(_request: Request[Any, Any, Any], error: HTTPException) -> Response[
     details = error.extra if isinstance(error.extra, list) else []
     found = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in details if isinstance(item, dict))
     return reply(status, found or error.detail)
+
+
+def too_deep(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
+    return reply(400, "The body is nested too deeply.")
 
 
 def broken(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -13,6 +13,7 @@ import struct
 from contextlib import ExitStack
 from typing import Any
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -23,9 +24,13 @@ from ollm.daemon.places import RunFiles, Running, started_at
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError
 
+RECEIVE_SECONDS = 30.0
+
 
 class OurPeers(H11Protocol):
-    """Closes a connection on the Unix socket that another user has opened."""
+    """Closes a connection on the Unix socket that another user has opened, and any whose request does not arrive."""
+
+    _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         connection = transport.get_extra_info("socket")
@@ -33,6 +38,27 @@ class OurPeers(H11Protocol):
             transport.abort()
             return
         super().connection_made(transport)
+        self._wait_for_the_rest()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_the_rest()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait_for_the_rest(self) -> None:
+        """A request has so long from its first byte, however slowly the others come."""
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._wait_no_more()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(RECEIVE_SECONDS, self.transport.abort)
+
+    def _wait_no_more(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 def peer(connection: socket.socket) -> int:
