@@ -19,7 +19,7 @@ import pyte
 from tests.cli.command import SCRIPT
 from tests.cli.running import Runner
 
-PATIENCE = 20.0
+PATIENCE = 60.0  # a busy machine may take its time; nothing waits longer than it must
 ENTER, ESCAPE, CTRL_A, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_R, CTRL_X = (
     "\r",
     "\x1b",
