@@ -56,7 +56,7 @@ async def streams_across_a_resize(terminal: Terminal) -> None:
     terminal.resize(60, 20)
     await asyncio.sleep(0.1)
     terminal.resize(100, 30)
-    await terminal.wait_for("The end of it.", "scripted @ ", gone="· Esc stops")
+    await terminal.wait_for("word59", "The end of it.", "· Tell a story", gone="· Esc stops")
     assert terminal.text().count("word59") == 1, "a finished block is printed once"
     assert terminal.paper.title_now.startswith("ollm · ")
 
