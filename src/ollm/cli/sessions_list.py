@@ -69,7 +69,10 @@ def search(
 
     place = str(resolve_workspace(workspace)) if workspace else None
     filters = Filters(place, parse_since(since) if since else None, model, role)
-    found = find(Process().session_index, " ".join(text), filters, limit, progress("Reading sessions"))
+    index = Process().session_index
+    found = find(index, " ".join(text), filters, limit, progress("Reading sessions"))
+    if index.behind:
+        warn(f"{len(index.behind)} large sessions are not searched to their end yet; the next search reads on.")
     if not found.ranked and found.total > RANKED_UP_TO:
         warn(f"more than {RANKED_UP_TO} hits: the newest are shown first.")
     if not found.complete:

@@ -12,6 +12,7 @@ import pytest
 
 from ollm.domain.messages import TextPart
 from ollm.store.session_index import database
+from ollm.store.session_index import index as indexing
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import RANKED_UP_TO, Filters, search
@@ -243,6 +244,20 @@ def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
     assert len(found(home, "needle", workspace="/here")) == 2
     assert len(found(home, "needle", workspace="/there")) == 1
     assert found(home, "needle", workspace="/nowhere") == []
+
+
+def test_a_large_session_is_read_on_by_the_next_search(tmp_path, monkeypatch):
+    monkeypatch.setattr(indexing, "LARGE_BYTES", 100)
+    monkeypatch.setattr(indexing, "LARGE_SECONDS", 0)
+    home = Home(tmp_path)
+    session_id = many(home, ["hay", "needle"])
+    index = home.index()
+    assert search(index, "needle").hits == []
+    assert index.behind == {session_id}
+    monkeypatch.setattr(indexing, "LARGE_SECONDS", 5)
+    assert [hit["number"] for hit in search(index, "needle").hits] == [2]
+    assert [hit["number"] for hit in search(index, "hay").hits] == [1]
+    assert index.behind == set()
 
 
 def test_a_time_nobody_understands_is_kept_as_it_stands(tmp_path):

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ollm.domain.errors import DamagedError
+from ollm.store.session_files import Places, SessionFiles, damage, loading
 from tests.covers import covers
 from tests.store.sessions.support import Home, run, said
 
@@ -292,3 +293,15 @@ def test_a_byte_order_mark_is_no_damage_and_neither_is_hidden_what_is(tmp_path):
         write_foreign(home.sessions, given)
         loaded = home.files.read(ID)
         assert (len(loaded.session.messages), loaded.damage) == (3, damaged)
+
+
+def test_a_file_that_takes_too_long_is_shown_up_to_there_and_not_continued(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    session_id = home.recorded("first", "second")
+    monkeypatch.setattr(loading, "LOOK_EVERY", 2)
+    monkeypatch.setattr(damage, "LOADING_SECONDS", -1)
+    loaded = SessionFiles(Places(directory=home.sessions)).read(session_id)
+    assert [message.text for message in loaded.session.messages] == ["first"]
+    assert loaded.damage
+    assert "takes too long" in loaded.damage
+    assert loaded.read_only

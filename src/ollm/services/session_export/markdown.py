@@ -22,6 +22,8 @@ def markdown(session: Session) -> Iterator[str]:
 
 def visible(text: str) -> str:
     """The text with control characters other than line ends and tabs written as escapes."""
+    if text.replace("\n", "").isprintable():  # most texts are, and this is quicker to tell
+        return text
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
-SECONDS = 6.0  # of this process, so that a busy machine does not make a file unreadable
+SECONDS = 3.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
+LOADING_SECONDS = 6.0  # to read all of them
 MAX_LOST = 2000
 MAX_NOTES = 5
 
@@ -16,6 +19,7 @@ class Damage:
         self.notes: list[str] = []
         self.lost = 0
         self.too_large = False
+        self._until = time.process_time() + LOADING_SECONDS
 
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
@@ -30,6 +34,17 @@ class Damage:
         self.too_large = True
         if text not in self.notes:
             self.notes.insert(0, text)
+
+    def allow(self, seconds: float) -> None:
+        """Somebody works on the entries while they are read: that much more time."""
+        self._until += seconds
+
+    def late(self, entries: int) -> bool:
+        """Whether reading took too long; asked now and then, by those who may stop. Then it must not be written."""
+        if time.process_time() < self._until:
+            return False
+        self.refuse(f"the file takes too long to read: what follows entry {entries} is not shown")
+        return True
 
     @property
     def hopeless(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import lenient
 from ollm.store.session_files.reader import SessionReader
 
+LOOK_EVERY = 1024  # entries between two looks at the clock
 INTERRUPTED = "Interrupted: the program ended before this call did. It may or may not have had an effect."
 
 
@@ -34,14 +36,15 @@ def load(reader: SessionReader, session_id: str, *, alive: bool, fallback: datet
     """Everything that can be read. A call nobody can finish any more (`alive` is false) counts as interrupted."""
     found = []
     for position, data in enumerate(reader.messages(), start=1):
+        if position % LOOK_EVERY == 0 and reader.damage.late(position):
+            break
         message = lenient.message(data, position, reader.damage)
         if message is not None:
             found.append(message)
     unfinished = bool(reader.partial)
     if unfinished:
         found.append(partial_message(reader, max((message.id for message in found), default=0) + 1))
-    records = [lenient.call(data, reader.damage) for data in reader.calls()]
-    calls = [record for record in records if record]
+    calls = list(_calls(reader, len(found)))
     if not alive:
         calls = [interrupted(record) if record.status == "running" else record for record in calls]
     described = session_of(reader.head, session_id, fallback)
@@ -53,6 +56,14 @@ def load(reader: SessionReader, session_id: str, *, alive: bool, fallback: datet
         unfinished=unfinished,
         journal_good=reader.journal_good,
     )
+
+
+def _calls(reader: SessionReader, before: int) -> Iterator[ToolCallRecord]:
+    for position, data in enumerate(reader.calls(), start=1):
+        if position % LOOK_EVERY == 0 and reader.damage.late(before + position):
+            return
+        if record := lenient.call(data, reader.damage):
+            yield record
 
 
 def partial_message(reader: SessionReader, number: int) -> Message:

@@ -8,9 +8,11 @@ import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
+import msgspec
+
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files.damage import MAX_BYTES, MAX_DEPTH, SECONDS, Damage
-from ollm.store.session_files.lenient import parse_object
+from ollm.store.session_files.lenient import deeper_than, parse_object
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+', re.DOTALL)
@@ -21,6 +23,9 @@ _LOOKS_LIKE_ENTRY = re.compile(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
 _MARK = b"\xef\xbb\xbf"
 _MOST_FAILURES = 200
 _ARRAYS = {"messages", "toolCalls"}
+
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_entries = msgspec.json.Decoder(list[msgspec.Raw])
 
 Range = tuple[int, int]
 
@@ -34,12 +39,15 @@ class Scan:
 
     def __init__(self, file: BinaryIO, damage: Damage) -> None:
         self.head: JsonObject = {}
+        self._whole: dict[str, list[msgspec.Raw]] = {}
         self._ranges: dict[str, list[Range]] = {name: [] for name in _ARRAYS}
         self._damage = damage
         self._deadline = time.process_time() + SECONDS
         file.seek(0, 2)
         size = min(file.tell(), MAX_BYTES)
         self._data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+        if self._read_whole():
+            return
         try:
             self._read_top()
         except _Broken as broken:
@@ -48,10 +56,30 @@ class Scan:
                 self._search()
 
     def messages(self) -> Iterator[bytes]:
-        return (bytes(self._data[start:end]) for start, end in self._ranges["messages"])
+        return self._bytes_of("messages")
 
     def calls(self) -> Iterator[bytes]:
-        return (bytes(self._data[start:end]) for start, end in self._ranges["toolCalls"])
+        return self._bytes_of("toolCalls")
+
+    def _bytes_of(self, name: str) -> Iterator[bytes]:
+        if self._whole:
+            return map(bytes, self._whole[name])
+        return (bytes(self._data[start:end]) for start, end in self._ranges[name])
+
+    def _read_whole(self) -> bool:
+        """A document without a fault, in any layout: the places of its entries, ten times as quick."""
+        try:
+            fields = _fields.decode(self._data)
+            found = {name: _entries.decode(fields.pop(name, b"[]")) for name in _ARRAYS}
+            if any(deeper_than(bytes(value)) for value in fields.values()):
+                return False
+            head = {name: parse_object(b'{"v":' + bytes(value) + b"}")["v"] for name, value in fields.items()}
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+            return False
+        if any(bytes(memoryview(entry)[:1]) != b"{" for entries in found.values() for entry in entries):
+            return False
+        self.head, self._whole = head, found
+        return True
 
     def _read_top(self) -> None:
         place = self._gap(len(_MARK) if bytes(self._data[:3]) == _MARK else 0)

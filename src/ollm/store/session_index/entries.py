@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,12 +15,19 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter, journal, lenient
 from ollm.store.session_files.damage import Damage
-from ollm.store.session_files.loading import file_time, partial_message, session_of
+from ollm.store.session_files.loading import LOOK_EVERY, file_time, partial_message, session_of
 from ollm.store.session_files.reader import SessionReader, continued
 from ollm.store.session_index.texts import UNDER_WAY, Entry
 
 MAX_TEXT = 200_000
-Take = Callable[[Entry], None]
+
+
+class Take(Protocol):
+    """Is handed every entry, and may work on them for so many `seconds` in all."""
+
+    seconds: float
+
+    def __call__(self, entry: Entry) -> None: ...
 
 
 class Line(NamedTuple):
@@ -45,6 +52,7 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
     """The line of a session, everything read and checked; each entry is handed to `take`."""
     document, journal_path = directory / f"{session_id}.json", directory / f"{session_id}.journal"
     with contextlib.closing(SessionReader(document, journal_path)) as reader:
+        reader.damage.allow(take.seconds if take else 0)
         count = last = 0
         for message in _messages(reader):
             count, last = count + 1, max(last, message.id)
@@ -52,7 +60,9 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
                 take(of_message(message))
         if take and reader.partial:
             take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-        for data in reader.calls():
+        for position, data in enumerate(reader.calls(), start=count):
+            if position % LOOK_EVERY == 0 and reader.damage.late(position):
+                break
             entry = of_call(lenient.call(data, reader.damage))
             if entry and take:
                 take(entry)
@@ -196,6 +206,8 @@ def of_call(call: ToolCallRecord | None) -> Entry | None:
 
 def _messages(reader: SessionReader) -> Iterator[Message]:
     for position, data in enumerate(reader.messages(), start=1):
+        if position % LOOK_EVERY == 0 and reader.damage.late(position):
+            return
         message = lenient.message(data, position, reader.damage)
         if message:
             yield message

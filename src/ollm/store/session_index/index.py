@@ -38,6 +38,8 @@ SHOWN = (
 )
 Row = tuple[Any, ...]
 BATCH_BYTES = 8_000_000
+LARGE_BYTES = 180_000_000  # a session from here on is not read to its end in one go
+LARGE_SECONDS = 3.0
 
 
 class SessionIndex:
@@ -48,6 +50,7 @@ class SessionIndex:
         self.directories = tuple(directories)
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
+        self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -169,7 +172,7 @@ class SessionIndex:
         if "id" not in values:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
-        taker = self._taker(values) if text else None
+        taker = self._taker(values, LARGE_SECONDS if stamp.size > LARGE_BYTES else None) if text else None
         line = line or _read(session_id, stamp, row, taker)
         if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
             self._forget(values["id"])
@@ -178,15 +181,20 @@ class SessionIndex:
         values |= dict(zip(LINE, line, strict=True)) | {"stamp": stamp.text}
         if taker:
             values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
+            if taker.late:
+                values |= {"text_stamp": "", "text_read": 0, "text_number": taker.taken}
+                self.behind.add(session_id)
+            else:
+                self.behind.discard(session_id)
         columns = [name for name in values if name not in ("id", "session_id")]
         query = f"UPDATE sessions SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"  # noqa: S608
         self.connection.execute(query, [*(values[name] for name in columns), values["id"]])
         return values
 
-    def _taker(self, row: dict[str, Any]) -> Taker:
+    def _taker(self, row: dict[str, Any], seconds: float | None = None) -> Taker:
         from ollm.store.session_index.texts import Taker
 
-        return Taker(self.connection, row)
+        return Taker(self.connection, row, seconds)
 
     def _forget(self, session: int) -> None:
         from ollm.store.session_index.texts import forget

@@ -5,7 +5,9 @@ Beside its words an entry is found by marks, words nobody can type: who said it,
 
 from __future__ import annotations
 
+import math
 import sqlite3
+import time
 import zlib
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -78,12 +80,18 @@ def indexed(text: str, role: str, session: int) -> str:
 
 
 class Taker:
-    """Puts a session's new entries into the index: each message and call once."""
+    """Puts a session's new entries into the index: each message and call once.
 
-    def __init__(self, connection: sqlite3.Connection, row: dict[str, Any]) -> None:
+    With `seconds` it stops after that much work and is `late`; the next one goes on behind message `taken`.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, row: dict[str, Any], seconds: float | None = None) -> None:
         self._connection = connection
         self._session = row["id"]
-        self._number = row["text_number"]
+        self._number = self.taken = row["text_number"]
+        self.seconds = math.inf if seconds is None else seconds
+        self._until = time.process_time() + self.seconds
+        self.late = False
         query = "SELECT call FROM entries WHERE session = ? AND call > ?"
         self._calls = {call for (call,) in connection.execute(query, (self._session, UNDER_WAY))}
         query = "SELECT id FROM entries WHERE session = ? AND call = ?"
@@ -92,8 +100,13 @@ class Taker:
     def __call__(self, entry: Entry) -> None:
         if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
             return
+        if self.late or time.process_time() > self._until:
+            self.late = True
+            return
         if entry.call:
             self._calls.add(entry.call)
+        elif entry.call is None:
+            self.taken = entry.number
         query = "INSERT INTO entries(session, number, role, at, call, text) VALUES (?, ?, ?, ?, ?, ?)"
         values = (ROLES.index(entry.role), packed_time(entry.timestamp), entry.call, packed(entry.text))
         row = self._connection.execute(query, (self._session, entry.number, *values)).lastrowid
