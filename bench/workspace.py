@@ -1,0 +1,187 @@
+"""Coming back to a workspace: the picker's list, a long session taken up again, and the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+from bench.instant_server import InstantServer
+from bench.row import Row, pair, program
+from ollm.daemon.bodies import OpenReply
+from ollm.daemon.client import DaemonClient
+from ollm.store.session_files.layout import document
+
+AT = "2026-01-01T00:00:00.000Z"
+TEXT = "A sentence of the usual length that somebody may have said in a conversation. " * 4
+OLLM = str(Path(sys.executable).parent / "ollm")
+CONFIG = "provider: {{type: openai, baseUrl: {url}, model: instant}}\n"
+CLIENTS = 50
+LIST = (
+    "import sys; from pathlib import Path; from ollm.app import Process, WorkspaceScope\n"
+    "place = Path(sys.argv[1]); found = WorkspaceScope(Process(workspace=place), place).context.list_sessions()\n"
+    "assert len(found) == int(sys.argv[2])"
+)
+
+
+def rows() -> Iterable[Row]:
+    for measure in (picker, resuming, daemon):
+        with tempfile.TemporaryDirectory(prefix="ollm-bench-") as directory:
+            root = Path(directory)
+            (root / "home" / "sessions").mkdir(parents=True)
+            (root / "work").mkdir()
+            yield from measure(root)
+
+
+def picker(root: Path) -> Iterator[Row]:
+    for _ in range(1000):
+        written(root, 4)
+    ours = program([sys.executable, "-c", LIST, str(root / "work"), "1000"], environment(root))
+    bare = program([sys.executable, "-I", "-c", "import sqlite3"])
+    taken, baseline = pair(ours, bare, times=9)
+    yield Row("the picker's list of 1,000 sessions", taken * 1000, baseline * 1000, 13, "ms")
+
+
+def resuming(root: Path) -> Iterator[Row]:
+    """Both are taken up once before, so that the workspace knows them."""
+    short, long = written(root, 100), written(root, 10_000)
+    taken: dict[str, list[float]] = {short: [], long: []}
+    for attempt in range(8):
+        for session_id, times in taken.items():
+            seconds = _first_request(root, session_id)
+            if attempt:
+                times.append(seconds)
+    ours, baseline = (statistics.median(taken[name]) * 1000 for name in (long, short))
+    yield Row("resume of 10,000 messages, against 100", ours, baseline, 1.2, "ms")
+
+
+def _first_request(root: Path, session_id: str) -> float:
+    with InstantServer() as server:
+        (root / "home" / "config.yaml").write_text(CONFIG.format(url=server.base_url), encoding="utf-8")
+        began = time.perf_counter()
+        null = subprocess.DEVNULL
+        command = [OLLM, "-p", "hi", "--session", session_id]
+        subprocess.run(
+            command, env=environment(root), cwd=root / "work", stdin=null, stdout=null, stderr=null, check=True
+        )
+        assert server.asked is not None
+        return server.asked - began
+
+
+def daemon(root: Path) -> Iterator[Row]:
+    with InstantServer() as server:
+        (root / "home" / "config.yaml").write_text(CONFIG.format(url=server.base_url), encoding="utf-8")
+        yield from asyncio.run(_daemon(root))
+
+
+async def _daemon(root: Path) -> list[Row]:
+    async with _running(root) as process:
+        idle = await _idle(process)
+        client = DaemonClient(root / "home" / "run" / "daemon.sock")
+        body = {"workspacePath": str(root / "work")}
+        opened = await client.call("POST", "/sessions", body, type=OpenReply)
+        first = [await _first_event(client, opened.session_id) for _ in range(9)]
+        crowd = await _spread(root, opened.session_id)
+        await client.close()
+    return [
+        Row("a message to its first event", statistics.median(first) * 1000, None, 20, "ms", of="figure"),
+        Row(f"the last of {CLIENTS} clients has an event after the first", crowd * 1000, None, 25, "ms", of="figure"),
+        *idle,
+    ]
+
+
+async def _first_event(client: DaemonClient, session_id: str) -> float:
+    began = time.perf_counter()
+    seconds = 0.0
+    async with client.stream("POST", f"/sessions/{session_id}/messages", {"text": "hi"}) as events:
+        async for _ in events:
+            seconds = seconds or time.perf_counter() - began
+    return seconds
+
+
+async def _spread(root: Path, session_id: str) -> float:
+    """How long after the first client the last one has an event, the median over the events of a turn."""
+    seen: dict[int, list[float]] = {}
+    clients = [DaemonClient(root / "home" / "run" / "daemon.sock") for _ in range(CLIENTS + 1)]
+
+    async def follow(client: DaemonClient) -> None:
+        async with client.stream("GET", f"/sessions/{session_id}/events") as events:
+            async for event in events:
+                seen.setdefault(event.seq, []).append(time.perf_counter())
+
+    tasks = [asyncio.create_task(follow(client)) for client in clients[1:]]
+    await asyncio.sleep(1)
+    seen.clear()
+    await _first_event(clients[0], session_id)
+    await asyncio.sleep(1)
+    for task in tasks:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    for client in clients:
+        await client.close()
+    assert {len(times) for times in seen.values()} == {CLIENTS}
+    return statistics.median(max(times) - min(times) for times in seen.values())
+
+
+async def _idle(process: psutil.Process) -> list[Row]:
+    await asyncio.sleep(2)
+    before = process.cpu_times()
+    await asyncio.sleep(5)
+    after = process.cpu_times()
+    used = after.user + after.system - before.user - before.system
+    return [
+        Row("the idle daemon's memory", process.memory_info().rss / 1e6, None, None, "MB"),
+        Row("its processor time in 5 s", used * 1000, None, 10, "ms", of="figure"),
+    ]
+
+
+@asynccontextmanager
+async def _running(root: Path):
+    null = subprocess.DEVNULL
+    process = subprocess.Popen([OLLM, "daemon", "run"], env=environment(root), stdin=null, stdout=null, stderr=null)
+    try:
+        while not (root / "home" / "run" / "daemon.sock").exists():
+            assert process.poll() is None
+            await asyncio.sleep(0.05)
+        yield psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def environment(root: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(root), "OLLM_HOME": str(root / "home")}
+
+
+def written(root: Path, count: int) -> str:
+    """A closed session of the workspace, put on disk in one go."""
+    session_id = str(uuid.uuid4())
+    head = {"sessionId": session_id, "startTime": AT, "lastActivity": AT, "model": "instant", "provider": "openai"}
+    metadata = {"tokenCount": 1, "schemaVersion": 1, "title": "A conversation", "workspace": str(root / "work")}
+    lines = (
+        json.dumps(
+            {
+                "role": "assistant" if number % 2 == 0 else "user",
+                "parts": [{"type": "text", "text": f"{number}. {TEXT}"}],
+                "timestamp": AT,
+                "id": number,
+            },
+            separators=(",", ":"),
+        ).encode()
+        for number in range(1, count + 1)
+    )
+    with (root / "home" / "sessions" / f"{session_id}.json").open("wb") as file:
+        file.writelines(document({**head, "metadata": metadata}, lines, ()))
+    return session_id
