@@ -158,7 +158,9 @@ def test_nothing_said_is_wrong_usage(tmp_path: Path) -> None:
 
 
 async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hi."]) as runner:
+    async with running(tmp_path, ["Hi.", "Hi."]) as runner:
+        runner.home.mkdir()
+        await runner.run("-p", "hi")  # what the tools are described as is remembered from here on
         code = (
             "import sys, atexit\n"
             "atexit.register(lambda: sys.stderr.write('\\n'.join(sys.modules)))\n"
@@ -179,6 +181,20 @@ async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) ->
 
     imported = set(err.decode().splitlines())
     assert "h11" in imported
-    assert (
-        sorted(imported & {"pydantic", "httpx2", "stamina", "rich", "prompt_toolkit", "ruamel.yaml", "rapidfuzz"}) == []
-    )
+    heavy = {"pydantic", "httpx2", "stamina", "rich", "prompt_toolkit", "ruamel.yaml", "rapidfuzz", "psutil", "re2"}
+    assert sorted(imported & heavy) == []
+    unasked = {
+        "ollm.policy.engine",
+        "ollm.runtime.commands",
+        "ollm.runtime.dispatch",
+        "ollm.runtime.resume",
+        "ollm.services.background_jobs",
+        "ollm.services.chat_compression.service",
+        "ollm.services.environment_sanitization",
+        "ollm.services.file_discovery.service",
+        "ollm.system.processes",
+        "ollm.tools.read_file",
+        "ollm.tools.shell",
+        "ollm.tools.web_fetch",
+    }
+    assert sorted(imported & unasked) == []

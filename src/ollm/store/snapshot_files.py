@@ -219,4 +219,8 @@ def _checked(name: str, what: str) -> str:
 
 
 def _json(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=True, indent=1).encode()
+    """Readable, and quick with thousands of messages; text that is no Unicode takes the slow way, as escapes."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(value), indent=1)
+    except UnicodeEncodeError:
+        return json.dumps(value, ensure_ascii=True, indent=1).encode()
