@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +29,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
     process = Process()
     session_id = chosen(process, session, workspace)
-    loaded = process.session_files.read(session_id)
+    loaded = _read(process, session_id)
     _tell_damage(loaded)
     if as_json:
         _write(sys.stdout.buffer, _pieces(process, loaded, "json", redact=False))
@@ -57,7 +58,7 @@ def export(
 
     process = Process()
     session_id = chosen(process, session, workspace)
-    loaded = process.session_files.read(session_id)
+    loaded = _read(process, session_id)
     _tell_damage(loaded)
     pieces = _pieces(process, loaded, form or _form_of(output), redact)
     if output == "-":
@@ -115,6 +116,16 @@ def _to_file(target: Path, pieces: Iterator[bytes]) -> None:
         replace_file(target, pieces)
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error.strerror}.") from error
+
+
+def _read(process: Process, session_id: str) -> Loaded:
+    """All of it. What was read lives until the end of the command: looking for garbage in it is wasted time."""
+    gc.disable()
+    try:
+        return process.session_files.read(session_id)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _tell_damage(loaded: Loaded) -> None:
