@@ -26,8 +26,7 @@ WINDOW = "4096"
 
 # The same command, but a model's answers are taken as the server gives them.
 WITHOUT = """
-import sys
-from ollm.cli.start import main
+from ollm.cli.main import run
 from ollm.runtime import ladder, model
 
 class Plain(ladder.Ladder):
@@ -36,7 +35,7 @@ class Plain(ladder.Ladder):
             yield piece
 
 model.Ladder = Plain
-sys.exit(main(sys.argv[1:]))
+run()
 """
 
 

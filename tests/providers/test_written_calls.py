@@ -195,6 +195,14 @@ def test_several_calls_are_taken_and_what_is_made_up_after_them_is_not() -> None
     assert listener.over
 
 
+def test_a_flood_of_calls_is_cut_after_four() -> None:
+    _, found, listener = heard(f"{FORMS['bare']}\n" * 30)
+    _, listed, _ = heard("[" + ", ".join([FORMS["bare"]] * 30) + "]")
+
+    assert found == listed == READ * 4
+    assert listener.over
+
+
 def test_a_model_that_calls_natively_may_quote_a_call() -> None:
     quoted = f"You would write:\n{FORMS['fence']}\nand that is all."
 

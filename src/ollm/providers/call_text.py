@@ -17,6 +17,7 @@ from ollm.providers.tool_call_repair import LONGEST, read_calls
 
 FORMS: dict[str, WrittenForm] = {"tag": "tag", "fence": "fence", "json": "json"}
 BROKEN_OFF = "it breaks off in the middle."
+MOST = 4  # calls in one answer
 MISTRAL = "[TOOL_CALLS]"  # begins like JSON
 _NOISE = re.compile(r"</?[\w=.|-]{0,30}>|`{1,3}|\[/TOOL_CALLS\]|[\s;,\]]")
 
@@ -52,7 +53,10 @@ class CallText:
 
     @property
     def over(self) -> bool:
-        """Calls were made and something else follows: whatever comes now is made up."""
+        """Calls were made and something else follows, or more of them than one can know without a result: whatever
+        comes now is made up."""
+        if len(self.calls) >= MOST:
+            return True
         rest = _NOISE.sub("", self._after)
         return bool(self.calls) and bool(rest) and not re.fullmatch(r"<[/\w|]{0,30}", rest)
 
@@ -164,7 +168,7 @@ class CallText:
         if reading.calls:
             self._take(len(block))
             self.form = self.form or FORMS[mark.kind]
-            self.calls += reading.calls
+            self.calls += reading.calls[: MOST - len(self.calls)]
             return ""
         if not reading.meant and mark.kind != "tag":
             return self._take(len(block))
