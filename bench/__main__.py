@@ -63,7 +63,10 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def save(rows: Iterable[Row]) -> None:
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    machine = (
+        f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores at a load of {os.getloadavg()[1]:.1f}, "
+        f"Python {platform.python_version()}"
+    )
     lines = [
         f"\n## {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {machine}\n",
         "| " + " | ".join(HEADINGS) + " |",

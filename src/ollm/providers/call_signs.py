@@ -13,8 +13,8 @@ FENCES = ("", "json", "tool_call", "tool_calls", "tool_code", "xml", "tool", "js
 OTHER = frozenset({"call_id", "id", "type", "tool_calls", "function_call", "tool_call"})
 UNDECIDED = 400  # characters after which JSON without a tool's name is no call
 
-_JSON = re.compile(r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?")
-_PAIR = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?")
+_JSON = r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?"
+_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?"
 
 
 class Opening(Data, frozen=True):
@@ -74,7 +74,7 @@ def may_be_call(body: str, names: Iterable[str]) -> bool:
     body = body.strip()
     if not body or body.startswith("<"):
         return True
-    start = _JSON.match(body)
+    start = re.match(_JSON, body)
     if start is None or not body.startswith(("{", "[")):
         return False
     if start[2] is None:
@@ -87,7 +87,7 @@ def may_be_call(body: str, names: Iterable[str]) -> bool:
 
 def _named(body: str, known: frozenset[str]) -> bool:
     """The first key holds a name: it is a tool's, or arguments come next, or it is not whole yet."""
-    pair = _PAIR.search(body)
+    pair = re.search(_PAIR, body)
     if pair is None:
         return len(body) < UNDECIDED
     if plain_name(pair[2]) in known:
@@ -99,5 +99,5 @@ def _named(body: str, known: frozenset[str]) -> bool:
 
 def named_call(text: str, names: Iterable[str]) -> bool:
     """Whether JSON in this text already names one of these as what to call."""
-    pair = _PAIR.search(text)
+    pair = re.search(_PAIR, text)
     return pair is not None and pair[1] in NAMES and plain_name(pair[2]) in frozenset(names)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -67,7 +66,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
 
     A symlink at `path` is replaced, never followed. On any error the old file stands and no temporary one is left.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
     try:
         try:
