@@ -47,10 +47,13 @@ class OpenSession:
 
     async def create(self, model: Model) -> str:
         session_id = await self.service.create_session(
-            model.name, model.provider.name, workspace=self.workspace, origin=self.origin
+            model.name,
+            model.provider.name,
+            workspace=self.workspace,
+            origin=self.origin,
+            context_window=model.window,
         )
         self._recorder = Recorder(self.service, session_id, 0, self._clock)
-        await self.note({"contextWindow": model.window})
         return session_id
 
     async def resume(self, session_id: str) -> Resumed:

@@ -84,11 +84,19 @@ class ChatRecordingService:
         return cls(files, settings, library=SessionLibrary(files, index, settings))
 
     async def create_session(
-        self, model: str, provider: str, *, workspace: str | None = None, origin: str | None = None
+        self,
+        model: str,
+        provider: str,
+        *,
+        workspace: str | None = None,
+        origin: str | None = None,
+        context_window: int | None = None,
     ) -> str:
         """Start a session; its file is there when this returns. The oldest go when there are too many."""
         session_id, at = self._make_id(), stamp(self._clock())
-        metadata = SessionMetadata(workspace=workspace, origin=origin, schema_version=SCHEMA_VERSION)
+        metadata = SessionMetadata(
+            workspace=workspace, origin=origin, context_window=context_window, schema_version=SCHEMA_VERSION
+        )
         head = {
             "sessionId": session_id,
             "startTime": at,
@@ -225,7 +233,9 @@ class ChatRecordingService:
         if message.role == "user" and not writer.head["metadata"].get("title"):
             title = title_of(message)
             if title:
-                self._try(writer.session_id, lambda: writer.change(self._activity(writer), {}, {"title": title}))
+                usual, writer.deferred = writer.deferred, True  # it goes to disk with the message itself
+                writer.change(self._activity(writer), {}, {"title": title})
+                writer.deferred = usual
 
     def _enforce_limit(self, session_id: str) -> None:
         try:
