@@ -6,9 +6,11 @@ from pathlib import Path
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running, texts
 from tests.cli.terminal import CTRL_A, CTRL_D, CTRL_X, ENTER, TAB, Terminal, at_terminal
+from tests.covers import covers
 from tests.servers.answers import Answer
 
 
+@covers("W7", "W9", "W136", "W137", "W138")
 async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path) -> None:
     async with running(tmp_path, ["About cats.", "About dogs.", "Dogs again."]) as runner:
         async with at_terminal(runner, "chat") as terminal:
@@ -62,6 +64,7 @@ async def picks(terminal: Terminal, runner: Runner) -> None:
     await terminal.ended()
 
 
+@covers("W141")
 async def test_a_killed_chat_is_resumed_and_a_lost_server_comes_back(tmp_path: Path) -> None:
     script = [
         Answer(text="Half of an answer " * 40, pace=0.05),

@@ -54,6 +54,18 @@ async def test_the_workspace_keeps_a_record_of_each_session(tmp_path: Path) -> N
     assert first["created_at"] <= first["updated_at"] <= second["updated_at"]
 
 
+@covers("W142")
+async def test_a_session_is_resumed_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two", "three"]) as runner:
+        await runner.run("-p", "the older one")
+        older = runner.sessions()[0]["sessionId"]
+        await runner.run("-p", "the newer one")
+        done = await runner.run("-p", "more", "--session", older[:8], "-o", "json")
+
+    assert json.loads(done.out)["sessionId"] == older
+    assert "the older one" in str(sent(runner, 2))
+
+
 @covers("W158")
 async def test_a_new_session_leaves_older_ones_alone(tmp_path: Path) -> None:
     async with running(tmp_path, ["one", "two", "three"]) as runner:

@@ -168,7 +168,7 @@ async def test_a_history_that_grows_costs_only_its_new_items(tmp_path):
         await recording.close_session(session_id)
 
 
-@covers("H647", "H507")
+@covers("H507")
 async def test_one_shot_sessions_go_first_and_an_open_one_never(tmp_path):
     library = SessionLibrary(files(tmp_path), settings=SessionSettings(max_sessions=2))
     recording = ChatRecordingService(files(tmp_path), SessionSettings(max_sessions=0))
