@@ -103,12 +103,13 @@ class ConversationScope(Pieces):
             await observer.session_opened(session.session_id, resumed=True)
 
     def observe(self, parts: Parts) -> None:
-        from ollm.runtime.housekeeping import FreshPages
+        from ollm.runtime.housekeeping import FreshPages, Settling
         from ollm.runtime.learning import LearntFacts
         from ollm.runtime.parts import SessionView
         from ollm.runtime.workspace_memory import WorkspaceMemory
 
         settings, clock = self.process.settings, self.process.clock
+        parts.observers.append(Settling(lambda: self.scope.context))
         parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
         parts.observers.append(FreshPages(lambda: self.__dict__.get("pages")))
         parts.observers.append(LearntFacts(parts, self.process.learnt))
