@@ -68,12 +68,16 @@ def resolve(given: str, base: Path) -> Path:
         raise ToolFailure("ValidationError", "The path is empty.")
     if "\0" in given:
         raise ToolFailure("ValidationError", f"The path {given!r} holds a NUL character.")
-    try:
-        return Path(os.path.realpath(os.path.join(base, given)))  # noqa: PTH118 - asked about for every call
-    except UnicodeEncodeError as error:
-        raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
-    except OSError as error:
-        raise failure(error, given) from error
+    path = os.path.join(base, given)  # noqa: PTH118 - asked about for every call
+    for _ in range(_ATTEMPTS):
+        try:
+            return Path(os.path.realpath(path))
+        except UnicodeEncodeError as error:
+            raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # a link that was none any more when it was read
+                raise failure(error, given) from error
+    raise ToolFailure("FileChanged", f"{given} keeps changing while it is looked at.")
 
 
 def failure(error: OSError, given: str) -> ToolFailure:
