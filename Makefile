@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 ARGS ?= chat
 PYTEST_ARGS ?=
+WORKERS ?= 2
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress
 
@@ -34,7 +35,7 @@ run: $(VENV)/.run  ## install, fetch the embedded model once, and chat; ARGS='-p
 
 test: $(VENV)/.test  ## layers, then every test, quick ones first
 	@$(BIN)/lint-imports
-	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 check: $(VENV)/.test  ## format, lint and strict types
 	@$(BIN)/ruff format --check -q .
