@@ -4,6 +4,7 @@ import os
 import signal
 import tempfile
 from collections import defaultdict
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -46,6 +47,14 @@ class FolderTimes:
         terminalreporter.section("seconds per folder", sep="-")
         for folder, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
             terminalreporter.write_line(f"{seconds:8.1f}  {folder}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Half a surrogate pair in what a test printed or logged cannot travel from a worker."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
+    return report
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
