@@ -158,7 +158,13 @@ async def at_terminal(
     """`ollm arguments` in the runner's workspace, on a terminal of `size` columns and rows."""
     environment = {**runner.environment(), "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "", **variables}
     child = pexpect.spawn(
-        SCRIPT, list(arguments), cwd=str(runner.workspace), env=environment, dimensions=(size[1], size[0]), echo=False
+        SCRIPT,
+        list(arguments),
+        cwd=str(runner.workspace),
+        env=environment,
+        dimensions=(size[1], size[0]),
+        echo=False,
+        use_poll=True,
     )
     child.delaybeforesend = None
     terminal = Terminal(child, *size)

@@ -144,7 +144,7 @@ except RuntimeError as error:
 
 def test_a_crash_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
     command = f"stty -a > before; {sys.executable} -c '{CRASH}'; stty -a > after; echo over"
-    child = pexpect.spawn("/bin/sh", ["-c", command], cwd=str(tmp_path), dimensions=(24, 80), timeout=60)
+    child = pexpect.spawn("/bin/sh", ["-c", command], cwd=str(tmp_path), dimensions=(24, 80), timeout=60, use_poll=True)
     child.expect("ended with a bug")
     child.expect("over")
     child.close()

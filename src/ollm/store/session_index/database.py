@@ -85,6 +85,7 @@ def _create(connection: sqlite3.Connection) -> None:
             for statement in filter(str.strip, SCHEMA.split(";\n")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("SELECT name FROM sqlite_master").fetchall()  # another process may have made the tables
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

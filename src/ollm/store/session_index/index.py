@@ -66,7 +66,7 @@ class SessionIndex:
     def lines(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Every session as a list shows it, last active first; a broken index is built anew on the way."""
         found, locked = stamps(self.directories)
-        rows: list[Row] = self._guarded(lambda: self._current_rows(found, progress))
+        rows: list[Row] = self.guarded(lambda: self._current_rows(found, progress))
         active = {session_id for session_id in locked if session_id in found and self._owned(session_id)}
         shown = [_shown(row, row[0] in active) for row in rows]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
@@ -84,7 +84,7 @@ class SessionIndex:
     def refresh_text(self, progress: Progress | None = None) -> None:
         """Bring the words up to date, reading the unread part of changed sessions."""
         found, _ = stamps(self.directories)
-        self._guarded(lambda: self._is_current(found) or self._refresh(found, progress, text=True))
+        self.guarded(lambda: self._is_current(found) or self._refresh(found, progress, text=True))
 
     def _is_current(self, found: dict[str, Stamp]) -> bool:
         known = dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions"))
@@ -102,14 +102,14 @@ class SessionIndex:
 
     def erase(self, session_id: str) -> None:
         """Take a session out, so that no byte of it stays in the file."""
-        self._guarded(lambda: self._erase([session_id]))
+        self.guarded(lambda: self._erase([session_id]))
 
     def _owned(self, session_id: str) -> bool:
         from ollm.system.locks import owner
 
         return any(owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
 
-    def _guarded(self, work: Callable[[], Any]) -> Any:
+    def guarded(self, work: Callable[[], Any]) -> Any:
         """Run against the file; when that is broken build it anew, when it cannot be used work in memory."""
         for _ in range(2):
             try:

@@ -73,11 +73,22 @@ def search(
     text = text.encode("utf-8", "replace").decode()
     if not text.strip():
         return Found([], True, 0)
-    index.refresh_text(progress)
-    asked = _Search(index.connection, text, filters, limit)
-    words = words_of(text)
-    found = asked.by_words(words) if words else asked.by_signs()
-    return Found([asked.hit(row) for row in found.rows], found.ranked, found.total, found.complete)
+
+    def look() -> Found:
+        index.refresh_text(progress)
+        connection = index.connection
+        connection.execute("BEGIN")  # one state of the index, whatever other processes write meanwhile
+        try:
+            asked = _Search(connection, text, filters, limit)
+            words = words_of(text)
+            found = asked.by_words(words) if words else asked.by_signs()
+            return Found([asked.hit(row) for row in found.rows], found.ranked, found.total, found.complete)
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    answer: Found = index.guarded(look)
+    return answer
 
 
 class _Search:
