@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
@@ -47,6 +47,26 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.boundary.workspace
 
 
+def question(
+    tool: str, description: str, locations: Sequence[Location], verdict: Verdict
+) -> ConfirmationDetails | None:
+    """What a person is asked about a call; nothing when policy has decided by itself."""
+    if verdict.decision != "ask":
+        return None
+    return ConfirmationDetails(
+        call_id="",
+        tool=tool,
+        description=description,
+        risk=verdict.risk,
+        reason=verdict.reason,
+        locations=tuple(location.target for location in locations),
+        parts=verdict.parts,
+        grant=None if verdict.locked else verdict.grant,
+        locked=verdict.locked,
+        rule=verdict.rule,
+    )
+
+
 class ToolType(msgspec.StructMeta, ABCMeta):
     """Structs whose subclasses must say how they are summed up and run."""
 
@@ -87,20 +107,7 @@ class Tool(
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         """What to ask the person, or nothing when policy has decided by itself (T10.4)."""
-        if verdict.decision != "ask":
-            return None
-        return ConfirmationDetails(
-            call_id="",
-            tool=self.name,
-            description=self.summary(),
-            risk=verdict.risk,
-            reason=verdict.reason,
-            locations=tuple(location.target for location in self.locations()),
-            parts=verdict.parts,
-            grant=None if verdict.locked else verdict.grant,
-            locked=verdict.locked,
-            rule=verdict.rule,
-        )
+        return question(self.name, self.summary(), self.locations(), verdict)
 
     async def preview(self, context: ToolContext, needs: Needs) -> str:
         """The difference this call would make, shown with the question; empty when there is none to show."""

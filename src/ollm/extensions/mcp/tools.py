@@ -13,7 +13,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.catalogue import READ_RESOURCE, Catalogue, OfferedTool
-from ollm.tools.base import ToolContext, ToolSpec
+from ollm.tools.base import ToolContext, ToolSpec, question
 
 LONGEST_SUMMARY = 2_000
 
@@ -42,18 +42,7 @@ class McpInvocation(Data, frozen=True):
         return []
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
-        if verdict.decision != "ask":
-            return None
-        return ConfirmationDetails(
-            call_id="",
-            tool=self.spec_name,
-            description=self.summary(),
-            risk=verdict.risk,
-            reason=verdict.reason,
-            grant=None if verdict.locked else verdict.grant,
-            locked=verdict.locked,
-            rule=verdict.rule,
-        )
+        return question(self.spec_name, self.summary(), self.locations(), verdict)
 
     async def preview(self, context: ToolContext) -> str:
         return ""
