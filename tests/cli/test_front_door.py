@@ -54,6 +54,13 @@ def test_help_lists_every_family_with_a_sentence() -> None:
     assert all(f"  {name}" in shown for name in FAMILIES)
 
 
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_a_family_says_what_each_of_its_commands_does_without_breaking_off(family: str) -> None:
+    shown = ollm(family, "--help").stdout
+
+    assert not [line for line in shown.splitlines()[1:] if line.endswith("...")]
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["-V"], ["--debug", "--version"]])
 def test_the_version_is_told_however_it_is_asked_for(arguments: list[str]) -> None:
     done = ollm(*arguments)

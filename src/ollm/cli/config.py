@@ -25,7 +25,10 @@ def config() -> None:
 @workspace_option
 @json_option
 def show(workspace: str | None, as_json: bool) -> None:
-    """Print the settings in force, and where each that is set comes from; secrets are hidden."""
+    """Print the settings in force.
+
+    Each that is set says where it comes from; secrets are hidden.
+    """
     from ollm.app import Process
     from ollm.config.show import as_yaml, shown
 
@@ -67,7 +70,10 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:
-    """Set KEY (such as loopDetection.maxTurns) to VALUE in your file; its comments stay."""
+    """Set KEY to VALUE in your file.
+
+    KEY is written as in loopDetection.maxTurns; the file's comments stay.
+    """
     from ollm.config.change import change
 
     warn(f"{key} is set in {change(home(process_environment()), key, value)}")
@@ -75,7 +81,10 @@ def set_(key: str, value: str) -> None:
 
 @config.command()
 def schema() -> None:
-    """Print the JSON Schema of the file, for editors that check while you type."""
+    """Print the JSON Schema of the file.
+
+    For editors that check while you type.
+    """
     from ollm.config.show import schema as build
 
     print_json(build())

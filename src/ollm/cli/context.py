@@ -27,7 +27,10 @@ def context() -> None:
 @workspace_option
 @json_option
 def show(session: str | None, workspace: str | None, as_json: bool) -> None:
-    """Every part of the next prompt with its tokens; without ID for the newest session of the workspace."""
+    """Print every part of the next prompt, with its tokens.
+
+    Without ID, for the newest session of the workspace.
+    """
     from ollm.app import Process, StoredScope
 
     place = resolve_workspace(workspace)

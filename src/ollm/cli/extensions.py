@@ -24,7 +24,10 @@ def extensions() -> None:
 @extensions.command("list")
 @json_option
 def list_extensions(as_json: bool) -> None:
-    """The extensions there are, in ~/.ollm/extensions and among installed packages. None of them is loaded."""
+    """List the extensions there are.
+
+    In ~/.ollm/extensions and among installed packages; none of them is loaded.
+    """
     process = _process()
     enabled = process.settings.extensions.enabled
     found, problems = _found(process)
@@ -48,7 +51,10 @@ def list_extensions(as_json: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the extension of that name.")
 @yes_option
 def add(directory: str, force: bool, yes: bool) -> None:
-    """Copy the extension in DIRECTORY to ~/.ollm/extensions and enable it, after saying what it will be able to do."""
+    """Copy the extension in DIRECTORY, and enable it.
+
+    The copy goes to ~/.ollm/extensions, after saying what the extension will be able to do.
+    """
     from ollm.extensions.manifest import read_manifest
     from ollm.extensions.shelf import put
 
@@ -65,7 +71,10 @@ def add(directory: str, force: bool, yes: bool) -> None:
 @click.argument("name")
 @yes_option
 def remove(name: str, yes: bool) -> None:
-    """Disable the extension NAME and delete its folder in ~/.ollm/extensions."""
+    """Disable the extension NAME and delete it.
+
+    Its folder in ~/.ollm/extensions goes.
+    """
     from ollm.extensions.shelf import take_out
 
     process = _process()
@@ -79,7 +88,10 @@ def remove(name: str, yes: bool) -> None:
 @click.argument("name")
 @yes_option
 def enable(name: str, yes: bool) -> None:
-    """Use the extension NAME from the next conversation on, after saying what it will be able to do."""
+    """Use the extension NAME.
+
+    From the next conversation on, after saying what it will be able to do.
+    """
     from ollm.extensions.loader import locate
 
     process = _process()

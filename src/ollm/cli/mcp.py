@@ -24,7 +24,10 @@ def mcp() -> None:
 @workspace_option
 @json_option
 def list_servers(workspace: str | None, as_json: bool) -> None:
-    """The configured servers and what they offered when they were last asked; none is started."""
+    """List the configured servers.
+
+    With what they offered when they were last asked; none is started.
+    """
     from ollm.app import Process
     from ollm.app.foreign import catalogue_file, configured_servers
 
@@ -64,7 +67,10 @@ def add(
     timeout: float | None,
     force: bool,
 ) -> None:
-    """Add server NAME to your settings: a COMMAND to start (after --), or --url. Values may hold ${VARIABLE}."""
+    """Add server NAME to your settings.
+
+    A COMMAND to start it stands after --, or --url says where it is. Values may hold ${VARIABLE}.
+    """
     from ollm.app import Process
     from ollm.config.change import put
     from ollm.extensions.mcp.settings import McpServer, read_server
@@ -105,7 +111,10 @@ def remove(name: str) -> None:
 @workspace_option
 @json_option
 def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
-    """Connect to servers and list what they offer; exit 1 when one of them fails."""
+    """Connect to servers and list what they offer.
+
+    Exit 1 when one of them fails.
+    """
     import asyncio
 
     found = asyncio.run(asked(resolve_workspace(workspace), names))

@@ -81,7 +81,10 @@ def remove(name: str, yes: bool) -> None:
 @click.argument("model", required=False)
 @json_option
 def probe(model: str | None, as_json: bool) -> None:
-    """Try a model out for about a minute and keep what it showed; without MODEL, the one that would be used."""
+    """Try a model out for about a minute.
+
+    What it showed is kept and used from then on. Without MODEL, the one that would be used.
+    """
     import asyncio
 
     from ollm.app import Process

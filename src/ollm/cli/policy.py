@@ -22,7 +22,10 @@ def policy() -> None:
 @workspace_option
 @json_option
 def show(workspace: str | None, as_json: bool) -> None:
-    """List the rules in the order they are asked, and the grants that `revoke` takes back by number."""
+    """List the rules and the grants.
+
+    Rules stand in the order they are asked; `revoke` takes a grant back by its number.
+    """
     from ollm.cli.policy_text import print_policy, shown_policy
 
     document = shown_policy(_engine(_process(workspace), None))
@@ -74,7 +77,10 @@ def check(
     workspace: str | None,
     as_json: bool,
 ) -> None:
-    """Say whether a call of TOOL would be allowed, asked about or denied, and why. Nothing is run."""
+    """Say what would become of a call of TOOL, and why.
+
+    It would be allowed, asked about or denied; nothing is run.
+    """
     from ollm.cli import policy_check
 
     params = policy_check.parameters(parameters, arguments)
@@ -94,7 +100,10 @@ def check(
 @workspace_option
 @json_option
 def backtest(file: str, workspace: str | None, as_json: bool) -> None:
-    """Run the rules of FILE over all recorded calls: how many would be allowed, asked about and denied."""
+    """Try the rules of FILE on all recorded calls.
+
+    Says how many would be allowed, asked about and denied.
+    """
     from ollm.cli.policy_backtest import print_result, run
 
     process = _process(workspace)

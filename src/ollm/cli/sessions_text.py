@@ -57,11 +57,12 @@ def _message(message: Message, calls: dict[str, ToolCallRecord], unfold: bool, s
 
 
 def _call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[str]:
-    size = len(call.result.llm_content.splitlines()) if call.result else 0
+    lines = len(call.result.llm_content.splitlines()) if call.result else 0
+    size = "1 line" if lines == 1 else f"{lines:,} lines"
     arguments = ", ".join(f"{name}={value}" for name, value in call.args.items())
     folded = printable(arguments if len(arguments) <= 70 else arguments[:69] + "…")
     outcome = call.status if call.error is None else f"{call.status}: {printable(call.error.message)[:80]}"
-    yield f"  {'▾' if unfold else '▸'} {style(printable(call.name), bold=True)}({folded}) → {outcome}, {size} lines\n"
+    yield f"  {'▾' if unfold else '▸'} {style(printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
     if unfold:
         yield shown(json.dumps(call.args, ensure_ascii=False, indent=2), "    ")
         if call.result:

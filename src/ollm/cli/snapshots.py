@@ -39,7 +39,10 @@ def snapshots() -> None:
 @workspace_option
 @json_option
 def list_snapshots(session: str | None, workspace: str | None, as_json: bool) -> None:
-    """The snapshots of a session, newest first; without ID of the newest session of the workspace."""
+    """List a session's snapshots, newest first.
+
+    Without ID, those of the newest session of the workspace.
+    """
     scope = _scope(workspace)
     found = asyncio.run(scope.snapshots.list_snapshots(_session(scope, session, workspace)))
     if as_json:
@@ -91,7 +94,9 @@ def create(session: str | None, workspace: str | None, as_json: bool) -> None:
 @snapshots.command()
 @click.argument("snapshot", metavar="SNAP")
 def restore(snapshot: str) -> None:
-    """Go back to a snapshot: the session goes on from there when it is next resumed.
+    """Go back to a snapshot.
+
+    The session goes on from there when it is next resumed.
 
     The context of now is kept as a snapshot first, and nothing leaves the session's record.
     """

@@ -77,7 +77,10 @@ class Recall(Tool[Archive], frozen=True):
             raise ToolFailure("NotFound", f"There is no {what} in this session.")
         wanted = Range(first=self.start_line or 1, last=self.end_line)
         shown = shown_part(what.capitalize(), text, wanted, limits)
-        return ToolResult(llm_content=shown, return_display=f"{what}: {lines_in(shown):,} lines")
+        lines = lines_in(shown)
+        return ToolResult(
+            llm_content=shown, return_display=f"{what}: 1 line" if lines == 1 else f"{what}: {lines:,} lines"
+        )
 
     async def _search(self, archive: Archive, query: str) -> ToolResult:
         if not query.strip():
