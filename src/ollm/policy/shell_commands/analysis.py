@@ -11,10 +11,13 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.policy.shell_commands.effects import program_name, with_effects
+from ollm.policy.shell_commands.languages import called
+from ollm.policy.shell_commands.launchers import unmarked
 from ollm.policy.shell_commands.model import Analysis, Command, Directories, Part, Redirection
 from ollm.policy.shell_commands.parse import parse, stretches, with_marker
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
 from ollm.policy.shell_commands.programs import EVALUATES
+from ollm.policy.shell_commands.runners import INTERPRETERS
 from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
 from ollm.policy.shell_commands.words import Word, literal
@@ -28,8 +31,13 @@ _LONGEST_PARSED = 60_000
 _DEEPEST = 20
 _MOST_WORDS = 400
 _RUN_BY_VARIABLE = re.compile(
-    r"(GIT_)?(PAGER|EDITOR|SSH|ASKPASS)|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|\w*COMMAND|GIT_EXTERNAL_DIFF"
+    r"\w*(PAGER|EDITOR|ASKPASS|COMMAND)|(GIT_)?SSH|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|GIT_EXTERNAL_DIFF|ENV"
 )
+_SETTING = frozenset({"env", "sudo", "doas", "export", "declare", "typeset", "readonly", "local"})
+_FED = frozenset(
+    {"at", "batch", "crontab", "newgrp", "ssh", "make", "ed", "ex", "sqlite3", "psql", "mysql", "gdb", "tmux"}
+)
+_SCHEDULE = re.compile(r"(?m)^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})\s*")
 _OUTPUT = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
@@ -155,6 +163,7 @@ class _Analyst:
             self.parts.append(msgspec.structs.replace(part, words=own, transparent=True))
             return [(rest, inner, part.remarks)]
         found = [*inner_commands(name, part.words), *_evaluated(name, part.words)]
+        found += _started_by_settings(name, part.words)
         judged = with_effects(part, PathJudge(self._boundary, part.directories, self._judged))
         more = [*_settings(name, part.words), *_unsure(name, part.words, found)]
         if more:
@@ -222,8 +231,23 @@ def _settings(name: str, words: tuple[Word, ...]) -> list[str]:
     """Variables set by `env`, `sudo` and `doas` count like assignments."""
     if name not in ("env", "sudo", "doas"):
         return []
-    named = [re.match(r"([A-Za-z_]\w*)=", word.text) for word in words[1:]]
-    return [f"it sets {match.group(1)}" for match in named if match and not is_harmless_variable(match.group(1))]
+    return [f"it sets {name}" for name, _ in _set_by(words) if not is_harmless_variable(name)]
+
+
+def _set_by(words: tuple[Word, ...]) -> list[tuple[str, str]]:
+    named = [re.match(r"([A-Za-z_]\w*)=(.*)", word.text, re.DOTALL) for word in words[1:]]
+    return [(match.group(1), match.group(2)) for match in named if match]
+
+
+def _started_by_settings(name: str, words: tuple[Word, ...]) -> list[Inner]:
+    """Programs named in variables that others start: `env PAGER=…`, `export EDITOR=…`."""
+    if name not in _SETTING:
+        return []
+    return [
+        Inner(script=value.lstrip("|"), guess=True)
+        for variable, value in _set_by(words)
+        if _RUN_BY_VARIABLE.fullmatch(variable) and value.strip()
+    ]
 
 
 def _evaluated(name: str, words: tuple[Word, ...]) -> list[Inner]:
@@ -244,11 +268,16 @@ def _unsure(name: str, words: tuple[Word, ...], found: list[Inner]) -> list[str]
 
 
 def _from_stdin(name: str, command: Command, found: list[Inner]) -> list[Inner]:
-    """What a shell or xargs is fed, where that stands in the line."""
+    """What a shell, xargs or a program with commands of its own is fed, where that stands in the line."""
     if not command.stdin:
         return []
     if (name in SHELLS or name in ("source", ".")) and not found:
         return [Inner(script=command.stdin, guess=True)]
+    if name in _FED:
+        told = "\n".join(map(unmarked, command.stdin.splitlines()))
+        return [Inner(script=_SCHEDULE.sub("", told), guess=True)]
+    if name in INTERPRETERS:
+        return [Inner(script=text, guess=True) for text in called(command.stdin)]
     if name == "xargs" and found and found[0].words:
         fed = tuple(literal(text) for text in command.stdin.split()[:_MOST_WORDS])
         filled = tuple(fed[0] if word.text == "{}" else word for word in found[0].words)

@@ -13,12 +13,12 @@ from ollm.policy.shell_commands.model import Part
 from ollm.policy.shell_commands.options import Grammar, Scan, scan
 from ollm.policy.shell_commands.paths import NONE, Objections, PathJudge, selects_secrets
 from ollm.policy.shell_commands.programs import Program
+from ollm.policy.shell_commands.runners import INTERPRETERS
 from ollm.policy.shell_commands.tables import names
 from ollm.policy.shell_commands.words import Word, literal
 from ollm.policy.shell_commands.wrappers import SHELLS
 from ollm.policy.shell_commands.writers import targets
 
-_INTERPRETERS = frozenset(names("python python3 node perl ruby php lua tclsh Rscript osascript"))
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
 _SUBSCRIPT = re.compile(r"\[.*(\$\(|`)")
@@ -209,7 +209,7 @@ def _other(part: Part, judge: PathJudge, name: str) -> Part:
     objections = (
         Objections(remarks=(f"{name} {programs.CHANGES_SHELL[name]}",)) if name in programs.CHANGES_SHELL else NONE
     )
-    if (name in SHELLS or name in _INTERPRETERS) and _reads_script(part):
+    if (name in SHELLS or name in INTERPRETERS) and _reads_script(part):
         objections += Objections(remarks=(f"{name} runs what it reads",))
     named = targets(name, part.words)
     for word in named.written:
@@ -230,32 +230,38 @@ def _reads_script(part: Part) -> bool:
     return not words or bool(streams) or any(word.text in ("-s", "-") for word in part.words)
 
 
-_RUNNING_OPTIONS = {
-    "tar": re.compile(
-        r"--(to-command|checkpoint-action|use-compress-program|rsh-command|info-script|new-volume-script)\b.*|-[IF].*"
+_RUNNING_OPTIONS: dict[str, tuple[str, str]] = {  # long ones, which may be abbreviated, and an expression for the rest
+    "tar": (
+        "to-command checkpoint-action use-compress-program rsh-command rmt-command info-script new-volume-script",
+        r"-[A-Za-z]*[IF].*",
     ),
-    "env": re.compile(r"-[a-zA-Z0-9]*[CS].*|--(chdir|split-string)\b.*"),
-    "rsync": re.compile(r"-[a-zA-Z]*e.*|--rsh\b.*|--rsync-path\b.*"),
-    "make": re.compile(r"--eval\b.*|-f.*|SHELL=.*|-C.*"),
-    "ssh": re.compile(r"-o.*"),
-    "scp": re.compile(r"-[oS].*"),
-    "man": re.compile(r"-P.*|--pager.*|-H.*"),
-    "perl": re.compile(r"-[a-zA-Z]*[ei].*"),
-    "ruby": re.compile(r"-[a-zA-Z]*[ei].*"),
-    "zip": re.compile(r"-T+|-TT.*|--unzip-command.*"),
-    "gcc": re.compile(r"-wrapper|-B.*|-specs.*|-fplugin.*"),
+    "env": ("chdir split-string", r"-[a-zA-Z0-9]*[CS].*"),
+    "rsync": ("rsh rsync-path", r"-[a-zA-Z]*e.*"),
+    "make": ("eval file makefile directory include-dir", r"-[a-zA-Z]*[fCI].*|SHELL=.*"),
+    "ssh": ("", r"-[oFS].*"),
+    "scp": ("", r"-[oSFD].*"),
+    "man": ("pager html browser config-file", r"-[a-zA-Z]*[PHC].*"),
+    "perl": ("", r"-[a-zA-Z0-9]*[eEiMm].*"),
+    "ruby": ("", r"-[a-zA-Z0-9]*[eir].*"),
+    "zip": ("unzip-command", r"-T+.*"),
+    "gcc": ("", r"-wrapper|-B.*|-specs.*|-fplugin.*"),
 }
 
 
 def _running(name: str, words: Sequence[Word]) -> list[tuple[int, str]]:
-    expression = _RUNNING_OPTIONS.get(name)
-    if expression is None:
+    if name not in _RUNNING_OPTIONS:
         return []
+    longs, expression = _RUNNING_OPTIONS[name]
     return [
         (index, f"{name} {word.text} can run something else")
         for index, word in enumerate(words[1:], 1)
-        if expression.fullmatch(word.text)
+        if _abbreviates(word.text, names(longs)) or re.fullmatch(expression, word.text, re.DOTALL)
     ]
+
+
+def _abbreviates(text: str, longs: Sequence[str]) -> bool:
+    given = text[2:].partition("=")[0] if text.startswith("--") else ""
+    return bool(given) and any(one.startswith(given) for one in longs)
 
 
 def _mentions(part: Part, judge: PathJudge) -> Objections:

@@ -10,8 +10,8 @@ from ollm.policy.shell_commands.words import Decoder, ansi
 
 
 def printed_by(statement: Node, decoder: Decoder, raw: Callable[[Node], str]) -> str | None:
-    """The text of `echo …`, `printf …` or `cat <<…`; None for anything else. With escapes both readings are given,
-    one a line."""
+    """The text of `echo …`, `printf …`, `which …` or `cat <<…`; None for anything else. With escapes both readings are
+    given, one a line."""
     command = statement.get("Cmd") or {}
     if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
         fed = printed_by(command["X"], decoder, raw)
@@ -60,6 +60,8 @@ def _decoded(decode: Callable[[], bytes]) -> str | None:
 def _said(words: list[str]) -> str | None:
     if words[:1] == ["echo"]:
         return _both(" ".join(word for word in words[1:] if word not in ("-n", "-e", "-ne", "-en", "-E")))
+    if words[:1] == ["which"] or words[:2] in (["command", "-v"], ["type", "-p"], ["type", "-P"]):
+        return next((word for word in words[1:] if not word.startswith("-")), None)
     if words[:1] == ["printf"] and len(words) > 1:
         return _both(_formatted([word for word in words[1:] if word != "--"]))
     return None

@@ -18,7 +18,7 @@ from ollm.domain.struct import Data
 
 Node = dict[str, Any]
 _SECONDS = 10
-_SEPARATORS = re.compile(r"&&|\|\||\$\(|[;&|\n(){}`<>]")
+_SEPARATORS = re.compile(r"(&&|\|\||\$\(|[;&|\n(){}`<>])")
 _QUOTES = re.compile(r"\$?[\"']|\\\n?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 _UNCLOSED = re.compile(r"unclosed here-document `(.+)`", re.DOTALL)
@@ -68,12 +68,14 @@ def parse(text: str) -> Parsed:
 def stretches(text: str) -> Iterator[list[str]]:
     """What can be recognised in a text that does not parse: the words between operators, quotes taken out. Good enough
     to find what is forbidden, never to allow anything."""
-    for stretch in _SEPARATORS.split(text):
+    pieces = _SEPARATORS.split(text)
+    for separator, stretch in zip(["", *pieces[1::2]], pieces[::2], strict=True):
         words = _QUOTES.sub("", stretch).split()
-        while words and (words[0] in _RESERVED or _ASSIGNMENT.match(words[0])):
-            words = words[1:]
-        if words:
-            yield words
+        for some in (words, words[1:]) if separator in ("<", ">") else (words,):
+            while some and (some[0] in _RESERVED or _ASSIGNMENT.match(some[0])):
+                some = some[1:]  # noqa: PLW2901 - what stands before the program is left out
+            if some:
+                yield some
 
 
 def with_marker(text: str, error: str) -> str | None:

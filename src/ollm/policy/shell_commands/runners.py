@@ -1,18 +1,21 @@
-"""Programs that are handed a command in an option or in a language of their own: git, find, awk, tar, docker, ssh."""
+"""Programs that are handed a command in an option or in words of their own: git, find, parallel, tar, ssh."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from ollm.policy.shell_commands.languages import in_awk, in_code, in_sed
+from ollm.policy.shell_commands.launchers import LAUNCHERS, Finder
 from ollm.policy.shell_commands.options import Grammar, scan
 from ollm.policy.shell_commands.tables import names
 from ollm.policy.shell_commands.unwrap import Inner, joined, unwrap
 from ollm.policy.shell_commands.words import UNKNOWN, Word
 from ollm.policy.shell_commands.wrapper_table import WRAPPERS
 
-Finder = Callable[[Sequence[Word]], list[Inner]]
-
+INTERPRETERS = frozenset(
+    names("python python2 python3 pypy3 node deno bun ts-node tsx perl ruby php lua luajit tclsh Rscript osascript")
+)
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
@@ -59,40 +62,26 @@ def _fd(words: Sequence[Word]) -> list[Inner]:
     return []
 
 
-def _after(keyword: str, *more: str) -> Finder:
-    """`uv run COMMAND`, `docker exec NAME COMMAND`: what follows the keyword, read generously: any suffix of it."""
-
-    def inner(words: Sequence[Word]) -> list[Inner]:
-        places = [index for index, word in enumerate(words) if word.text in (keyword, *more)]
-        if not places:
-            return []
-        after = range(places[0] + 1, min(len(words), places[0] + 40))
-        return [
-            Inner(words=tuple(words[index:]), guess=True) for index in after if not words[index].text.startswith("-")
-        ]
-
-    return inner
-
-
-def _anywhere(words: Sequence[Word]) -> list[Inner]:
-    """Programs with options of many words before the command: any suffix of the words may be it."""
-    places = range(1, min(len(words), 40))
-    return [Inner(words=tuple(words[index:]), guess=True) for index in places if words[index].text[:1] != "-"]
+_GIT_RUNS = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 
 
 def _git(words: Sequence[Word]) -> list[Inner]:
-    """Commands handed to git: in `-c` settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`."""
+    """Commands handed to git: in settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`, filters."""
+    texts = [word.text for word in words]
     inner: list[Inner] = []
-    for index, word in enumerate(words):
-        following = words[index + 1] if index + 1 < len(words) else None
-        if word.text == "-c" and following is not None and index < 20:
-            inner += _git_setting(following)
-        if word.text in ("-x", "--exec", "--upload-pack", "--receive-pack") and following is not None:
-            inner.append(Inner(script=following.text, static=following.static, guess=True))
-        for prefix in ("--exec=", "--upload-pack=", "--receive-pack=", "--open-files-in-pager=", "-O"):
-            if word.text.startswith(prefix) and len(word.text) > len(prefix):
-                inner.append(Inner(script=word.text[len(prefix) :], static=word.static, guess=True))
-        if word.text in ("run", "foreach") and index > 1 and words[index - 1].text in ("bisect", "submodule"):
+    for index, word in enumerate(words[1:], 1):
+        before, (option, equals, value) = texts[index - 1], word.text.partition("=")
+        if before == "-c":
+            inner += _git_setting(word.text)
+        elif "config" in texts[:index] and _GIT_PROGRAMS.fullmatch(before):
+            inner += _git_setting(f"{before}={word.text}")
+        elif before in ("-x", *_GIT_RUNS) or ("filter-branch" in texts and " " in word.text):
+            inner.append(Inner(script=word.text, static=word.static, guess=True))
+        if equals and option in _GIT_RUNS:
+            inner.append(Inner(script=value, static=word.static, guess=True))
+        if word.text.startswith(("-O", "-x")) and len(word.text) > 2:
+            inner.append(Inner(script=word.text[2:], static=word.static, guess=True))
+        if word.text in ("run", "foreach") and before in ("bisect", "submodule"):
             inner.append(joined([one for one in words[index + 1 :] if one.text != "--recursive"]))
     return inner
 
@@ -104,20 +93,12 @@ _GIT_PROGRAMS = re.compile(
 )
 
 
-def _git_setting(word: Word) -> list[Inner]:
-    name, _, value = word.text.partition("=")
+def _git_setting(text: str) -> list[Inner]:
+    name, _, value = text.partition("=")
     if not value or not _GIT_PROGRAMS.fullmatch(name):
         return []
     script = value.removeprefix("!") if value.startswith("!") or not name.startswith("alias.") else f"git {value}"
-    return [Inner(script=script, static=word.static, guess=True)]
-
-
-_SYSTEM_CALL = re.compile(r"""(?:system\s*\(\s*|\|\s*(?:getline|&)?\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|""")
-
-
-def _awk(words: Sequence[Word]) -> list[Inner]:
-    texts = [match[0] or match[1] for word in words[1:] for match in _SYSTEM_CALL.findall(word.text)]
-    return [Inner(script=text, guess=True) for text in texts if text.strip()]
+    return [Inner(script=script, guess=True)]
 
 
 _RUNNING_OPTIONS = {
@@ -127,7 +108,9 @@ _RUNNING_OPTIONS = {
         "-I",
         "--checkpoint-action",
         "--rsh-command",
+        "--rmt-command",
         "--info-script",
+        "--new-volume-script",
         "-F",
     ),
     "rg": ("--pre", "--hostname-bin"),
@@ -135,27 +118,29 @@ _RUNNING_OPTIONS = {
     "rsync": ("-e", "--rsh", "--rsync-path"),
     "scp": ("-S",),
     "sftp": ("-S",),
-    "tmux": ("new", "new-session", "new-window", "neww", "split-window", "run-shell", "run"),
-    "screen": ("-X", "-dm", "-dmS"),
-    "nix-shell": ("--run", "--command"),
-    "expect": ("-c",),
     "man": ("-P", "--pager"),
     "make": ("--eval",),
+    "zip": ("-TT", "--unzip-command"),
 }
 
 
 def _running_options(program: str) -> Finder:
     def inner(words: Sequence[Word]) -> list[Inner]:
-        found: list[Inner] = []
-        for index, word in enumerate(words[1:], 1):
-            for name in _RUNNING_OPTIONS[program]:
-                if word.text == name and index + 1 < len(words):
-                    found.append(Inner(script=words[index + 1].text.removeprefix("exec="), guess=True))
-                elif name.startswith("--") and word.text.startswith(f"{name}="):
-                    found.append(Inner(script=word.text[len(name) + 1 :].removeprefix("exec="), guess=True))
-        return found
+        texts = [word.text for word in words]
+        given = [
+            value if equals else next(iter(texts[index + 1 : index + 2]), "")
+            for index, text in enumerate(texts[1:], 1)
+            for option, equals, value in [text.partition("=")]
+            if any(_spells(option, name) for name in _RUNNING_OPTIONS[program])
+        ]
+        return [Inner(script=text.removeprefix("exec="), guess=True) for text in given if text]
 
     return inner
+
+
+def _spells(option: str, name: str) -> bool:
+    """The option itself, or a long one abbreviated."""
+    return option == name or (len(option) > 3 and option.startswith("--") and name.startswith(option))
 
 
 def _ssh(words: Sequence[Word]) -> list[Inner]:
@@ -165,7 +150,21 @@ def _ssh(words: Sequence[Word]) -> list[Inner]:
     return [*unwrap(WRAPPERS["ssh"], words), *(Inner(script=text, guess=True) for text in commands)]
 
 
+def _both(one: Finder, other: Finder) -> Finder:
+    return lambda words: [*one(words), *other(words)]
+
+
+def _nothing(_words: Sequence[Word]) -> list[Inner]:
+    return []
+
+
+def _wrapping(name: str) -> Finder:
+    return lambda words: unwrap(WRAPPERS[name], words)
+
+
 RUNNERS: dict[str, Finder] = {
+    **LAUNCHERS,
+    **{name: _both(_wrapping(name), LAUNCHERS[name]) for name in LAUNCHERS if name in WRAPPERS},
     "find": _find,
     "gfind": _find,
     "parallel": _parallel,
@@ -173,11 +172,8 @@ RUNNERS: dict[str, Finder] = {
     "fdfind": _fd,
     "git": _git,
     "ssh": _ssh,
-    **dict.fromkeys(names("awk gawk mawk nawk"), _awk),
+    "sed": in_sed,
+    **dict.fromkeys(names("awk gawk mawk nawk"), in_awk),
     **{name: _running_options(name) for name in _RUNNING_OPTIONS},
-    **dict.fromkeys(names("docker podman nerdctl"), _after("run", "exec")),
-    **dict.fromkeys(names("uv poetry pipenv pdm hatch rye"), _after("run")),
-    **dict.fromkeys(names("bundle kubectl npm pnpm yarn mise direnv asdf"), _after("exec", "dlx")),
-    "ip": _after("exec"),
-    **dict.fromkeys(names("bwrap gdb perf start-stop-daemon capsh nodemon ld.so ld-linux-x86-64.so.2"), _anywhere),
+    **{name: _both(LAUNCHERS.get(name, _nothing), in_code) for name in (*INTERPRETERS, "vim", "vi", "nvim", "emacs")},
 }

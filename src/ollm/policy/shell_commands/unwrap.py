@@ -36,7 +36,7 @@ def unwrap(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
     ]
     if found.uncertain:
         inner += [Inner(words=tuple(words[index:]), guess=True) for index in range(2, min(len(words), 40))]
-    while wrapper.assignments and rest and _ASSIGNMENT.match(rest[0].text):
+    while wrapper.assignments and rest and (rest[0].text == "-" or _ASSIGNMENT.match(rest[0].text)):
         rest = rest[1:]
     rest = rest_of(rest[wrapper.operands :])
     if wrapper.scripts and len(rest) > 1 and rest[0].text.lstrip("-") in wrapper.scripts:

@@ -150,9 +150,16 @@ class Walker:
                 assignments=tuple(assignments),
                 remarks=remarks,
                 piped=scope.piped,
-                stdin=scope.stdin,
+                stdin=scope.stdin if scope.stdin is not None else self._handed(node, scope),
             )
         )
+
+    def _handed(self, node: Node, scope: Scope) -> str | None:
+        """What a process substitution among the words prints: `bash <(echo …)` reads it like its input."""
+        parts = [part for word in node.get("Args") or () for part in word.get("Parts") or ()]
+        output = self._output(scope)
+        printed = [output(part) for part in parts if part.get("Type") == "ProcSubst" and part.get("Op") == "<("]
+        return next((text for text in printed if text), None)
 
     def _assignment(self, node: Node, scope: Scope) -> Assignment:
         name = (node.get("Name") or {}).get("Value", "")

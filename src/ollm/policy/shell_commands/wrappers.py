@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ollm.policy.shell_commands.launchers import Finder
 from ollm.policy.shell_commands.options import Grammar, scan
-from ollm.policy.shell_commands.runners import RUNNERS, Finder
+from ollm.policy.shell_commands.runners import RUNNERS
 from ollm.policy.shell_commands.tables import names
 from ollm.policy.shell_commands.unwrap import Inner, joined, rest_of, unwrap
 from ollm.policy.shell_commands.words import Word

@@ -1,0 +1,22 @@
+"""A denied command is found in whatever is told to start it, and nowhere else (safety 1.5 and 1.11)."""
+
+import pytest
+
+from tests.policy.conftest import Place, rule, shell
+from tests.policy.runner_lines import RUN, RUN_BY_INPUT, TOLD
+
+DENY = [
+    rule("deny", "program", "rm", flags=["recursive", "force"]),
+    rule("deny", "program", ["curl", "shutdown"]),
+    rule("deny", "startsWith", "git push --force"),
+]
+
+
+@pytest.mark.parametrize("command", [*RUN, *RUN_BY_INPUT])
+def test_a_denied_command_is_found_in_whatever_starts_it(place: Place, command: str):
+    assert shell(place.engine(DENY, "allow"), command).decision == "deny"
+
+
+@pytest.mark.parametrize("command", TOLD)
+def test_naming_a_denied_program_is_not_running_it(place: Place, command: str):
+    assert shell(place.engine(DENY, "allow"), command).decision != "deny"
