@@ -155,3 +155,18 @@ async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_com
     assert facts["id"] != original["id"]
     assert list(json.loads(facts["copied"])) == [str(moved)]
     assert str(tmp_path / "project") in json.loads(original["aliases"])
+
+
+@covers("W119", "W120", "W126", "W129")
+async def test_what_was_said_after_the_record_was_written_is_in_the_window_of_another_model(tmp_path: Path) -> None:
+    async with running(tmp_path, ["one", "two", "three"], models=("scripted", "other")) as runner:
+        await runner.run("-p", "remember the blue door")
+        shutil.copytree(runner.workspace / ".ollm", tmp_path / "older")
+        await runner.run("-p", "and the red gate", "--continue")
+        shutil.rmtree(runner.workspace / ".ollm")
+        shutil.copytree(tmp_path / "older", runner.workspace / ".ollm")  # as if the program had been killed
+        await runner.run("-p", "go on", "--continue", "--model", "other")
+
+    words = [text for _, text in sent(runner, 2)[1:-1]]
+    assert words == ["remember the blue door", "one", "and the red gate", "two"]
+    assert "red gate" in sent(runner, 2)[-1][1]

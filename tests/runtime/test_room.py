@@ -121,7 +121,7 @@ async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_
         message.id for message in session.messages
     }
     other = await house.begin()
-    other.restore(again, words_of(session))
+    other.restore(again, lambda: words_of(session))
     await other.make_room(house.events.append, house.summarise)
     assert other.used <= other.budget().limit
     assert other.messages()[0].content == other.system_prompt()

@@ -58,7 +58,8 @@ def test_episodes_come_back_newest_last_and_bounded(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
     for number in range(1, 8):
         done = (CommandOutcome(command="ls", outcome="ok"),)
-        store.add_episode(Episode(session_id="s", number=number, timestamp=number, request=str(number), commands=done))
+        one = Episode(session_id="s", number=number, timestamp=number, request=str(number), commands=done)
+        store.add_episodes([one])
 
     assert [episode.number for episode in store.episodes("s", newest=3)] == [5, 6, 7]
     assert store.episodes("s")[0].commands[0].command == "ls"
@@ -67,7 +68,7 @@ def test_episodes_come_back_newest_last_and_bounded(tmp_path: Path) -> None:
 def test_erasing_leaves_no_byte_of_a_session(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
     store.put(session("gone", summary="a-secret-marker"))
-    store.add_episode(Episode(session_id="gone", number=1, timestamp=1, request="a-secret-marker"))
+    store.add_episodes([Episode(session_id="gone", number=1, timestamp=1, request="a-secret-marker")])
     store.keep_context("gone", b'"a-secret-marker"')
 
     store.erase("gone")

@@ -12,6 +12,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError, UsageError
 
 if TYPE_CHECKING:
+    from ollm.domain.session import Session
     from ollm.runtime.base import CommandReply
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.model import Model
@@ -31,7 +32,7 @@ class ConversationScope(Pieces):
             await self.hold_workspace()
         self.stack.push_async_callback(self.session.close)
         wanted = self.wanted_session()
-        resumed = await self.session.resume(wanted) if wanted else None
+        resumed = await self.session.resume(wanted, self.needless(wanted)) if wanted else None
         parts = self.parts(await self.model_for(resumed))
         self.observe(parts)
         if resumed:
@@ -48,6 +49,10 @@ class ConversationScope(Pieces):
         if not standing:
             self.notices.append("There is no session in this workspace yet; a new one begins.")
         return standing[0].session_id if standing else None
+
+    def needless(self, session_id: str) -> int:
+        """Up to which number the messages of a session need not be read to go on with it."""
+        return 0 if self.opening.full else self.scope.context.known_until(session_id)
 
     async def hold_workspace(self) -> None:
         from ollm.runtime.lease_holding import take
@@ -88,10 +93,18 @@ class ConversationScope(Pieces):
             )
         if resumed.damage:
             self.notices.append(f"The session's file was damaged: {resumed.damage}")
-        record = self.scope.context.record_of(session)
+
+        def load() -> Session:
+            return self.session.load() if resumed.skipped else session
+
+        record = self.scope.context.record_of(session, load)
         kept = self.scope.database.kept_context(session.session_id)
         source = Source(
-            session=session, record=record, kept=kept, snapshot=lambda name: context_of(self.snapshot_files.load(name))
+            session=session,
+            load=self.session.load,
+            record=record,
+            kept=kept,
+            snapshot=lambda name: context_of(self.snapshot_files.load(name)),
         )
         how = take_up(parts.prompt, source, full=self.opening.full)
         parts.mode_history.extend(session.metadata.mode_history)

@@ -68,7 +68,7 @@ class StoredScope:
         prompt = Prompt(model, settings, counter, ContextManager(self.process.clock), Room(settings, counter))
         if session:
             context = rebuilt(session, lambda name: context_of(self.snapshot_files.load(name)))
-            prompt.restore(context, words_of(session))
+            prompt.restore(context, lambda: words_of(session))
         registry = self._registry()
         prompt.set_tools(tool_set(prompt.mode, registry.get_function_schemas(), model.window))
         return prompt

@@ -117,7 +117,7 @@ class DaemonService:
         return await self.hub.get(session_id).conversation.command(name.removeprefix("/"), arguments)
 
     def history(self, session_id: str, before: int | None, limit: int) -> list[dict[str, Any]]:
-        return page(self.process.session_files.read(session_id).session, before, limit)
+        return page(lambda part: self.process.session_files.read(session_id, part), before, limit)
 
     def export(self, session_id: str, form: str) -> Iterator[str | bytes]:
         from ollm.services.session_export import html, markdown

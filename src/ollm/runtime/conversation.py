@@ -94,11 +94,7 @@ class LocalConversation:
         return self.parts.status()
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        if self.session_id is None:
-            return []
-        from ollm.runtime.history import page
-
-        return page(self.parts.session.load(), before, limit)
+        return self.parts.session.page(before, limit) if self.session_id else []
 
     async def close(self) -> None:
         """Stop the turn, end what runs in the background, fold the session. Safe to call twice."""

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from ollm.domain.messages import Message
 from ollm.domain.session import Session
+from ollm.store.session_files import Loaded, Page
 
 
-def page(session: Session, before: int | None, limit: int) -> list[dict[str, Any]]:
+def page(read: Callable[[Page], Loaded], before: int | None, limit: int) -> list[dict[str, Any]]:
     """The `limit` messages before number `before` (or the newest), oldest first, as plain JSON with `toolCalls`."""
+    older, session = _older(read, before, limit)
     calls = {call.id: call for call in session.tool_calls}
-    older = [message for message in session.messages if before is None or message.id < before]
     found = []
     for message in older[-limit:] if limit > 0 else []:
         shown = msgspec.to_builtins(message)
         shown["toolCalls"] = [msgspec.to_builtins(calls[name]) for name in message.call_ids if name in calls]
         found.append(shown)
     return found
+
+
+def _older(read: Callable[[Page], Loaded], before: int | None, limit: int) -> tuple[list[Message], Session]:
+    """At least `limit` messages where there are: numbers may be missing between them."""
+    count = max(limit, 1)
+    while True:
+        loaded = read(Page(before, count))
+        older = [message for message in loaded.session.messages if before is None or message.id < before]
+        if len(older) >= limit or not loaded.skipped:
+            return older, loaded.session
+        count *= 4

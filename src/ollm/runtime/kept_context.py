@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.struct import Data
 
@@ -32,3 +34,15 @@ class KeptContext(Data, frozen=True):
             last_number=last_number,
             context=prompt.active_context(),
         )
+
+
+class _Number(Data, frozen=True):
+    last_number: int
+
+
+def kept_number(kept: bytes | None) -> int:
+    """The newest message a kept context knows of; 0 without one."""
+    try:
+        return msgspec.json.decode(kept or b"", type=_Number).last_number
+    except msgspec.MsgspecError:
+        return 0

@@ -40,6 +40,7 @@ LEAST_RESULT = 60  # tokens a result always gets
 SMALLEST_WINDOW = 512
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
 Emit = Callable[[Event], None]
+Words = Callable[[], Mapping[int, str]]
 
 
 class PromptModel(Data, frozen=True):
@@ -82,6 +83,7 @@ class Prompt:
         self._context = ActiveContext(mode=model.mode)
         self._messages: list[PromptMessage] = []
         self._words: dict[int, str] = {}
+        self._earlier_words: Words | None = None
         self._tools: tuple[ToolSchema, ...] = ()
         self._records: tuple[PromptMessage, ...] = ()
         self._record_units = 0.0
@@ -375,10 +377,11 @@ class Prompt:
     def active_context(self) -> ActiveContext:
         return msgspec.structs.replace(self._context, messages=tuple(self._messages), goals=self.goals.stack)
 
-    def restore(self, context: ActiveContext, words: Mapping[int, str] | None = None, cause: str = "restore") -> None:
-        """Take up a context that was kept, exactly. `words` are the session's user messages in full, by number."""
+    def restore(self, context: ActiveContext, words: Words | None = None, cause: str = "restore") -> None:
+        """Take up a context that was kept, exactly. `words` gives the session's user messages in full, by number; it is
+        asked when they are first needed."""
         if words is not None:
-            self._words = dict(words)
+            self._words, self._earlier_words = {}, words
         self.goals.stack = self._known_goals = context.goals
         self._context = context
         self.refresh()
@@ -394,9 +397,15 @@ class Prompt:
             window=self.model.window,
             token_count=self.used,
             context=self.active_context(),
-            user_messages=dict(self._words),
+            user_messages=self._all_words(),
             reasoning_model=bool(self._context.reasoning.traces),
         )
+
+    def _all_words(self) -> dict[int, str]:
+        if self._earlier_words:
+            self._words = {**self._earlier_words(), **self._words}
+            self._earlier_words = None
+        return dict(self._words)
 
     def _say_once(self, text: str) -> None:
         if text not in self._told:

@@ -6,13 +6,15 @@ cache still fits; otherwise the recent messages. Either way the engine's own sum
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.workspace import ChatSession, PlanState
-from ollm.runtime.kept_context import RESUMED, KeptContext
+from ollm.runtime.kept_context import RESUMED, KeptContext, kept_number
 from ollm.runtime.prompt import Prompt
 from ollm.runtime.rebuilding import LoadSnapshot, rebuilt, stepped_back, words_of
 from ollm.services.message_records import from_records
@@ -22,9 +24,12 @@ CLOSING = "Go on from here; look up older messages with recall when you need the
 
 
 class Source(Data, frozen=True):
-    """All there is to take a session up from. `snapshot` loads the context of one that was restored."""
+    """All there is to take a session up from: its newest messages at least, and `load` for all of it.
+
+    `snapshot` loads the context of one that was restored."""
 
     session: Session
+    load: Callable[[], Session]
     record: ChatSession
     kept: bytes | None
     snapshot: LoadSnapshot
@@ -33,16 +38,20 @@ class Source(Data, frozen=True):
 def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
     """Fill the prompt; says how, and why not with exactly what was sent before."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
-    words = words_of(session)
     how = "from the archive"
+
+    def words() -> dict[int, str]:
+        return words_of(source.load())
+
     if full or stepped_back(session):
-        prompt.restore(msgspec.structs.replace(rebuilt(session, snapshot), mode=prompt.mode), words, cause="resume")
+        whole = rebuilt(source.load(), snapshot)
+        prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), words, cause="resume")
     else:
         context, why = read_kept(prompt, kept)
         prompt.restore(context or seeded(record, prompt.mode), words, cause="resume")
         how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
         if context:
-            add_newer(prompt, session, read_number(kept))
+            add_newer(prompt, session, kept_number(kept))
     prompt.entries.add_context(RESUMED, engine_message(record.summary, record.plan), source="system", volatile=True)
     return how
 
@@ -60,10 +69,6 @@ def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None,
     if found.mode != prompt.mode:
         return None, f"the mode was {found.mode}"
     return found.context, ""
-
-
-def read_number(kept: bytes | None) -> int:
-    return msgspec.json.decode(kept or b"", type=KeptContext).last_number
 
 
 def add_newer(prompt: Prompt, session: Session, last_number: int) -> None:

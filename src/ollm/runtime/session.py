@@ -18,10 +18,14 @@ from ollm.services.chat_recording import ChatRecordingService
 
 
 class Resumed(Data, frozen=True):
-    """A session that was opened again, and what could not be read of it."""
+    """A session that was opened again, and what could not be read of it.
+
+    Messages up to number `skipped` were left where they are; `OpenSession.load` reads them too.
+    """
 
     session: Session
     damage: str = ""
+    skipped: int = 0
 
 
 class OpenSession:
@@ -56,13 +60,14 @@ class OpenSession:
         self._recorder = Recorder(self.service, session_id, 0, self._clock)
         return session_id
 
-    async def resume(self, session_id: str) -> Resumed:
-        loaded = await self.service.open_session(session_id)
+    async def resume(self, session_id: str, since: int = 0) -> Resumed:
+        """Messages up to number `since` need not be read."""
+        loaded = await self.service.open_session(session_id, since)
         session = loaded.session
-        self._recorder = Recorder(self.service, session.session_id, len(session.tool_calls), self._clock)
+        self._recorder = Recorder(self.service, session.session_id, loaded.calls_so_far, self._clock)
         self._recorder.title = session.metadata.title
         self._compressions = list(session.metadata.compression_history)
-        return Resumed(session=session, damage=str(loaded.damage or ""))
+        return Resumed(session=session, damage=str(loaded.damage or ""), skipped=loaded.skipped)
 
     @property
     def title(self) -> str:
@@ -71,6 +76,13 @@ class OpenSession:
     def load(self) -> Session:
         """All that was recorded so far."""
         return self.service.load(self.recorder.session_id).session
+
+    def page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
+        """A page of the archive, oldest first, as plain JSON."""
+        from ollm.runtime.history import page
+
+        session_id = self.recorder.session_id
+        return page(lambda part: self.service.load(session_id, part), before, limit)
 
     async def compressed(self, record: CompressionRecord) -> None:
         """A compression happened: it counts, and its checkpoint stands whole in the history."""

@@ -6,14 +6,17 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import msgspec
+
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import epoch_ms, new_id, parse_stamp
 from ollm.domain.errors import OllmError
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
+from ollm.runtime.kept_context import kept_number
 from ollm.runtime.rendering import rendered
 from ollm.services.episodes import episode_of
-from ollm.services.message_records import to_record
+from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow
 from ollm.services.rolling_summary import rolling_summary
 from ollm.store.workspace_db import WorkspaceDatabase
@@ -48,22 +51,51 @@ class WorkspaceContext:
         home = session.metadata.workspace
         return home is None or home in self.aliases() or self.origin_of(session.session_id) is not None
 
-    def record_of(self, session: Session) -> ChatSession:
-        """The record to resume from, built from the archive when the database has none, or an old one."""
-        known = self._database.get(session.session_id)
-        asked = [message.id for message in session.messages if message.role == "user"]
-        newest = self._database.episodes(session.session_id, newest=1)
-        if known is not None and (not asked or (newest and newest[-1].number >= asked[-1])):
+    def known_until(self, session_id: str) -> int:
+        """The number up to which the database knows a session: messages before it need not be read to resume."""
+        record = self._database.get(session_id)
+        kept = kept_number(self._database.kept_context(session_id))
+        return min(kept, newest_in(record), self._newest_episode(session_id)) if record else 0
+
+    def record_of(self, session: Session, load: Callable[[], Session]) -> ChatSession:
+        """The record to resume from. What the database does not know is taken from the newest messages, which `session`
+        holds, or from all of them, which `load` gives."""
+        known, first = self._database.get(session.session_id), min((m.id for m in session.messages), default=1)
+        until = newest_in(known) if known else 0
+        if known is None or min(until, self._newest_episode(session.session_id)) < first - 1:
+            return self.rebuild(load(), known)
+        asked = max((message.id for message in session.messages if message.role == "user"), default=0)
+        if self._newest_episode(session.session_id) >= asked and all(m.id <= until for m in session.messages):
             return known
-        return self.rebuild(session, known)
+        return self._catch_up(session, known)
 
     def rebuild(self, session: Session, known: ChatSession | None) -> ChatSession:
-        for episode in episodes_of(session):
-            self._database.add_episode(episode)
+        self._database.add_episodes(episodes_of(session))
         plan = known.plan if known else PlanState()
         record = full_record(session, self._database.episodes(session.session_id), plan, self._settings)
         self._database.put(record)
         return record
+
+    def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
+        """Add what was said after the record was written: a crash came in between."""
+        done, until = self._newest_episode(session.session_id), newest_in(known)
+        self._database.add_episodes([found for found in episodes_of(session) if found.number > done])
+        calls = {call.id: call for call in session.tool_calls}
+        newer = (entry for m in session.messages if m.id > until for entry in rendered(m, calls))
+        window = RecentWindow(self._settings, (*from_records(known.recent_messages), *newer))
+        episodes = self._database.episodes(session.session_id)
+        record = msgspec.structs.replace(
+            known,
+            title=session.metadata.title,
+            updated_at=max(known.updated_at, epoch_ms(parse_stamp(session.last_activity))),
+            summary=rolling_summary(episodes, known.plan, self._settings.summary_chars),
+            recent_messages=tuple(to_record(message) for message in window.flush()),
+        )
+        self._database.put(record)
+        return record
+
+    def _newest_episode(self, session_id: str) -> int:
+        return next((episode.number for episode in self._database.episodes(session_id, newest=1)), 0)
 
     def origin_of(self, session_id: str) -> str | None:
         """Where a session comes from when this folder is a copy of another: that folder's path."""
@@ -105,6 +137,11 @@ class WorkspaceContext:
         self._database.set_fact("copied", json.dumps(copied))
         self._database.set_fact("id", new_id())
         self._database.set_fact("aliases", "[]")
+
+
+def newest_in(record: ChatSession) -> int:
+    """The number of the newest message a record's window holds."""
+    return max((number for m in from_records(record.recent_messages) for number in m.sources), default=0)
 
 
 def brief_record(summary: SessionSummary) -> ChatSession:

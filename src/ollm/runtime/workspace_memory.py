@@ -79,9 +79,8 @@ class WorkspaceMemory:
             return
         now = epoch_ms(self._clock())
         answer, calls = report.answer, report.calls
-        self._database.add_episode(
-            episode_of(report.session_id, report.request.id, now, report.request.text, answer, report.reason, calls)
-        )
+        done = episode_of(report.session_id, report.request.id, now, report.request.text, answer, report.reason, calls)
+        self._database.add_episodes([done])
         by_id = {call.id: call for call in calls}
         for message in report.messages:
             for prompt_message in rendered(message, by_id):

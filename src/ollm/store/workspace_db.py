@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,11 +58,11 @@ class WorkspaceDatabase:
             )
             return changed.rowcount > 0
 
-    def add_episode(self, episode: Episode) -> None:
+    def add_episodes(self, episodes: Iterable[Episode]) -> None:
         with self.database.writing() as connection:
-            connection.execute(
+            connection.executemany(
                 "INSERT OR REPLACE INTO episodes VALUES (?, ?, ?, ?)",
-                (episode.session_id, episode.number, episode.timestamp, msgspec.json.encode(episode).decode()),
+                [(found.session_id, found.number, found.timestamp, encode(found)) for found in episodes],
             )
 
     def episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
@@ -102,6 +103,10 @@ class WorkspaceDatabase:
         with self.database.writing() as connection:
             connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (new_id(),))
             return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
+
+
+def encode(episode: Episode) -> str:
+    return msgspec.json.encode(episode).decode()
 
 
 def columns(session: ChatSession) -> tuple[Any, ...]:

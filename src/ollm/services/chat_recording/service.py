@@ -26,7 +26,8 @@ from ollm.store.session_files.journal import clean
 if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
     from ollm.domain.tools import ToolCallRecord
-    from ollm.store.session_files import Loaded
+    from ollm.store.session_files import Loaded, Page
+    from ollm.store.session_files.recovery import Known
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
@@ -113,15 +114,27 @@ class ChatRecordingService:
         self._enforce_limit(session_id)
         return session_id
 
-    async def open_session(self, session_id: str) -> Loaded:
-        """Open a session to go on with it: mends what a crash left; says in `damage` what could not be read."""
+    async def open_session(self, session_id: str, since: int = 0) -> Loaded:
+        """Open a session to go on with it: mends what a crash left; says in `damage` what could not be read.
+
+        Of a long session that nobody else has touched, messages up to number `since` are not read (`skipped`).
+        """
         session_id = parse_id(session_id)
         if session_id in self._writers:
             return self._files.read_open(self._writers[session_id])
-        writer, loaded = self._files.open(session_id)
+        writer, loaded = self._files.open(session_id, known=lambda: self._known(session_id, since))
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
         return loaded
+
+    def _known(self, session_id: str, since: int) -> Known | None:
+        index = self._library.index
+        counts = index.counts(session_id, NOTED_FROM) if index and since else None
+        if counts is None:
+            return None
+        from ollm.store.session_files.recovery import Known
+
+        return Known(message_count=counts[0], last_number=counts[1], since=since)
 
     async def record_message(self, session_id: str, message: Message) -> Message:
         """Write a message down and give it back with its number; on disk when this returns."""
@@ -166,9 +179,10 @@ class ChatRecordingService:
     async def end_turn(self, session_id: str) -> None:
         """The end of a turn: what waits is written, and the document folded if that is due."""
         writer = self._writer(session_id)
-        if self._try(session_id, writer.fold_when_due):
+        folded = self._try(session_id, writer.fold_when_due)
+        if folded:
             self._emit(SessionSaved(session_id=session_id))
-        if self._clock() - self._noted.setdefault(session_id, self._clock()) > NOTED_EVERY:
+        if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > NOTED_EVERY:
             self._note(writer)
 
     async def close_session(self, session_id: str) -> None:
@@ -190,11 +204,11 @@ class ChatRecordingService:
         except NotFoundError:
             return None
 
-    def load(self, session_id: str) -> Loaded:
-        """The session together with what is wrong with its files."""
+    def load(self, session_id: str, page: Page | None = None) -> Loaded:
+        """The session together with what is wrong with its files; with `page` at least that much of it."""
         session_id = parse_id(session_id)
         writer = self._writers.get(session_id)
-        return self._files.read_open(writer) if writer else self._files.read(session_id)
+        return self._files.read_open(writer, page) if writer else self._files.read(session_id, page)
 
     def title(self, session_id: str) -> str:
         """The title of an open session; empty before the first message."""

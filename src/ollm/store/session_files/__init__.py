@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from ollm.store.session_files.loading import Loaded as Loaded
     from ollm.store.session_files.places import Places as Places
     from ollm.store.session_files.places import parse_id as parse_id
+    from ollm.store.session_files.store import Page as Page
     from ollm.store.session_files.store import SessionFiles as SessionFiles
     from ollm.store.session_files.writer import SessionWriter as SessionWriter
 
 _PLACES = {
     "Loaded": "loading",
+    "Page": "store",
     "Places": "places",
     "parse_id": "places",
     "SessionFiles": "store",

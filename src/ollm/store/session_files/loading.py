@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,18 @@ INTERRUPTED = "Interrupted: the program ended before this call did. It may or ma
 
 
 class Loaded(Data, frozen=True):
-    """A session and what is wrong with its files: `damage` in a sentence, `read_only` when it must not be written."""
+    """A session and what is wrong with its files: `damage` in a sentence, `read_only` when it must not be written.
+
+    Messages up to number `skipped` were not read, nor were their calls.
+    """
 
     session: Session
     damage: str | None = None
     read_only: str | None = None
     unfinished: bool = False  # an answer under way was never finished
     journal_good: int = 0
+    skipped: int = 0
+    calls_so_far: int = 0  # at least as many as there are, and as the highest number in an id of ours
 
 
 def load(reader: SessionReader, session_id: str, *, alive: bool, fallback: datetime) -> Loaded:
@@ -55,6 +60,8 @@ def load(reader: SessionReader, session_id: str, *, alive: bool, fallback: datet
         read_only=_read_only(reader, session),
         unfinished=unfinished,
         journal_good=reader.journal_good,
+        skipped=reader.skipped,
+        calls_so_far=max(len(calls), _highest([*reader.newest_calls, *(call.id for call in calls)])),
     )
 
 
@@ -64,6 +71,11 @@ def _calls(reader: SessionReader, before: int) -> Iterator[ToolCallRecord]:
             return
         if record := lenient.call(data, reader.damage):
             yield record
+
+
+def _highest(call_ids: Iterable[str]) -> int:
+    numbers = (name[1:] for name in call_ids if name[:1] == "c" and name[1:].isascii() and name[1:].isdigit())
+    return max((int(number) for number in numbers if len(number) < 16), default=0)
 
 
 def partial_message(reader: SessionReader, number: int) -> Message:

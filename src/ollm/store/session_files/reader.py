@@ -21,6 +21,7 @@ from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, Damage
 from ollm.store.session_files.layout import CLOSE, MIDDLE, OPEN
 from ollm.store.session_files.lenient import parse_object
+from ollm.store.session_files.sections import CALL, OddLayoutError, Sections
 
 if TYPE_CHECKING:
     from ollm.store.session_files.scan import Scan
@@ -35,7 +36,6 @@ class _Numbered(msgspec.Struct):
 
 
 _BUFFER = 1 << 18
-_CALL = b'{"id":"'  # how a call's line starts and a message's never does
 _named = msgspec.json.Decoder(_Named)
 _numbered = msgspec.json.Decoder(_Numbered)
 
@@ -53,6 +53,9 @@ class SessionReader:
         self.partial_at = ""
         self.partial_start = 0  # where in the journal the answer under way begins
         self.journal_good = 0  # bytes of whole journal lines
+        self.skipped = 0  # messages up to this number are left out
+        self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
+        self._ranges: dict[bool, tuple[int, int]] = {}
         self._call_places: dict[str, list[int]] = {}
         self._read_head()
         self._read_journal_changes()
@@ -66,6 +69,24 @@ class SessionReader:
         for file in (self._journal, self._document):
             if file:
                 file.close()
+
+    def skip_to(self, number: int, least: int = 32, before: int | None = None) -> bool:
+        """Leave out messages up to this number and their calls; some more are read, from one of the user's on.
+
+        With `before` the document's messages from that one on are left out too. False when all must be read: the
+        document is in another layout.
+        """
+        if self._document is None or self.foreign:
+            return False
+        try:
+            sections = Sections(self._document)
+            begin = sections.beginning(number, least)
+            self._ranges = {False: sections.messages(begin, before), True: sections.calls(begin, before)}
+            self.newest_calls = sections.newest_calls()
+        except OddLayoutError:
+            return False
+        self.skipped = begin
+        return True
 
     def messages(self) -> Iterator[bytes]:
         """Every message; those of the journal that the document already holds come once."""
@@ -146,6 +167,9 @@ class SessionReader:
         if self._scan:
             yield from self._until_hopeless(self._scan.calls() if calls else self._scan.messages())
             return
+        if self.skipped:
+            yield from self._range_lines(*self._ranges[calls])
+            return
         self._document.seek(0)
         size = len(self._document.readline())
         section = False
@@ -158,9 +182,16 @@ class SessionReader:
             elif line == CLOSE:
                 self._note_rest(size)
                 return
-            elif (section or line.startswith(_CALL)) is calls and (entry := line.rstrip(b",\n")):
+            elif (section or line.startswith(CALL)) is calls and (entry := line.rstrip(b",\n")):
                 yield entry
         self.damage.note("the file ends before its end")
+
+    def _range_lines(self, start: int, end: int) -> Iterator[bytes]:
+        assert self._document
+        self._document.seek(start)
+        while start < end and (line := self._document.readline()):
+            start += len(line)
+            yield line.rstrip(b",\n")
 
     def _note_rest(self, size: int) -> None:
         assert self._document

@@ -3,6 +3,7 @@ beside, an answer cut off is marked interrupted, and every call that was left wi
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from ollm.domain.clock import Clock, stamp
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message, ToolResultPart
 from ollm.domain.session import Session
+from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, layout, lenient
 from ollm.store.session_files.damage import Damage
@@ -23,27 +25,74 @@ from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 
 
-def mend(places: Places, writer: SessionWriter, clock: Clock, *, to_continue: bool) -> Loaded:
-    """Make the files whole and the writer ready; gives what the session holds afterwards."""
+class Known(Data, frozen=True):
+    """What is known of a whole document that has not changed since: its messages, and the number of the last one.
+
+    Only what follows number `since` is needed of it.
+    """
+
+    message_count: int
+    last_number: int
+    since: int
+
+
+def mend(
+    places: Places, writer: SessionWriter, clock: Clock, *, to_continue: bool, known: Known | None = None
+) -> Loaded:
+    """Make the files whole and the writer ready; gives what the session holds afterwards.
+
+    A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read.
+    """
     session_id = writer.session_id
     home = places.home_of(session_id) or places.directory
-    reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal")
-    try:
-        loaded = load(reader, session_id, alive=True, fallback=file_time(home / f"{session_id}.json"))
-        refuse_read_only(loaded, home / f"{session_id}.json")
+    paths = home / f"{session_id}.json", home / f"{session_id}.journal"
+    loaded = _newest(paths, writer, known) if known and home == places.directory else None
+    if loaded is None:
+        loaded, known = _whole(places, paths, writer, clock), None
+    _sweep_temporaries(places, session_id)
+    finished = loaded.session.messages[:-1] if loaded.unfinished else loaded.session.messages
+    count = len(finished)
+    if known:
+        count = known.message_count + sum(message.id > known.last_number for message in finished)
+    size = places.document(session_id).stat().st_size
+    partial = msgspec.to_builtins(loaded.session.messages[-1].parts) if loaded.unfinished else []
+    numbers = count, max((message.id for message in finished), default=0)
+    writer.adopt(numbers, size, loaded.journal_good, list(partial))
+    return _finish(writer, loaded, clock) if to_continue else loaded
+
+
+def _newest(paths: tuple[Path, Path], writer: SessionWriter, known: Known) -> Loaded | None:
+    """The end of a session; None when it cannot be told that this is all that is needed."""
+    with contextlib.closing(SessionReader(*paths)) as reader:
+        if not reader.skip_to(known.since):
+            return None
+        loaded = load(reader, writer.session_id, alive=True, fallback=file_time(paths[0]))
+        if loaded.damage or loaded.read_only or not _is_sound(loaded.session, known):
+            return None
+        writer.head = _whole_head(reader.head, loaded.session)
+    return loaded
+
+
+def _is_sound(session: Session, known: Known) -> bool:
+    """Whether every call that is spoken of was found, and the messages go as far as they must."""
+    calls = {call.id for call in session.tool_calls}
+    asked = {name for message in session.messages for name in message.call_ids}
+    last = max((message.id for message in session.messages), default=0)
+    return asked <= calls and last >= known.last_number
+
+
+def _whole(places: Places, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock) -> Loaded:
+    """All of a session, its files made whole."""
+    home, session_id = paths[0].parent, writer.session_id
+    with contextlib.closing(SessionReader(*paths)) as reader:
+        loaded = load(reader, session_id, alive=True, fallback=file_time(paths[0]))
+        refuse_read_only(loaded, paths[0])
         writer.head = _whole_head(reader.head, loaded.session)
         if loaded.damage or reader.foreign or home != places.directory:
             keep_damaged(home, session_id, clock) if loaded.damage else None
             loaded = _rewrite(places, reader, writer, loaded)
             _remove_moved(home, places, session_id)
-    finally:
-        reader.close()
-    _sweep_temporaries(places, session_id)
-    finished = loaded.session.messages[:-1] if loaded.unfinished else loaded.session.messages
-    numbers = len(finished), max((message.id for message in finished), default=0)
-    size = places.document(session_id).stat().st_size
-    writer.adopt(numbers, size, loaded.journal_good, reader.partial)
-    return _finish(writer, loaded, clock) if to_continue else loaded
+    return loaded
 
 
 def refuse_read_only(loaded: Loaded, document: Path) -> None:
@@ -80,7 +129,6 @@ def _rewrite(places: Places, reader: SessionReader, writer: SessionWriter, loade
     messages = (piece for source in (_messages(reader), ending) for piece in source)
     replace_file(places.document(writer.session_id), layout.document(writer.head, messages, _calls(reader)))
     places.journal(writer.session_id).unlink(missing_ok=True)
-    reader.partial = []
     return msgspec.structs.replace(loaded, unfinished=False, journal_good=0)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, UsageError
@@ -22,6 +23,14 @@ from ollm.system.locks import owner
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import Loaded
     from ollm.store.session_files.reader import SessionReader
+    from ollm.store.session_files.recovery import Known
+
+
+class Page(NamedTuple):
+    """So many messages: the newest, or those before a number."""
+
+    before: int | None
+    limit: int
 
 
 class SessionFiles:
@@ -35,10 +44,13 @@ class SessionFiles:
         """A writer for a new session; nothing is on disk before its first `flush`."""
         return SessionWriter(self.places, head["sessionId"], head)
 
-    def open(self, session_id: str, *, to_continue: bool = True) -> tuple[SessionWriter, Loaded]:
+    def open(
+        self, session_id: str, *, to_continue: bool = True, known: Callable[[], Known | None] = lambda: None
+    ) -> tuple[SessionWriter, Loaded]:
         """Lock a session, mend damage, and give its writer and what it holds.
 
-        `to_continue` also gives a result to every call that was left without one.
+        `to_continue` also gives a result to every call that was left without one. `known`, asked under the lock, says
+        what is known of a document that nobody has changed: its end is then enough.
         """
         from ollm.store.session_files.recovery import mend
 
@@ -46,26 +58,28 @@ class SessionFiles:
         writer = SessionWriter(self.places, session_id, {})
         writer.lock()
         try:
-            loaded = mend(self.places, writer, self.clock, to_continue=to_continue)
+            loaded = mend(self.places, writer, self.clock, to_continue=to_continue, known=known())
         except BaseException:
             writer.abandon()
             raise
         return writer, loaded
 
-    def read_open(self, writer: SessionWriter) -> Loaded:
-        """What a session of this process holds, written or not."""
+    def read_open(self, writer: SessionWriter, page: Page | None = None) -> Loaded:
+        """What a session of this process holds, written or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load
 
         with contextlib.closing(writer.reader()) as reader:
             reader.head = {**reader.head, **writer.head}
+            _turn_to(reader, page)
             return load(reader, writer.session_id, alive=True, fallback=self.clock())
 
-    def read(self, session_id: str) -> Loaded:
-        """All that can be read, changing no file."""
+    def read(self, session_id: str, page: Page | None = None) -> Loaded:
+        """All that can be read, changing no file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load
 
         session_id = self._known(session_id)
         with self._reader(session_id) as reader:
+            _turn_to(reader, page)
             alive = self.is_open(session_id)
             return load(reader, session_id, alive=alive, fallback=self._file_time(session_id))
 
@@ -205,3 +219,8 @@ class SessionFiles:
 
         home = self.places.home_of(session_id) or self.places.directory
         return file_time(home / f"{session_id}.json", home / f"{session_id}.journal")
+
+
+def _turn_to(reader: SessionReader, page: Page | None) -> None:
+    if page:
+        reader.skip_to((page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)

@@ -100,6 +100,22 @@ class SessionIndex:
     def _note(self, session_id: str, stamp: Stamp, line: Line | None) -> None:
         self._update(session_id, stamp, self._rows(session_id).get(session_id), False, line)
 
+    def counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
+        """How many messages a session has and the number of the last, as they were when all of it was found whole.
+
+        None when the document is smaller than `least_bytes`, has changed since, or nothing is known.
+        """
+        stamp = stamp_of(self.directories, session_id)
+        if stamp is None or stamp.document is None or stamp.document[1] < least_bytes:
+            return None
+        try:
+            row = self._rows(session_id).get(session_id)
+        except (sqlite3.Error, OSError):
+            return None
+        if row is None or row["damaged"] or row["stamp"].partition("|")[0] != stamp.document_text:
+            return None
+        return int(row["message_count"]), int(row["last_number"])
+
     def erase(self, session_id: str) -> None:
         """Take a session out, so that no byte of it stays in the file."""
         self.guarded(lambda: self._erase([session_id]))

@@ -1,0 +1,141 @@
+"""Where the entries of a document of ours stand, found by halving: a long one is read from where it is needed on.
+
+Messages stand in the order of their numbers, calls in the order of the messages that asked for them (`layout`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import BinaryIO
+
+import msgspec
+
+from ollm.store.session_files.damage import MAX_BYTES
+from ollm.store.session_files.layout import CLOSE, MIDDLE
+
+_USER = b'{"role":"user"'
+CALL = b'{"id":"'  # how a call's line starts and a message's never does
+
+
+class OddLayoutError(Exception):
+    """The document does not stand as we write it: it has to be read whole."""
+
+
+class _Message(msgspec.Struct):
+    id: int
+
+
+class _Call(msgspec.Struct, rename="camel"):
+    id: str
+    message_id: int
+
+
+_message = msgspec.json.Decoder(_Message)
+_call = msgspec.json.Decoder(_Call)
+
+
+class Sections:
+    """Raises `OddLayoutError` wherever a line is not what it should be. `block` bytes are read through, not halved."""
+
+    def __init__(self, file: BinaryIO, block: int = 64 * 1024) -> None:
+        self._file = file
+        self._block = block
+        file.seek(0)
+        self._messages = len(file.readline(MAX_BYTES))
+        self._end = file.seek(0, 2) - len(CLOSE)
+        if self._end < self._messages or self._lines(self._end, self._end + len(CLOSE)) != [CLOSE]:
+            raise OddLayoutError
+        self._middle = self._first(self._messages, self._end, _is_behind_messages)
+        self._calls = self._middle + len(MIDDLE)
+        if self._lines(self._middle, self._calls) != [MIDDLE]:
+            raise OddLayoutError
+
+    def messages(self, after: int, before: int | None = None) -> tuple[int, int]:
+        """From where to where the messages between two numbers stand."""
+
+        def first(number: int) -> int:
+            return self._first(self._messages, self._middle, lambda line: number_of(line) > number)
+
+        return first(after), first(before - 1) if before else self._middle
+
+    def calls(self, after: int, before: int | None = None) -> tuple[int, int]:
+        """From where to where the calls of the messages between two numbers stand."""
+
+        def first(number: int) -> int:
+            return self._first(self._calls, self._end, lambda line: _call_in(line).message_id > number)
+
+        return first(after), first(before - 1) if before else self._end
+
+    def beginning(self, number: int, least: int) -> int:
+        """A number not over `number`, which a message of the user's follows, and `least` messages where there are."""
+        newest = self._newest(self._messages, self._middle)
+        last = number_of(newest[-1]) if newest else 0
+        wanted, step = min(number, last - least), least
+        while wanted > 0 and step < 2 * wanted:
+            lines = self._lines(*self.messages(wanted - step))
+            asked = [found for line in lines if line.startswith(_USER) and (found := number_of(line)) <= wanted + 1]
+            if asked:
+                return asked[-1] - 1
+            step *= 2
+        return 0
+
+    def newest_calls(self) -> list[str]:
+        """The ids of the last few calls there are."""
+        return [_call_in(line).id for line in self._newest(self._calls, self._end)]
+
+    def _first(self, low: int, end: int, is_behind: Callable[[bytes], bool]) -> int:
+        """The place of the first line that `is_behind` the one looked for; all that follow it are."""
+        high = end
+        while high - low > self._block:
+            half = (low + high) // 2
+            self._file.seek(half - 1)
+            place = half - 1 + len(self._file.readline())
+            line = self._file.readline() if place < high else b""
+            if place >= high or is_behind(line):
+                high = half
+            else:
+                low = place + len(line)
+        self._file.seek(low)
+        while low < end and not is_behind(line := self._file.readline()):
+            low += len(line)
+        return low
+
+    def _newest(self, start: int, end: int) -> list[bytes]:
+        """The last lines between two places, whole ones: at least one, where there is one."""
+        size = self._block
+        while end - size > start:
+            found = self._lines(end - size, end)[1:]
+            if found:
+                return found
+            size *= 2
+        return self._lines(start, end)
+
+    def _lines(self, start: int, end: int) -> list[bytes]:
+        self._file.seek(start)
+        *lines, rest = self._file.read(end - start).split(b"\n")
+        if rest:
+            raise OddLayoutError
+        return [line + b"\n" for line in lines]
+
+
+def number_of(line: bytes) -> int:
+    try:
+        found = _message.decode(line.rstrip(b",\n")).id
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise OddLayoutError from error
+    if found <= 0:
+        raise OddLayoutError
+    return found
+
+
+def _call_in(line: bytes) -> _Call:
+    try:
+        return _call.decode(line.rstrip(b",\n"))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise OddLayoutError from error
+
+
+def _is_behind_messages(line: bytes) -> bool:
+    if not line.startswith((b"{", b"]")):
+        raise OddLayoutError
+    return line == MIDDLE or line.startswith(CALL)

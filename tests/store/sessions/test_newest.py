@@ -1,0 +1,224 @@
+"""A long session is opened from its end: what is not needed is not read, and any doubt is."""
+
+import io
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
+from ollm.runtime.history import page
+from ollm.store.session_files import layout
+from ollm.store.session_files.journal import encode
+from ollm.store.session_files.loading import INTERRUPTED
+from ollm.store.session_files.sections import OddLayoutError, Sections
+from tests.covers import covers
+from tests.store.sessions.support import AT, Home, call, run, said
+
+LONG = "a sentence that makes the session long " * 60
+TURNS = 100
+
+
+async def record_turns(service, session_id: str, turns: range) -> None:
+    """Each: a question, an answer that calls, the result, an answer in words."""
+    for turn in turns:
+        await service.record_message(session_id, said(f"question {turn} {LONG}"))
+        asked = await service.record_message(session_id, answer(f"looking {turn}", ToolCallPart(id=f"c{turn}")))
+        await service.record_tool_call(session_id, call(f"c{turn}", message_id=asked.id))
+        await service.record_tool_call(session_id, call(f"c{turn}", result=f"seen {turn}", message_id=asked.id))
+        await service.record_message(
+            session_id, Message(role="tool", parts=(ToolResultPart(f"c{turn}"),), timestamp=AT)
+        )
+        await service.record_message(session_id, said(f"answer {turn}", "assistant"))
+        await service.end_turn(session_id)
+
+
+def answer(text: str, *parts: ToolCallPart) -> Message:
+    return Message(role="assistant", parts=(TextPart(text), *parts), timestamp=AT)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path, auto_save=False)
+
+
+def long_session(home: Home, *, close: bool = True) -> str:
+    async def record() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await record_turns(service, session_id, range(1, TURNS + 1))
+        if close:
+            await service.close_session(session_id)
+        return session_id
+
+    return run(record)
+
+
+def opened(home: Home, session_id: str, since: int):
+    async def resume():
+        service = home.service()
+        loaded = await service.open_session(session_id, since)
+        await record_turns(service, session_id, range(loaded.calls_so_far + 1, loaded.calls_so_far + 2))
+        await service.close_session(session_id)
+        return loaded
+
+    return run(resume)
+
+
+@covers("W92", "W119")
+def test_of_a_long_session_the_end_is_read_and_it_goes_on_with_the_right_numbers(home: Home):
+    session_id = long_session(home)
+
+    loaded = opened(home, session_id, since=4 * TURNS)
+
+    whole = home.files.read(session_id).session
+    assert 0 < len(loaded.session.messages) < 50
+    assert loaded.session.messages == whole.messages[loaded.skipped : 4 * TURNS]
+    assert loaded.session.messages[0].role == "user"
+    assert [message.id for message in whole.messages] == list(range(1, 4 * TURNS + 5))
+    assert [record.id for record in whole.tool_calls] == [f"c{n}" for n in range(1, TURNS + 2)]
+    assert home.library().summaries()[0].message_count == 4 * TURNS + 4
+
+
+def test_messages_after_the_number_that_is_known_are_all_read(home: Home):
+    loaded = opened(home, long_session(home), since=100)
+
+    assert loaded.skipped <= 100
+    assert loaded.session.messages[-1].id == 4 * TURNS
+    assert {call_id for m in loaded.session.messages for call_id in m.call_ids} <= {
+        found.id for found in loaded.session.tool_calls
+    }
+
+
+def test_a_document_that_somebody_changed_is_read_whole_and_its_damage_told(home: Home):
+    session_id = long_session(home)
+    content = home.document(session_id).read_bytes()
+    place = content.index(b"question 20 ")
+    home.document(session_id).write_bytes(content[:place] + b'"' + content[place + 1 :])
+
+    loaded = opened(home, session_id, since=4 * TURNS)
+
+    assert loaded.skipped == 0
+    assert "could not be read" in str(loaded.damage)
+    assert len(loaded.session.messages) == 4 * TURNS - 1
+    assert list(home.sessions.glob(f"{session_id}.json.damaged-*"))
+
+
+@pytest.mark.parametrize("how", ["missing", "broken"])
+def test_without_an_index_all_is_read(home: Home, how: str):
+    session_id = long_session(home)
+    index = home.root / "index.db"
+    index.unlink() if how == "missing" else index.write_bytes(b"not a database" * 100)
+
+    loaded = opened(home, session_id, since=4 * TURNS)
+
+    assert loaded.skipped == 0
+    assert len(loaded.session.messages) == 4 * TURNS
+
+
+def test_without_a_record_of_the_workspace_all_is_read(home: Home):
+    assert opened(home, long_session(home), since=0).skipped == 0
+
+
+@covers("S9.3")
+def test_what_a_crash_left_in_the_journal_is_read_with_the_end_and_finished(home: Home, tmp_path: Path):
+    session_id = long_session(home)
+
+    async def crash() -> None:
+        service = Home(home.root).service()
+        await service.open_session(session_id, 4 * TURNS)
+        await service.record_message(session_id, said("and now"))
+        asked = await service.record_message(session_id, answer("looking", ToolCallPart(id="c101")))
+        await service.record_tool_call(session_id, call("c101", message_id=asked.id))
+        shutil.copytree(home.root, tmp_path / "crashed")  # as a kill leaves it
+
+    run(crash)
+    after = Home(tmp_path / "crashed")
+    os.utime(after.document(session_id), ns=(0, home.document(session_id).stat().st_mtime_ns))
+    after.library().summaries()
+
+    loaded = opened(after, session_id, since=4 * TURNS)
+
+    whole = after.files.read(session_id).session
+    assert loaded.skipped > 0
+    assert [message.text for message in loaded.session.messages][-3:] == ["and now", "looking", ""]
+    assert loaded.session.tool_calls[-1].status == "interrupted"
+    assert loaded.session.tool_calls[-1].result.llm_content == INTERRUPTED
+    assert [message.id for message in whole.messages] == list(range(1, len(whole.messages) + 1))
+    assert after.library().summaries()[0].message_count == len(whole.messages)
+
+
+def test_a_journal_that_is_in_the_document_already_doubles_nothing(home: Home, tmp_path: Path):
+    session_id = long_session(home)
+
+    async def fold() -> bytes:
+        service = home.service()
+        await service.open_session(session_id)
+        await record_turns(service, session_id, range(TURNS + 1, TURNS + 3))
+        kept = home.journal(session_id).read_bytes()
+        await service.close_session(session_id)
+        return kept
+
+    home.journal(session_id).write_bytes(run(fold))
+
+    loaded = opened(home, session_id, since=4 * TURNS)
+
+    whole = home.files.read(session_id).session
+    assert loaded.skipped > 0
+    assert [message.id for message in whole.messages] == list(range(1, 4 * TURNS + 13))
+    assert [record.id for record in whole.tool_calls] == [f"c{n}" for n in range(1, TURNS + 4)]
+
+
+def document(messages: list[tuple[int, str, int]]) -> bytes:
+    """Messages by number, role and length, every assistant's with a call."""
+    lines = [{"role": role, "parts": [{"type": "text", "text": "x" * size}], "timestamp": AT, "id": number}
+             for number, role, size in messages]  # fmt: skip
+    calls = [{"id": f"c{number}", "name": "ls", "args": {}, "timestamp": AT, "messageId": number}
+             for number, role, _ in messages if role == "assistant"]  # fmt: skip
+    return b"".join(layout.document({"sessionId": "s"}, map(encode, lines), map(encode, calls)))
+
+
+@st.composite
+def numbered(draw) -> list[tuple[int, str, int]]:
+    gaps = draw(st.lists(st.integers(1, 3), max_size=60))
+    shape = st.tuples(st.sampled_from(["user", "assistant"]), st.integers(0, 300))
+    return [(sum(gaps[: place + 1]), *draw(shape)) for place in range(len(gaps))]
+
+
+@settings(max_examples=150)
+@given(messages=numbered(), after=st.integers(0, 150), least=st.integers(1, 20))
+def test_the_places_of_entries_are_found_whatever_their_lengths(messages, after: int, least: int):
+    content = document(messages)
+    sections = Sections(io.BytesIO(content), block=128)
+
+    start, end = sections.messages(after, after + 20)
+    found = [line for line in content[start:end].split(b"\n") if line]
+    assert len(found) == len([number for number, _, _ in messages if after < number < after + 20])
+    start, end = sections.calls(after)
+    assert content[start:end].count(b"messageId") == len([n for n, role, _ in messages if n > after and role != "user"])
+
+    begin = sections.beginning(after, least)
+    behind = [(number, role) for number, role, _ in messages if number > begin]
+    assert begin == 0 or (begin <= after and behind[0][1] == "user" and behind[-1][0] - begin >= least)
+
+
+@pytest.mark.parametrize("cut", [1, 3, 40, 300])
+def test_a_document_cut_short_is_no_layout_of_ours(cut: int):
+    with pytest.raises(OddLayoutError):
+        Sections(io.BytesIO(document([(1, "user", 50), (2, "assistant", 50)])[:-cut]))
+
+
+@pytest.mark.parametrize("limit", [1, 7, 50])
+def test_pages_together_are_the_whole_archive(home: Home, limit: int):
+    session_id = long_session(home)
+    whole = home.files.read(session_id).session
+    found, before = [], None
+    while part := page(lambda asked: home.files.read(session_id, asked), before, limit):
+        assert len(part) == limit or part[0]["id"] == 1
+        found, before = part + found, part[0]["id"]
+
+    assert [message["id"] for message in found] == [message.id for message in whole.messages]
+    assert sum(len(message["toolCalls"]) for message in found) == 2 * TURNS
