@@ -41,7 +41,7 @@ def discovered() -> list[str]:
 
 def cells(row: Row) -> tuple[str, ...]:
     ratio = f"{row.ratio:.2f} ×" if row.ratio is not None else ""
-    goal = "" if row.goal is None else f"≤ {row.goal:g} {'×' if row.of == 'ratio' else row.unit}"
+    goal = "" if row.goal is None else f"≤ {row.goal:g} {'×' if row.of == 'ratio' and row.baseline else row.unit}"
     verdict = {True: "ok", False: "over", None: ""}[row.met]
     baseline = f"{row.baseline:.4g} {row.unit}" if row.baseline is not None else ""
     return (

@@ -55,9 +55,9 @@ async def _list(discovery: FileDiscoveryService, root: Path, patterns: tuple[str
         globs = ()
     answer = await discovery.answer(DiscoveryOptions(root=str(root), include_patterns=globs))
     if as_json:
-        print_json([entry.relative_path for entry in answer.entries])
+        print_json(answer.paths)
     else:
-        _print_lines(entry.relative_path for entry in answer.entries)
+        _print_lines(answer.paths)
     for bad in discovery.bad_rules():
         warn(f"{printable(bad.source)}:{bad.line} is skipped, {bad.reason}: {printable(bad.text)}")
     if answer.unreadable:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.files import DiscoveryOptions
-from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery import FileDiscoveryService, cache
+from ollm.services.file_discovery.signatures import signature
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
@@ -150,3 +151,22 @@ async def test_only_a_few_answers_are_kept(service: FileDiscoveryService, root: 
         await files(service, root, include_patterns=(f"{number}*",))
 
     assert len(service._cache._answers) <= 8
+
+
+async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
+    service: FileDiscoveryService, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1600):
+        (root / str(number)).mkdir()
+    make_old(root)
+    await files(service, root)
+    subscription = service.watch_changes(str(root), lambda kind, path: None)
+    looked: list[str] = []
+    monkeypatch.setattr(cache, "signature", lambda path: looked.append(path) or signature(path))
+
+    await files(service, root)
+    once = len(looked)
+    await files(service, root)
+    subscription.dispose()
+
+    assert once == len(looked) > 1600

@@ -120,3 +120,30 @@ async def test_a_worktree_hears_the_exclude_file_of_its_repository(
     plant(worktree, "a.secret", "b.txt")
 
     assert await files(service, worktree) == {"b.txt"}
+
+
+@covers("S6.3")
+async def test_a_rule_file_that_is_a_link_says_nothing(plain: FileDiscoveryService, tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    plant(root, "a.log", "b.txt", "inner/a.log")
+    elsewhere.write_text("*.log\n[unfinished\n")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    for link in (root / ".gitignore", root / ".ollmignore", root / "inner" / ".gitignore"):
+        link.symlink_to(elsewhere)
+
+    assert await files(plain, root) == {"a.log", "b.txt", "inner/a.log"}
+    assert plain.bad_rules() == []
+    assert await files(plain, root, follow_symlinks=True) == {"a.log", "b.txt", "inner/a.log"}
+
+
+async def test_a_repository_whose_git_directory_is_a_link_keeps_its_rules(
+    plain: FileDiscoveryService, tmp_path: Path
+) -> None:
+    root = tmp_path / "project"
+    plant(root, "a.log", "b.txt")
+    subprocess.run(["git", "init", "-q", "--separate-git-dir", str(tmp_path / "kept"), str(root)], check=True)
+    (root / ".git").unlink()
+    (root / ".git").symlink_to(tmp_path / "kept")
+    rules(tmp_path, "kept/info/exclude", "*.log")
+
+    assert await files(plain, root) == {"b.txt"} == git_says(root)

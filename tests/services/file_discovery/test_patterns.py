@@ -1,10 +1,13 @@
 """Globs and the flat list of patterns."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.services.file_discovery.globs import expand_braces, glob_regex
+from ollm.services.file_discovery.expressions import NameSearch
+from ollm.services.file_discovery.globs import Endings, compile_globs, expand_braces, glob_regex
 from tests.covers import covers
 
 
@@ -60,3 +63,26 @@ async def test_patterns_know_their_root(service: FileDiscoveryService, root) -> 
     assert service.should_ignore(str(root / "top.txt"), patterns)
     assert not service.should_ignore(str(root / "sub" / "top.txt"), patterns)
     assert "node_modules" in patterns
+
+
+PARTS = st.sampled_from(["*", "**", "**/", "*", "a", "b.py", ".py", "/", "src/", "{a,b}", "?", "./", "é"])
+
+
+@given(
+    st.lists(PARTS, min_size=1, max_size=5).map("".join),
+    st.lists(st.lists(st.sampled_from(["a", "b.py", "src", ".py", "xa", "é"]), min_size=1, max_size=3).map("/".join)),
+)
+def test_a_glob_finds_the_same_paths_whichever_way_it_is_looked_for(pattern: str, paths: list[str]) -> None:
+    search = compile_globs((pattern,))
+    expected = set(NameSearch([glob_regex(pattern)]).among("", paths))
+
+    assert search is not None
+    assert set(search.among("", paths)) == expected
+    for path in paths:
+        base, slash, name = path.rpartition("/")
+        assert (name in search.among(base + slash, [name])) is (path in expected)
+
+
+@pytest.mark.parametrize("pattern", ["*.py", "**/*.py", "src/**/*.{ts,tsx}", "./**/*_test.go", "**/*"])
+def test_the_globs_people_write_need_no_search(pattern: str) -> None:
+    assert isinstance(compile_globs((pattern,)), Endings)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from functools import cached_property
+from operator import eq
+
+import msgspec
 
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
@@ -15,8 +19,9 @@ _COARSE = 20_000_000  # a directory's time moves in steps of some milliseconds: 
 _QUICK_TO_CHECK = 1500  # directories whose times can be read while nobody notices, watch or not
 
 
-class Answer(Data, frozen=True):
-    """A finished walk: its entries and the times of all it depends on."""
+class Answer(Data, frozen=True, dict=True):
+    """A finished walk: its entries and the times of all it depends on. `generation` is the state of the watch that it
+    was last known to be true in."""
 
     entries: tuple[FileEntry, ...]
     seen: dict[str, Signature]
@@ -26,11 +31,20 @@ class Answer(Data, frozen=True):
     unreadable: tuple[str, ...]
     too_deep: tuple[str, ...]
 
+    @cached_property
+    def paths(self) -> list[str]:
+        return [entry.relative_path for entry in self.entries]
+
     def holds(self, generation: int | None) -> bool:
         watched = generation is not None and generation == self.generation
         if watched and self.directories > _QUICK_TO_CHECK:
             return True
-        return all(_unchanged(path, seen, self.taken) for path, seen in self.seen.items())
+        return self._settled and all(map(eq, map(signature, self.seen), self.seen.values()))
+
+    @cached_property
+    def _settled(self) -> bool:
+        """Whether nothing was touched so shortly before it was read that its time cannot tell a later touch."""
+        return all(seen is None or seen[0] < self.taken - _COARSE for seen in self.seen.values())
 
 
 class AnswerCache:
@@ -44,6 +58,8 @@ class AnswerCache:
         if answer is None or not answer.holds(generation):
             self._answers.pop(options, None)
             return None
+        answer = msgspec.structs.replace(answer, generation=generation) if generation != answer.generation else answer
+        self._answers[options] = answer
         self._answers.move_to_end(options)
         return answer
 
@@ -63,10 +79,6 @@ class AnswerCache:
         while len(self._answers) > _MOST:
             self._answers.popitem(last=False)
         return answer
-
-
-def _unchanged(path: str, seen: Signature, taken: int) -> bool:
-    return signature(path) == seen and (seen is None or seen[0] < taken - _COARSE)
 
 
 def now() -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+
+import msgspec
 
 from ollm.domain.files import DiscoveryOptions, EntryType, FileEntry
 from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.walk import Listed, Listing
+from ollm.services.file_discovery.walk import Listing
 
 
 class EntryMaker:
@@ -20,30 +23,25 @@ class EntryMaker:
         prefix, root = listing.place.prefix, self._options.root
         files = self._wanted(prefix, listing.files)
         if not self._options.directories and not self._options.stat:
-            return [FileEntry(root, prefix + entry.name) for entry in files]
-        made = [self._entry(prefix, entry, "file") for entry in files]
+            return [FileEntry(root, prefix + name) for name in files]
+        made = [self._entry(prefix + name, "file") for name in files]
         if self._options.directories:
-            made += [self._entry(prefix, entry, "directory") for entry in self._wanted(prefix, listing.folders)]
+            made += [self._entry(prefix + name, "directory") for name in self._wanted(prefix, listing.folders)]
         return made
 
-    def _wanted(self, prefix: str, entries: list[Listed]) -> list[Listed]:
+    def _wanted(self, prefix: str, names: list[str]) -> list[str]:
         if self._include is None:
-            return entries
-        included = self._include.among(prefix, [entry.name for entry in entries])
-        return [entry for entry in entries if entry.name in included]
+            return names
+        included = self._include.among(prefix, names)
+        return [name for name in names if name in included]
 
-    def _entry(self, prefix: str, entry: Listed, kind: EntryType) -> FileEntry:
-        relative = prefix + entry.name
+    def _entry(self, relative: str, kind: EntryType) -> FileEntry:
+        entry = FileEntry(root=self._options.root, relative_path=relative, type=kind)
         if not self._options.stat:
-            return FileEntry(root=self._options.root, relative_path=relative, type=kind)
+            return entry
         try:
-            status = entry.stat()
+            status = os.stat(entry.path)  # noqa: PTH116 - called for every file of a tree
         except OSError:
-            return FileEntry(root=self._options.root, relative_path=relative, type=kind)
-        return FileEntry(
-            root=self._options.root,
-            relative_path=relative,
-            type=kind,
-            size=status.st_size,
-            modified=datetime.fromtimestamp(status.st_mtime, UTC),
-        )
+            return entry
+        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        return msgspec.structs.replace(entry, size=status.st_size, modified=modified)

@@ -60,4 +60,5 @@ class NameSearch:
         if not names or not self._any.Match(text):
             return _NOTHING
         cut = len(os.fsencode(base)) + 2
-        return {os.fsdecode(found.group()[cut:-1]) for found in self._each.finditer(text)}
+        spans = [found.span() for found in self._each.finditer(text)]
+        return set(os.fsdecode(b"\0".join([text[start + cut : end - 1] for start, end in spans])).split("\0"))

@@ -3,71 +3,97 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, islice
 
-from ollm.services.file_discovery.expressions import compile_bytes
+from ollm.services.file_discovery.expressions import compile_bytes, compile_set
 from ollm.services.file_discovery.wildmatch import literal
 
 _ALIKE = 70.0
-_AT_ONCE = 4_000  # paths searched in one go: other threads have their turn in between
+_AT_ONCE = 4_000  # lines searched in one go: other threads have their turn in between
 
 
 class PathFinder:
     """All paths of a project, ready to be asked many times. Letters count whatever their case.
 
     A name that is what was typed comes first, then names that start with it, names that hold it, paths that hold it,
-    paths that hold its letters in order (`sfd` for `services/file_discovery`), and last names that look like it;
-    among equals the shorter path. They are kept in that order, so that the first found are the best.
+    paths that hold its letters in order (`sfd` for `services/file_discovery`), and where there is none of all these,
+    names that look like it; among equals the shorter path. They are kept in that order, so the first found are best.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        self._paths = sorted(paths, key=lambda path: (len(path), path))
-        self._lower = [path.lower() for path in self._paths]
-        self._names = [path.rpartition("/")[2] for path in self._lower]
-        self._texts: list[bytes] | None = None
+        self._paths = sorted(paths)
+        self._paths.sort(key=len)
+        whole = [path.lower() for path in self._paths]
+        self._names = _Lines([path.rpartition("/")[2] for path in whole])
+        self._whole = _Lines(whole)
 
     def best(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` paths. Nothing typed gives the shortest ones."""
         wanted = typed.strip().removeprefix("./").lower()
         found: dict[int, None] = {}
-        for group in self._groups(wanted, limit):
+        for group in self._groups(wanted):
             for at in group:
                 found[at] = None
                 if len(found) == limit:
                     return [self._paths[number] for number in found]
+        if not found and len(wanted) > 2:
+            found = dict.fromkeys(islice(self._names.alike(wanted.rpartition("/")[2], limit), limit))
         return [self._paths[number] for number in found]
 
-    def _groups(self, wanted: str, limit: int) -> Iterator[Iterable[int]]:
-        yield (at for at, name in enumerate(self._names) if name == wanted)
-        yield (at for at, name in enumerate(self._names) if name.startswith(wanted))
-        yield (at for at, name in enumerate(self._names) if wanted in name)
-        yield (at for at, path in enumerate(self._lower) if wanted in path)
+    def _groups(self, wanted: str) -> Iterator[Iterable[int]]:
+        text = os.fsencode(wanted)
+        yield self._names.holding(b"\0" + text + b"\0")
+        yield self._names.holding(b"\0" + text)
+        yield self._names.holding(text)
+        yield self._whole.holding(text)
         if len(wanted) > 1:
-            yield self._scattered(wanted)
-        if len(wanted) > 2:
-            yield self._alike(wanted.rpartition("/")[2], limit)
+            yield self._whole.scattered(wanted)
 
-    def _scattered(self, wanted: str) -> Iterator[int]:
-        """Paths that hold the letters in order; many are searched as one text."""
-        if self._texts is None:
-            parts = (self._lower[first : first + _AT_ONCE] for first in range(0, len(self._lower), _AT_ONCE))
-            self._texts = [b"\0" + b"\0".join(map(os.fsencode, part)) + b"\0" for part in parts]
-        letters = compile_bytes(rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted))
-        for number, text in enumerate(self._texts):
-            at, position = number * _AT_ONCE - 1, 0
-            for found in letters.finditer(text):
-                at += text.count(b"\0", position, found.start())
-                position = found.start()
-                yield at
 
-    def _alike(self, name: str, limit: int) -> Iterator[int]:
-        """Names with a letter wrong, missing or too many."""
+class _Lines:
+    """Many short texts as one, each between two NULs, so that all are searched at the speed of memory."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._text = os.fsencode("\0" + "\0".join(lines) + "\0")
+        ends = accumulate((len(line) + 1 for line in self._text[1:-1].split(b"\0")), initial=0)
+        self._starts = list(ends) if lines else [0]
+
+    def holding(self, wanted: bytes) -> Iterator[int]:
+        """The numbers of the lines that hold it; a NUL stands for where a line starts or ends."""
+        at = self._text.find(wanted) if len(self._starts) > 1 else -1
+        while at >= 0:
+            number = bisect_right(self._starts, at) - 1
+            if number + 1 == len(self._starts):
+                return
+            yield number
+            at = self._text.find(wanted, self._starts[number + 1])
+
+    def scattered(self, wanted: str) -> Iterator[int]:
+        """The numbers of the lines that hold these letters in this order; a line may come more than once."""
+        expression = rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted)
+        somewhere, each = compile_set([expression], anywhere=True), compile_bytes(expression)
+        for first in range(0, len(self._starts) - 1, _AT_ONCE):
+            start = self._starts[first]
+            part = self._text[start : self._starts[min(first + _AT_ONCE, len(self._starts) - 1)]]
+            if somewhere.Match(part):
+                for found in each.finditer(part):
+                    yield bisect_right(self._starts, start + found.start()) - 1
+
+    @cached_property
+    def _different(self) -> list[bytes]:
+        return list(dict.fromkeys(self._text[1:-1].split(b"\0")))
+
+    def alike(self, wanted: str, limit: int) -> Iterator[int]:
+        """The numbers of the lines with a letter wrong, missing or too many, the likest first."""
         from rapidfuzz import fuzz, process
 
-        best: list[tuple[float, int]] = []
-        for first in range(0, len(self._names), _AT_ONCE):
-            part = self._names[first : first + _AT_ONCE]
-            found = process.extract(name, part, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE)
-            best += [(-score, first + at) for _, score, at in found]
-        for _, at in sorted(best)[:limit]:
-            yield at
+        best: list[tuple[float, int, bytes]] = []
+        for first in range(0, len(self._different), _AT_ONCE):
+            part = self._different[first : first + _AT_ONCE]
+            found = process.extract(os.fsencode(wanted), part, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE)
+            best += [(-score, first + at, text) for text, score, at in found]
+        for _, _, text in sorted(best):
+            yield from self.holding(b"\0" + text + b"\0")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
@@ -11,6 +12,7 @@ from ollm.services.file_discovery.expressions import NameSearch
 from ollm.services.file_discovery.wildmatch import BadPattern, translate
 
 _MOST_ALTERNATIVES = 1000
+_ANY_ENDING = re.compile(r"(?:((?:[^*?\[\]\\/]+/)*)\*\*/)?\*([^*?\[\]\\/]*)")  # `*.py`, `**/*.py`, `src/lib/**/*.py`
 
 
 def glob_regex(pattern: str) -> bytes:
@@ -32,9 +34,29 @@ def _one(pattern: str) -> bytes:
     return prefix + translate(os.fsencode(pattern.lstrip("/")))
 
 
-def compile_globs(patterns: Sequence[str]) -> NameSearch | None:
+class Endings:
+    """Names that end in one of some ways anywhere below a directory: what most globs ask for."""
+
+    def __init__(self, below: str, endings: Sequence[str]) -> None:
+        self._below, self._endings = below, tuple(endings)
+
+    def among(self, base: str, names: Sequence[str]) -> set[str]:
+        """`base` is the directory's path, empty or ending with `/`."""
+        if base or not self._below:
+            return {name for name in names if name.endswith(self._endings)} if base.startswith(self._below) else set()
+        return {name for name in names if name.startswith(self._below) and name.endswith(self._endings)}
+
+
+def compile_globs(patterns: Sequence[str]) -> NameSearch | Endings | None:
     """A search for all of them; None when there are none."""
-    return NameSearch([glob_regex(pattern) for pattern in patterns]) if patterns else None
+    if not patterns:
+        return None
+    expressions = [glob_regex(pattern) for pattern in patterns]
+    shapes = [_ANY_ENDING.fullmatch(one.removeprefix("./")) for pattern in patterns for one in expand_braces(pattern)]
+    plain = [shape.groups("") for shape in shapes if shape]
+    if len(plain) == len(shapes) and len({below for below, _ in plain}) == 1:
+        return Endings(plain[0][0], [ending for _, ending in plain])
+    return NameSearch(expressions)
 
 
 def expand_braces(pattern: str) -> list[str]:

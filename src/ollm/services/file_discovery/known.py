@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ollm.domain.files import ChangeKind
 from ollm.services.file_discovery.signatures import Signature, signature
-from ollm.services.file_discovery.walk import Listed, Listing, Place, Walk
+from ollm.services.file_discovery.walk import Listing, Place, Walk
 
 Change = tuple[ChangeKind, str]
 
@@ -71,9 +71,9 @@ class Known:
 
     def _compared(self, listing: Listing) -> Iterator[Change]:
         before = self._files.get(listing.place.relative, {})
-        now = {entry.name: _signature(entry) for entry in listing.files}
-        self._files[listing.place.relative] = now
         folder = self._walk.path(listing.place.relative)
+        now = {name: signature(f"{folder}/{name}") for name in listing.files}
+        self._files[listing.place.relative] = now
         for name in before.keys() - now.keys():
             yield from _vanished(f"{folder}/{name}")
         for name, seen in now.items():
@@ -104,11 +104,3 @@ def _vanished(path: str) -> Iterator[Change]:
     """An unlink, if the file is really gone: one that a rule hides from now on is no news."""
     if not os.path.lexists(path):
         yield "unlink", path
-
-
-def _signature(entry: Listed) -> Signature:
-    try:
-        status = entry.stat()
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -76,10 +76,10 @@ class RuleReader:
         if not (repository or has_git or has_ollm):
             return layers
         base = os.fsencode(prefix[:-1])
-        git = self._file(Path(path, GIT_IGNORE), base) if has_git else ()
+        git = self._file(Path(path, GIT_IGNORE), base, linked=False) if has_git else ()
         if repository:
             git = self._file(exclude_file(Path(path, ".git")), base) + git
-        ollm = self._file(Path(path, OLLM_IGNORE), base) if has_ollm else ()
+        ollm = self._file(Path(path, OLLM_IGNORE), base, linked=False) if has_ollm else ()
         self._git[path], self._ollm[path] = git, ollm
         return layers.entering(git, ollm, repository=repository)
 
@@ -88,8 +88,9 @@ class RuleReader:
         """All that were read, weakest first."""
         return [rule for group in (self._git, self._ollm) for rules in group.values() for rule in rules]
 
-    def _file(self, path: Path | None, base: bytes) -> tuple[Rule, ...]:
-        if path is None:
+    def _file(self, path: Path | None, base: bytes, *, linked: bool = True) -> tuple[Rule, ...]:
+        """Not `linked`: a symbolic link is no rule file, as in git; it would show lines of a file elsewhere."""
+        if path is None or (not linked and path.is_symlink()):
             return ()
         self.signatures[str(path)] = signature(str(path))
         return self._noted(read_rules(str(path), base, self._shown(path)))

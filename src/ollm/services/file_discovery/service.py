@@ -144,11 +144,12 @@ class FileDiscoveryService:
         """One walk serves every glob: all paths are kept, and searched at once."""
         searches = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
         answer = self._answer(options)
-        paths = [entry.relative_path for entry in answer.entries]
-        for search in filter(None, searches):
-            found = search.among("", paths)
-            paths = [path for path in paths if path in found]
-        return Found(paths=paths, too_deep=len(answer.too_deep), unreadable=len(answer.unreadable))
+        paths = answer.paths
+        for search in searches:
+            if search is not None:
+                found = search.among("", paths)
+                paths = [path for path in paths if path in found]
+        return Found(paths=list(paths), too_deep=len(answer.too_deep), unreadable=len(answer.unreadable))
 
     def _batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
         generation = self._watches.generation(options.root)

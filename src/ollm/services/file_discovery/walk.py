@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,8 +13,7 @@ from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import Layers, RuleReader
 from ollm.services.file_discovery.signatures import Signature, signature
 
-_BY_NAME = attrgetter("name")
-Listed = os.DirEntry[str]
+_NO_LINKS: frozenset[str] = frozenset()
 
 
 class Place(NamedTuple):
@@ -29,11 +27,11 @@ class Place(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What a directory holds that no rule hides, by name."""
+    """The names in a directory that no rule hides, in order."""
 
     place: Place
-    files: list[Listed]
-    folders: list[Listed]
+    files: list[str]
+    folders: list[str]
     below: list[Place]
 
 
@@ -70,26 +68,24 @@ class Walk:
         self.directories[path] = signature(path)
         try:
             with os.scandir(path) as scanned:
-                listed = sorted(scanned, key=_BY_NAME)
+                listed = list(scanned)
         except FileNotFoundError:
             return None
         except OSError:
             self.unreadable.append(place.relative or ".")
             return None
-        base = self._offset + place.prefix
-        names = [entry.name for entry in listed]
-        layers = place.layers
-        if names and names[0] < "/":  # by name, so that those with a dot come before
-            layers = self.reader.below(layers, path, base, names)
-            listed = self._without_dots(listed, names)
-        files, folders = self._sorted_out(listed)
-        if spoken_of := layers.matcher.spoken_of(base, names):
+        base, layers = self._offset + place.prefix, place.layers
+        files, folders, links = self._sorted_out(listed)
+        if _dotted(files) or _dotted(folders) or len(files) + len(folders) < len(listed):
+            layers = self.reader.below(layers, path, base, [entry.name for entry in listed])
+            files, folders = self._without_dots(files), self._without_dots(folders)
+        if spoken_of := layers.matcher.spoken_of(base, files + folders if folders else files):
             shown = _Shown(layers, base, spoken_of)
-            files = [entry for entry in files if shown.file(entry.name)]
-            folders = [entry for entry in folders if shown.folder(entry.name)]
+            files = [name for name in files if shown.file(name)]
+            folders = [name for name in folders if shown.folder(name)]
         if self._exclude is not None:
             files, folders = self._without_excluded(place, files), self._without_excluded(place, folders)
-        return Listing(place, files, folders, self._below(place, layers, folders) if folders else [])
+        return Listing(place, files, folders, self._below(place, layers, folders, links) if folders else [])
 
     def from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""
@@ -98,25 +94,28 @@ class Walk:
     def path(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
-    def _without_dots(self, listed: list[Listed], names: list[str]) -> list[Listed]:
+    def _without_dots(self, names: list[str]) -> list[str]:
         """`.git` is never shown; other names with a dot are unless they are unwanted."""
         if not self._options.hidden:
-            return [entry for entry in listed if entry.name[0] != "."]
-        return [entry for entry in listed if entry.name != ".git"] if ".git" in names else listed
+            return [name for name in names if name[0] != "."]
+        return [name for name in names if name != ".git"]
 
-    def _sorted_out(self, listed: list[Listed]) -> tuple[list[Listed], list[Listed]]:
-        """The regular files and the directories, and what links lead to where they are followed."""
-        files = [entry for entry in listed if entry.is_file(follow_symlinks=False)]
+    def _sorted_out(self, listed: list[os.DirEntry[str]]) -> tuple[list[str], list[str], frozenset[str]]:
+        """The regular files, the directories (links to both among them where they are followed), and the links."""
+        files = [entry.name for entry in listed if entry.is_file(follow_symlinks=False)]
+        files.sort()
         if len(files) == len(listed):
-            return files, []
-        folders = [entry for entry in listed if entry.is_dir(follow_symlinks=False)]
-        if self._options.follow_symlinks and len(files) + len(folders) < len(listed):
-            behind = {entry: self._behind_link(entry) for entry in listed if entry.is_symlink()}
-            files = sorted([*files, *(link for link, kind in behind.items() if kind == "file")], key=_BY_NAME)
-            folders = sorted([*folders, *(link for link, kind in behind.items() if kind == "directory")], key=_BY_NAME)
-        return files, folders
+            return files, [], _NO_LINKS
+        folders = [entry.name for entry in listed if entry.is_dir(follow_symlinks=False)]
+        folders.sort()
+        if not self._options.follow_symlinks or len(files) + len(folders) == len(listed):
+            return files, folders, _NO_LINKS
+        behind = {entry.name: self._behind_link(entry) for entry in listed if entry.is_symlink()}
+        files = sorted([*files, *(link for link, kind in behind.items() if kind == "file")])
+        folders = sorted([*folders, *(link for link, kind in behind.items() if kind == "directory")])
+        return files, folders, frozenset(behind)
 
-    def _behind_link(self, entry: Listed) -> EntryType | None:
+    def _behind_link(self, entry: os.DirEntry[str]) -> EntryType | None:
         """What a link leads to, if it stays below the root."""
         try:
             target, status = os.path.realpath(entry.path, strict=True), entry.stat()
@@ -128,28 +127,28 @@ class Walk:
             return "file"
         return "directory" if stat.S_ISDIR(status.st_mode) else None
 
-    def _without_excluded(self, place: Place, entries: list[Listed]) -> list[Listed]:
+    def _without_excluded(self, place: Place, names: list[str]) -> list[str]:
         assert self._exclude is not None
-        excluded = self._exclude.among(place.prefix, [entry.name for entry in entries])
-        return [entry for entry in entries if entry.name not in excluded] if excluded else entries
+        excluded = self._exclude.among(place.prefix, names)
+        return [name for name in names if name not in excluded] if excluded else names
 
-    def _below(self, place: Place, layers: Layers, folders: list[Listed]) -> list[Place]:
+    def _below(self, place: Place, layers: Layers, folders: list[str], links: frozenset[str]) -> list[Place]:
         limit = self._options.max_depth
         if limit is not None and place.depth >= limit:
-            self.too_deep.extend(place.prefix + entry.name for entry in folders)
+            self.too_deep.extend(place.prefix + name for name in folders)
             return []
         below = []
-        for entry in folders:
-            linked = place.linked or entry.is_symlink()
-            if not linked or self._first_time(entry):
-                relative = place.prefix + entry.name
+        for name in folders:
+            relative = place.prefix + name
+            linked = place.linked or name in links
+            if not linked or self._first_time(self.path(relative)):
                 below.append(Place(relative, f"{relative}/", place.depth + 1, layers, linked))
         return below
 
-    def _first_time(self, entry: Listed) -> bool:
+    def _first_time(self, path: str) -> bool:
         """Whether no link has led to this directory yet: circles end here, and knots of links stay small."""
         try:
-            status = entry.stat()
+            status = os.stat(path)  # noqa: PTH116 - strings in, strings out
         except OSError:
             return False
         identity = status.st_dev, status.st_ino
@@ -157,6 +156,11 @@ class Walk:
             return False
         self._seen_by_link.add(identity)
         return True
+
+
+def _dotted(names: list[str]) -> bool:
+    """Whether one of the names, which are in order, starts with a dot: those come before all but a few odd ones."""
+    return bool(names) and names[0] < "/"
 
 
 class _Shown(NamedTuple):
