@@ -274,12 +274,10 @@ class Process:
         if target.exists():
             raise UsageError(f"{target} is there already.", action="Name a file that is not.")
         forms = {".md": markdown, ".markdown": markdown, ".html": html, ".htm": html}
-        if form := forms.get(target.suffix.lower()):
-            text = "".join(form(self.session_files.read(session_id).session))
-            content = text.encode("utf-8", "surrogatepass")
-        else:
-            content = b"".join(self.session_files.document(session_id))
-        replace_file(target, content)
+        form = forms.get(target.suffix.lower())
+        with self.session_files.stream(session_id) as stream:
+            encoded = (piece.encode("utf-8", "replace") for piece in form(stream)) if form else stream.document()
+            replace_file(target, encoded)
 
     def place(self, named: str, default: Path) -> Path:
         """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""

@@ -108,16 +108,19 @@ def parse_since(text: str) -> str:
         raise UsageError(f"{text!r} is no time.", action="Write 2026-01-27, 2026-01-27T10:00, 7d or 12h.") from error
 
 
-def progress(label: str) -> Callable[[int, int], None]:
+def progress(label: str, unit: str = "") -> Callable[[int, int], None]:
     """A bar on stderr, once something has taken longer than a second and somebody looks on."""
     started = time.monotonic()
+    shown = False
 
     def show(done: int, total: int) -> None:
-        if time.monotonic() - started < 1 or not sys.stderr.isatty():
+        nonlocal shown
+        if not sys.stderr.isatty() or (not shown and (time.monotonic() - started < 1 or done == total)):
             return
+        shown = True
         filled = 30 * done // max(total, 1)
-        end = "\n" if done == total else ""
-        print(f"\r{label} [{'#' * filled}{' ' * (30 - filled)}] {done}/{total}", end=end, file=sys.stderr, flush=True)
+        line = f"{label} [{'#' * filled}{' ' * (30 - filled)}] {done}/{total} {unit}".rstrip()
+        print("\r\033[K" + ("" if done == total else line), end="", file=sys.stderr, flush=True)
 
     return show
 

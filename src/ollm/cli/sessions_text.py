@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ollm.cli.options import printable
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart
-from ollm.domain.session import Session
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export.text import is_plain, slices
+from ollm.store.session_files import SessionStream
 
 COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
 
@@ -22,48 +23,59 @@ def plain(text: str, **_style: Any) -> str:
     return text
 
 
-def session_lines(session: Session, *, unfold: bool, style: Style) -> Iterator[str]:
-    """Piece by piece, each with its line end."""
+def session_lines(stream: SessionStream, *, unfold: bool, style: Style) -> Iterator[str]:
+    """Piece by piece as it is read, each with its line end; what could not be read is told at the end."""
+    session, count = stream.session, 0
     yield style(printable(session.metadata.title or "(no title)"), bold=True) + "\n"
     yield f"{session.session_id}  {printable(session.model)} ({printable(session.provider)})\n"
-    yield f"{session.start_time} to {session.last_activity}, {len(session.messages)} messages\n"
-    calls = {call.id: call for call in session.tool_calls}
-    for message in session.messages:
-        if message.role != "tool":
-            yield from _message(message, calls, unfold, style)
+    yield f"{printable(session.start_time)} to {printable(session.last_activity)}\n"
+    for message in stream.messages():
+        count += 1
+        if message.role != "tool" or message.text:
+            yield from _message(message, stream, unfold, style)
+    for call in stream.other_calls():
+        yield from _call(call, unfold, style)
+    yield f"\n{count:,} message{'' if count == 1 else 's'}\n"
 
 
-def shown(text: str, prefix: str = "") -> str:
+def shown(text: str, prefix: str = "") -> Iterator[str]:
     """Several lines made harmless: what is not printable is written as an escape."""
-    if not prefix and text.replace("\n", "").isprintable():
-        return text + "\n"
-    lines = text.expandtabs(4).split("\n")
-    return "".join(f"{prefix}{printable(line)}\n" for line in lines)
+    for piece in slices(text.expandtabs(4) if "\t" in text else text):
+        if not prefix and is_plain(piece):
+            yield piece
+        else:
+            lines = piece.removesuffix("\n").split("\n")
+            yield "\n".join(prefix + printable(line) for line in lines) + ("\n" if piece.endswith("\n") else "")
+    yield "\n"
 
 
-def _message(message: Message, calls: dict[str, ToolCallRecord], unfold: bool, style: Style) -> Iterator[str]:
+def _message(message: Message, stream: SessionStream, unfold: bool, style: Style) -> Iterator[str]:
     mark = style(" (interrupted)", fg="red") if message.interrupted else ""
     name = style(message.role, fg=COLOURS[message.role], bold=True)
     yield f"\n#{message.id} {name}{mark}  {printable(message.timestamp)}\n"
     for part in message.parts:
         if isinstance(part, TextPart):
-            yield shown(part.text)
+            yield from shown(part.text)
         elif isinstance(part, ThinkingPart):
-            yield style(shown(part.text, "  ~ "), dim=True)
+            yield from (style(piece, dim=True) for piece in shown(part.text, "  ~ "))
         elif isinstance(part, ImagePart):
             yield f"  (an image, {printable(part.media_type)})\n"
-        elif part.id in calls:
-            yield from _call(calls[part.id], unfold, style)
+        elif isinstance(part, ToolCallPart) and (call := stream.call(part.id)):
+            yield from _call(call, unfold, style)
 
 
 def _call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[str]:
-    lines = len(call.result.llm_content.splitlines()) if call.result else 0
+    lines = line_count(call.result.llm_content) if call.result else 0
     size = "1 line" if lines == 1 else f"{lines:,} lines"
-    arguments = ", ".join(f"{name}={value}" for name, value in call.args.items())
+    arguments = ", ".join(f"{name}={str(value)[:80]}" for name, value in call.args.items())
     folded = printable(arguments if len(arguments) <= 70 else arguments[:69] + "…")
     outcome = call.status if call.error is None else f"{call.status}: {printable(call.error.message)[:80]}"
     yield f"  {'▾' if unfold else '▸'} {style(printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
     if unfold:
-        yield shown(json.dumps(call.args, ensure_ascii=False, indent=2), "    ")
+        yield from shown(json.dumps(call.args, ensure_ascii=False, indent=2), "    ")
         if call.result:
-            yield shown(call.result.full_output or call.result.llm_content, "    │ ")
+            yield from shown(call.result.full_output or call.result.llm_content, "    │ ")
+
+
+def line_count(text: str) -> int:
+    return text.count("\n") + bool(text and not text.endswith("\n"))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import gc
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from ollm.cli.options import json_option, resolve_workspace, styled, warn, workspace_option
+from ollm.cli.options import json_option, printable, resolve_workspace, styled, warn, workspace_option
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
     from ollm.app import Process
-    from ollm.store.session_files import Loaded
+    from ollm.store.session_files import SessionStream
+
+Piece = TypeVar("Piece", str, bytes)
+LOOK_EVERY = 256  # pieces between two looks at the bar
+MEGABYTE = 1_000_000
 
 
 @click.command()
@@ -29,18 +33,30 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 
     process = Process()
     session_id = chosen(process, session, workspace)
-    loaded = _read(process, session_id)
-    _tell_damage(loaded)
-    if as_json:
-        _write(sys.stdout.buffer, _pieces(process, loaded, "json", redact=False))
-        return
+    with process.session_files.stream(session_id) as stream:
+        if as_json:
+            _write(sys.stdout.buffer, _counted(stream, stream.document()))
+        else:
+            _show(stream, unfold)
+        _tell_damage(stream)
+
+
+def _show(stream: SessionStream, unfold: bool) -> None:
+    """Through a pager as it is read; whoever leaves it stops the reading."""
     from ollm.cli.sessions_text import plain, session_lines
 
     if sys.stdout.isatty():
-        click.echo_via_pager(session_lines(loaded.session, unfold=unfold, style=styled))
+        stream.reader.damage.allow(math.inf)
+        click.echo_via_pager(_ended(session_lines(stream, unfold=unfold, style=styled), stream))
     else:
-        for line in session_lines(loaded.session, unfold=unfold, style=plain):
-            sys.stdout.write(line)
+        for piece in _counted(stream, session_lines(stream, unfold=unfold, style=plain)):
+            sys.stdout.write(piece)
+
+
+def _ended(pieces: Iterator[str], stream: SessionStream) -> Iterator[str]:
+    yield from pieces
+    if stream.damage:
+        yield f"{styled('not everything could be read', fg='red')}: {printable(stream.damage)}\n"
 
 
 @click.command()
@@ -58,17 +74,15 @@ def export(
 
     process = Process()
     session_id = chosen(process, session, workspace)
-    loaded = _read(process, session_id)
-    _tell_damage(loaded)
-    pieces = _pieces(process, loaded, form or _form_of(output), redact)
-    if output == "-":
-        _write(sys.stdout.buffer, pieces)
-        return
-    target = Path(output)
-    if target.exists() and not force:
-        raise UsageError(f"{target} is there already.", action="Add --force to write over it.")
-    _to_file(target, pieces)
-    print(f"Wrote session {session_id[:8]} to {target}.", file=sys.stderr)
+    target = None if output == "-" else _target(output, force)
+    with process.session_files.stream(session_id) as stream:
+        pieces = _counted(stream, _pieces(process, stream, form or _form_of(output), redact))
+        if target is None:
+            _write(sys.stdout.buffer, pieces)
+        else:
+            _to_file(target, pieces)
+            print(f"Wrote session {session_id[:8]} to {target}.", file=sys.stderr)
+        _tell_damage(stream)
 
 
 def chosen(process: Process, session: str | None, workspace: str | None) -> str:
@@ -82,21 +96,37 @@ def chosen(process: Process, session: str | None, workspace: str | None) -> str:
     raise NotFoundError(f"There is no session in {place} yet.", action="`ollm sessions list` shows all there are.")
 
 
-def _pieces(process: Process, loaded: Loaded, form: str, redact: bool) -> Iterator[bytes]:
-    """A healthy session's JSON is copied as it stands; of a damaged one, what could be read is written anew."""
-    session = loaded.session
-    if form == "json" and not redact and loaded.damage is None:
-        return process.session_files.document(session.session_id)
-    from ollm.services.session_export import html, markdown, redacted_session
+def _pieces(process: Process, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
+    from ollm.services.session_export import RedactedSession, html, markdown
 
-    if redact:
-        session = redacted_session(session, process.redactor.redact)
+    source = RedactedSession(stream, process.redactor.redact) if redact else stream
     if form == "json":
-        import msgspec
+        return source.document()
+    return (piece.encode("utf-8", "replace") for piece in (markdown(source) if form == "markdown" else html(source)))
 
-        return iter([msgspec.json.encode(session), b"\n"])
-    text = markdown(session) if form == "markdown" else html(session)
-    return (piece.encode("utf-8", "replace") for piece in text)
+
+def _counted(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """The pieces, with a bar on stderr that shows how far the file has been read."""
+    from ollm.cli.sessions_list import progress
+
+    show = progress("Reading", "MB")
+    for position, piece in enumerate(pieces):
+        if position % LOOK_EVERY == 0:
+            done, size = stream.reader.progress
+            show(done // MEGABYTE, size // MEGABYTE)
+        yield piece
+    show(1, 1)
+
+
+def _target(output: str, force: bool) -> Path:
+    target = Path(output)
+    if target.is_dir():
+        raise UsageError(f"{target} is a directory.", action="Name a file in it.")
+    if target.exists() and not force:
+        raise UsageError(f"{target} is there already.", action="Add --force to write over it.")
+    if not target.parent.is_dir():
+        raise UsageError(f"There is no directory {target.parent}.", action="Make it first, or name another file.")
+    return target
 
 
 def _form_of(output: str) -> str:
@@ -108,33 +138,17 @@ def _form_of(output: str) -> str:
 def _to_file(target: Path, pieces: Iterator[bytes]) -> None:
     from ollm.system.atomic import replace_file
 
-    if target.is_dir():
-        raise UsageError(f"{target} is a directory.", action="Name a file in it.")
-    if not target.parent.is_dir():
-        raise UsageError(f"There is no directory {target.parent}.", action="Make it first, or name another file.")
     try:
         replace_file(target, pieces)
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error.strerror}.") from error
 
 
-def _read(process: Process, session_id: str) -> Loaded:
-    """All of it. What was read lives until the end of the command: looking for garbage in it is wasted time."""
-    gc.disable()
-    try:
-        return process.session_files.read(session_id)
-    finally:
-        gc.freeze()
-        gc.enable()
+def _tell_damage(stream: SessionStream) -> None:
+    if stream.damage:
+        warn(f"not everything could be read: {printable(stream.damage)}.")
 
 
-def _tell_damage(loaded: Loaded) -> None:
-    if loaded.damage:
-        warn(f"not everything could be read: {loaded.damage}.")
-
-
-def _write(stream: object, pieces: Iterator[bytes]) -> None:
-    write = stream.write  # type: ignore[attr-defined]
-    for piece in pieces:
-        write(piece)
-    stream.flush()  # type: ignore[attr-defined]
+def _write(stream: BinaryIO, pieces: Iterator[bytes]) -> None:
+    stream.writelines(pieces)
+    stream.flush()

@@ -122,10 +122,11 @@ class DaemonService:
     def export(self, session_id: str, form: str) -> Iterator[str | bytes]:
         from ollm.services.session_export import html, markdown
 
-        if form == "json":
-            return iter(self.process.session_files.document(session_id))
-        session = self.process.session_files.read(session_id).session
-        return iter(markdown(session) if form == "markdown" else html(session))
+        with self.process.session_files.stream(session_id) as stream:
+            if form == "json":
+                yield from stream.document()
+            else:
+                yield from markdown(stream) if form == "markdown" else html(stream)
 
     def search(self, text: str, limit: int) -> list[dict[str, Any]]:
         from ollm.store.session_index.search import ANY, search

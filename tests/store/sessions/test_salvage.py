@@ -295,13 +295,23 @@ def test_a_byte_order_mark_is_no_damage_and_neither_is_hidden_what_is(tmp_path):
         assert (len(loaded.session.messages), loaded.damage) == (3, damaged)
 
 
-def test_a_file_that_takes_too_long_is_shown_up_to_there_and_not_continued(tmp_path, monkeypatch):
+@pytest.mark.parametrize("hurt", [True, False])
+def test_a_damaged_file_that_takes_too_long_is_shown_up_to_there_and_a_whole_one_to_its_end(
+    tmp_path, monkeypatch, hurt
+):
     home = Home(tmp_path)
-    session_id = home.recorded("first", "second")
-    monkeypatch.setattr(loading, "LOOK_EVERY", 2)
+    session_id = home.recorded("zero", "first", "second")
+    if hurt:
+        data = home.document(session_id).read_bytes()
+        home.document(session_id).write_bytes(data.replace(b"zero", b"z\xff"))
+    monkeypatch.setattr(loading, "LOOK_EVERY", 3)
     monkeypatch.setattr(damage, "LOADING_SECONDS", -1)
     loaded = SessionFiles(Places(directory=home.sessions)).read(session_id)
-    assert [message.text for message in loaded.session.messages] == ["first"]
-    assert loaded.damage
-    assert "takes too long" in loaded.damage
-    assert loaded.read_only
+    if not hurt:
+        assert [message.text for message in loaded.session.messages] == ["zero", "first", "second"]
+        assert loaded.damage is loaded.read_only is None
+    else:
+        assert [message.text for message in loaded.session.messages] == ["z\ufffd", "first"]
+        assert loaded.damage
+        assert "takes too long" in loaded.damage
+        assert loaded.read_only

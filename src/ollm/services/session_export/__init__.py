@@ -2,6 +2,6 @@
 
 from ollm.services.session_export.html import html
 from ollm.services.session_export.markdown import markdown
-from ollm.services.session_export.redacted import redacted_session
+from ollm.services.session_export.redacted import RedactedSession
 
-__all__ = ["html", "markdown", "redacted_session"]
+__all__ = ["RedactedSession", "html", "markdown"]

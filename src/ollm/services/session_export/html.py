@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 from html import escape
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart
-from ollm.domain.session import Session
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.markdown import NAMES, visible
+from ollm.services.session_export.markdown import NAMES
+from ollm.services.session_export.source import Readable
+from ollm.services.session_export.text import slices, visible
 
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _HEAD = """<!doctype html>
@@ -35,38 +36,48 @@ h2 {{ font-size: 1rem; margin: 0; }} time, .meta {{ color: #777; font-size: .85r
 """
 
 
-def html(session: Session) -> Iterator[str]:
+def html(session: Readable) -> Iterator[str]:
     """The file, piece by piece."""
     return (visible(piece) for piece in _pieces(session))
 
 
-def _pieces(session: Session) -> Iterator[str]:
+def _pieces(source: Readable) -> Iterator[str]:
+    session = source.session
     title = escape(session.metadata.title or "Session")
     yield _HEAD.format(title=title)
     about = f"{session.model} ({session.provider}), {session.start_time} to {session.last_activity}"
     yield f'<h1>{title}</h1>\n<p class="meta">{escape(about)}<br>{escape(session.session_id)}</p>\n'
-    calls = {call.id: call for call in session.tool_calls}
-    for message in session.messages:
-        if message.role != "tool":
-            yield from _message(message, calls)
+    for message in source.messages():
+        if message.role != "tool" or message.text:
+            yield from _message(message, source)
+    for call in source.other_calls():
+        yield from _call(call)
     yield "</body>\n</html>\n"
 
 
-def _message(message: Message, calls: dict[str, ToolCallRecord]) -> Iterator[str]:
+def _message(message: Message, source: Readable) -> Iterator[str]:
     mark = " (interrupted)" if message.interrupted else ""
     when = escape(message.timestamp)
     yield f'<section class="{message.role}" id="m{message.id}">\n'
     yield f"<h2>{message.id}. {NAMES[message.role]}{mark} <time>{when}</time></h2>\n"
     for part in message.parts:
         if isinstance(part, TextPart):
-            yield f"<pre>{escape(part.text)}</pre>\n"
+            yield from _block(part.text)
         elif isinstance(part, ThinkingPart):
-            yield f"<details><summary>Thinking</summary><pre>{escape(part.text)}</pre></details>\n"
+            yield "<details><summary>Thinking</summary>"
+            yield from _block(part.text)
+            yield "</details>\n"
         elif isinstance(part, ImagePart):
             yield _image(part)
-        elif part.id in calls:
-            yield from _call(calls[part.id])
+        elif isinstance(part, ToolCallPart) and (call := source.call(part.id)):
+            yield from _call(call)
     yield "</section>\n"
+
+
+def _block(text: str) -> Iterator[str]:
+    yield "<pre>"
+    yield from (escape(piece, quote=False) for piece in slices(text))
+    yield "</pre>\n"
 
 
 def _image(part: ImagePart) -> str:
@@ -76,8 +87,8 @@ def _image(part: ImagePart) -> str:
 
 
 def _call(call: ToolCallRecord) -> Iterator[str]:
-    arguments = escape(json.dumps(call.args, ensure_ascii=False, indent=2))
-    yield f"<details><summary>{escape(call.name)} ({call.status})</summary><pre>{arguments}</pre>"
+    yield f"<details><summary>{escape(call.name)} ({call.status})</summary>"
+    yield from _block(json.dumps(call.args, ensure_ascii=False, indent=2))
     if call.result:
-        yield f"<pre>{escape(call.result.full_output or call.result.llm_content)}</pre>"
+        yield from _block(call.result.full_output or call.result.llm_content)
     yield "</details>\n"

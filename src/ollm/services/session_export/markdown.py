@@ -6,42 +6,37 @@ import json
 import re
 from collections.abc import Iterator
 
-from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart
-from ollm.domain.session import Session
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export.source import Readable
+from ollm.services.session_export.text import slices, visible
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
-def markdown(session: Session) -> Iterator[str]:
+def markdown(session: Readable) -> Iterator[str]:
     """The document, piece by piece; control characters, which a terminal would obey, are made visible."""
-    return (visible(piece) for piece in _pieces(session))
+    return (visible(slice_) for piece in _pieces(session) for slice_ in slices(piece))
 
 
-def visible(text: str) -> str:
-    """The text with control characters other than line ends and tabs written as escapes."""
-    if text.replace("\n", "").isprintable():  # most texts are, and this is quicker to tell
-        return text
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def _pieces(session: Session) -> Iterator[str]:
+def _pieces(source: Readable) -> Iterator[str]:
+    session = source.session
     yield f"# {_line(session.metadata.title or 'Session')}\n\n"
     yield f"- Session: `{session.session_id}`\n- Model: {_line(session.model)} ({_line(session.provider)})\n"
     yield f"- From {session.start_time} to {session.last_activity}\n"
     if session.metadata.workspace:
         yield f"- Workspace: {_line(session.metadata.workspace)}\n"
-    calls = {call.id: call for call in session.tool_calls}
-    for message in session.messages:
-        if message.role != "tool":
-            yield from _message(message, calls)
+    for message in source.messages():
+        if message.role != "tool" or message.text:
+            yield from _message(message, source)
+    for call in source.other_calls():
+        yield from _call(call)
 
 
-def _message(message: Message, calls: dict[str, ToolCallRecord]) -> Iterator[str]:
+def _message(message: Message, source: Readable) -> Iterator[str]:
     mark = " (interrupted)" if message.interrupted else ""
-    yield f"\n## {message.id}. {NAMES[message.role]}{mark}\n\n*{message.timestamp}*\n"
+    yield f"\n## {message.id}. {NAMES[message.role]}{mark}\n\n*{_line(message.timestamp)}*\n"
     for part in message.parts:
         if isinstance(part, TextPart):
             yield f"\n{closed(part.text)}\n"
@@ -50,8 +45,8 @@ def _message(message: Message, calls: dict[str, ToolCallRecord]) -> Iterator[str
             yield f"\n> *Thinking*\n>\n{quoted}\n"
         elif isinstance(part, ImagePart):
             yield f"\n*(an image, {_line(part.media_type)})*\n"
-        elif part.id in calls:
-            yield from _call(calls[part.id])
+        elif isinstance(part, ToolCallPart) and (call := source.call(part.id)):
+            yield from _call(call)
 
 
 def _call(call: ToolCallRecord) -> Iterator[str]:
@@ -63,18 +58,17 @@ def _call(call: ToolCallRecord) -> Iterator[str]:
 
 def fenced(text: str, language: str = "") -> str:
     """The text in a code block whose fence is longer than any run of backticks in it."""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    longest = max(map(len, re.findall(r"`+", text)), default=0) if "`" in text else 0
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def closed(text: str) -> str:
     """The text with a code block that it left open closed."""
+    if "```" not in text and "~~~" not in text:
+        return text
     fence = ""
-    for line in text.split("\n"):
-        found = _FENCE.match(line)
-        if not found:
-            continue
+    for found in _FENCE.finditer(text):
         if not fence:
             fence = found[1]
         elif found[1][0] == fence[0] and len(found[1]) >= len(fence) and not found[2].strip():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import Loaded as Loaded
+    from ollm.store.session_files.loading import SessionStream as SessionStream
     from ollm.store.session_files.places import Places as Places
     from ollm.store.session_files.places import parse_id as parse_id
     from ollm.store.session_files.store import Page as Page
@@ -19,6 +20,7 @@ _PLACES = {
     "Places": "places",
     "parse_id": "places",
     "SessionFiles": "store",
+    "SessionStream": "loading",
     "SessionWriter": "writer",
 }
 

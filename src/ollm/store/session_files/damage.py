@@ -8,7 +8,6 @@ MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
 SECONDS = 3.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
 LOADING_SECONDS = 6.0  # to read all of them
-MAX_LOST = 2000
 MAX_NOTES = 5
 
 
@@ -19,6 +18,7 @@ class Damage:
         self.notes: list[str] = []
         self.lost = 0
         self.too_large = False
+        self.size = 0  # of the files that are read, in bytes
         self._until = time.process_time() + LOADING_SECONDS
 
     def note(self, text: str) -> None:
@@ -35,21 +35,22 @@ class Damage:
         if text not in self.notes:
             self.notes.insert(0, text)
 
+    def refuse_depth(self) -> None:
+        self.refuse(f"too large to read ({_shown(self.size)}, nested deeper than {MAX_DEPTH} levels)")
+
     def allow(self, seconds: float) -> None:
         """Somebody works on the entries while they are read: that much more time."""
         self._until += seconds
 
     def late(self, entries: int) -> bool:
-        """Whether reading took too long; asked now and then, by those who may stop. Then it must not be written."""
-        if time.process_time() < self._until:
+        """Whether reading what is damaged took too long; asked now and then. Then it must not be written.
+
+        What is whole is read to its end, however long that takes.
+        """
+        if not self.notes or time.process_time() < self._until:
             return False
         self.refuse(f"the file takes too long to read: what follows entry {entries} is not shown")
         return True
-
-    @property
-    def hopeless(self) -> bool:
-        """So much cannot be read that reading on is not worth anybody's time."""
-        return self.lost >= MAX_LOST
 
     @property
     def text(self) -> str | None:
@@ -58,3 +59,7 @@ class Damage:
             return None
         counted = f" ({self.lost} {'entry' if self.lost == 1 else 'entries'} could not be read)" if self.lost else ""
         return "; ".join(self.notes) + counted
+
+
+def _shown(size: int) -> str:
+    return f"{size} bytes" if size < 1_000_000 else f"{size // 1_000_000} MB"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,18 +14,21 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.damage import MAX_DEPTH, Damage
 from ollm.store.session_files.journal import clean, encode
+from ollm.store.session_files.objects import TooDeepError, entries
 
 _message = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call = msgspec.json.Decoder(ToolCallRecord)
+_any = msgspec.json.Decoder(msgspec.Raw)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _OUTSIDE = rb'(?s)[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+'
+_NO_OPENING = bytes(set(range(256)) - set(b"{["))
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, TypeError, KeyError)
 
 
 def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     """Whether brackets outside strings nest deeper than `limit`."""
-    if data.count(b"{") + data.count(b"[") <= limit:
+    if len(data.translate(None, _NO_OPENING)) <= limit:
         return False
     depth, place, outside = 0, 0, re.compile(_OUTSIDE)
     while place < len(data):
@@ -38,11 +42,42 @@ def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
+def messages(data: bytes, number: int, damage: Damage) -> Iterator[tuple[Message, bytes]]:
+    """The message in `data`, or those that stand whole inside damage, each with its bytes.
+
+    `number` is its place, for files whose messages carry none.
+    """
+    found = message(data, number, damage)
+    if found is not None:
+        yield found, data
+    elif not damage.too_large:
+        for inner in _inside(data):
+            unheard = Damage()
+            if (found := message(inner, number, unheard)) and not unheard.notes:
+                yield found, inner
+
+
+def calls(data: bytes, damage: Damage) -> Iterator[tuple[ToolCallRecord, bytes]]:
+    """The call in `data`, or those that stand whole inside damage, each with its bytes."""
+    found = call(data, damage)
+    if found is not None:
+        yield found, data
+    elif not damage.too_large:
+        for inner in _inside(data):
+            if found := call(inner, Damage()):
+                yield found, inner
+
+
+def _inside(data: bytes) -> Iterator[bytes]:
+    with contextlib.suppress(TooDeepError):
+        yield from (data[start:end] for start, end in entries(memoryview(data)) if end - start < len(data))
+
+
 def message(data: bytes, number: int, damage: Damage) -> Message | None:
-    """The message in `data`; `number` is its place, for files whose messages carry none."""
+    """The message in `data`, or None."""
     if deeper_than(data):
-        damage.lose(f"message {number} is nested deeper than {MAX_DEPTH} levels, too large to read")
-        damage.too_large = True
+        damage.lose(f"message {number} is nested too deep")
+        damage.refuse_depth()
         return None
     found: Message | None
     try:
@@ -58,8 +93,8 @@ def message(data: bytes, number: int, damage: Damage) -> Message | None:
 
 def call(data: bytes, damage: Damage) -> ToolCallRecord | None:
     if deeper_than(data):
-        damage.lose(f"a tool call is nested deeper than {MAX_DEPTH} levels, too large to read")
-        damage.too_large = True
+        damage.lose("a tool call is nested too deep")
+        damage.refuse_depth()
         return None
     try:
         found = _call.decode(data)
@@ -73,6 +108,17 @@ def call(data: bytes, damage: Damage) -> ToolCallRecord | None:
     except _ERRORS:
         damage.lose("a tool call cannot be read")
         return None
+
+
+def as_it_stands(data: bytes, known: Message | ToolCallRecord) -> bytes:
+    """An entry's own bytes, where they are sound; otherwise what could be read of it, unknown fields too."""
+    try:
+        if not data.isascii():
+            data.decode()
+        _any.decode(data)
+    except _ERRORS:
+        return encode(parse_object(data) | msgspec.to_builtins(known))
+    return data
 
 
 def parse_object(data: bytes) -> JsonObject:

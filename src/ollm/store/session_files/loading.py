@@ -15,10 +15,11 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.store.session_files import lenient
+from ollm.store.session_files import journal, layout, lenient
 from ollm.store.session_files.reader import SessionReader
 
 LOOK_EVERY = 1024  # entries between two looks at the clock
+LOOK_AHEAD = 1 << 26  # characters of calls that are held for messages which come later
 INTERRUPTED = "Interrupted: the program ended before this call did. It may or may not have had an effect."
 
 
@@ -37,40 +38,120 @@ class Loaded(Data, frozen=True):
     calls_so_far: int = 0  # at least as many as there are, and as the highest number in an id of ours
 
 
-def load(reader: SessionReader, session_id: str, *, alive: bool, fallback: datetime) -> Loaded:
-    """Everything that can be read. A call nobody can finish any more (`alive` is false) counts as interrupted."""
-    found = []
+class SessionStream:
+    """A session read piece by piece: what is not asked for is not read, what was given is not kept.
+
+    `session` has no messages and no calls in it. `damage` grows while they are read, the messages first.
+    """
+
+    def __init__(self, reader: SessionReader, session_id: str, *, alive: bool, fallback: datetime) -> None:
+        self.session = session_of(reader.head, session_id, fallback)
+        self.reader = reader
+        self._alive = alive
+        self._ahead: Iterator[ToolCallRecord] | None = None
+        self._passed: dict[str, ToolCallRecord] = {}  # calls that were read before their turn came
+        self._held = 0
+
+    @property
+    def damage(self) -> str | None:
+        return self.reader.damage.text
+
+    @property
+    def read_only(self) -> str | None:
+        """Why it must not be written; None when it may be."""
+        if self.reader.damage.too_large:
+            return self.damage
+        version = self.session.metadata.schema_version
+        return f"it was written by a newer version (schema {version})" if version > SCHEMA_VERSION else None
+
+    def messages(self) -> Iterator[Message]:
+        """All of them, and the answer under way as far as it got."""
+        last = 0
+        for message, _ in messages_of(self.reader):
+            last = max(last, message.id)
+            yield message
+        if self.reader.partial:
+            yield partial_message(self.reader, last + 1)
+
+    def calls(self) -> Iterator[ToolCallRecord]:
+        """All of them. One that nobody can finish any more counts as interrupted."""
+        for record, _ in calls_of(self.reader):
+            yield interrupted(record) if record.status == "running" and not self._alive else record
+
+    def call(self, call_id: str) -> ToolCallRecord | None:
+        """One call, once, read for when its turn comes: calls stand in the order in which messages ask for them."""
+        if self._ahead is None:
+            self._ahead = self.calls()
+        if call_id in self._passed:
+            return self._taken(call_id)
+        while self._held < LOOK_AHEAD and (record := next(self._ahead, None)):
+            if record.id == call_id:
+                return record
+            self._passed[record.id] = record
+            self._held += _size(record)
+        return None
+
+    def other_calls(self) -> Iterator[ToolCallRecord]:
+        """Those that `call` was not asked for: no message that can be read names them."""
+        yield from self._passed.values()
+        yield from self._ahead or self.calls()
+
+    def _taken(self, call_id: str) -> ToolCallRecord:
+        record = self._passed.pop(call_id)
+        self._held -= _size(record)
+        return record
+
+    def document(self) -> Iterator[bytes]:
+        """All that can be read as one JSON document: what is whole exactly as it stands."""
+        return layout.document(whole_head(self.reader.head, self.session), self._message_bytes(), self._call_bytes())
+
+    def _message_bytes(self) -> Iterator[bytes]:
+        last = 0
+        for message, data in messages_of(self.reader):
+            last = max(last, message.id)
+            yield lenient.as_it_stands(data, message)
+        if self.reader.partial:
+            yield journal.encode(partial_message(self.reader, last + 1))
+
+    def _call_bytes(self) -> Iterator[bytes]:
+        for record, data in calls_of(self.reader):
+            yield lenient.as_it_stands(data, record)
+
+
+def _size(record: ToolCallRecord) -> int:
+    result = record.result
+    return 1000 + (len(result.llm_content) + len(result.full_output or "") if result else 0)
+
+
+def messages_of(reader: SessionReader) -> Iterator[tuple[Message, bytes]]:
+    """Every message that can be read, with its bytes; stops where damage makes it take too long."""
     for position, data in enumerate(reader.messages(), start=1):
         if position % LOOK_EVERY == 0 and reader.damage.late(position):
-            break
-        message = lenient.message(data, position, reader.damage)
-        if message is not None:
-            found.append(message)
-    unfinished = bool(reader.partial)
-    if unfinished:
-        found.append(partial_message(reader, max((message.id for message in found), default=0) + 1))
-    calls = list(_calls(reader, len(found)))
-    if not alive:
-        calls = [interrupted(record) if record.status == "running" else record for record in calls]
-    described = session_of(reader.head, session_id, fallback)
-    session = msgspec.structs.replace(described, messages=tuple(found), tool_calls=tuple(calls))
+            return
+        yield from lenient.messages(data, position, reader.damage)
+
+
+def calls_of(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes]]:
+    """Every call that can be read, with its bytes."""
+    for position, data in enumerate(reader.calls(), start=1):
+        if position % LOOK_EVERY == 0 and reader.damage.late(position):
+            return
+        yield from lenient.calls(data, reader.damage)
+
+
+def load(stream: SessionStream) -> Loaded:
+    """Everything that can be read, at once."""
+    found, calls = tuple(stream.messages()), tuple(stream.calls())
+    session = msgspec.structs.replace(stream.session, messages=found, tool_calls=calls)
     return Loaded(
         session=session,
-        damage=reader.damage.text,
-        read_only=_read_only(reader, session),
-        unfinished=unfinished,
-        journal_good=reader.journal_good,
-        skipped=reader.skipped,
-        calls_so_far=max(len(calls), _highest([*reader.newest_calls, *(call.id for call in calls)])),
+        damage=stream.damage,
+        read_only=stream.read_only,
+        unfinished=bool(stream.reader.partial),
+        journal_good=stream.reader.journal_good,
+        skipped=stream.reader.skipped,
+        calls_so_far=max(len(calls), _highest([*stream.reader.newest_calls, *(call.id for call in calls)])),
     )
-
-
-def _calls(reader: SessionReader, before: int) -> Iterator[ToolCallRecord]:
-    for position, data in enumerate(reader.calls(), start=1):
-        if position % LOOK_EVERY == 0 and reader.damage.late(before + position):
-            return
-        if record := lenient.call(data, reader.damage):
-            yield record
 
 
 def _highest(call_ids: Iterable[str]) -> int:
@@ -103,14 +184,6 @@ def file_time(*paths: Path) -> datetime:
     return datetime.fromtimestamp(max(times), UTC)
 
 
-def _read_only(reader: SessionReader, session: Session) -> str | None:
-    if reader.damage.too_large:
-        return reader.damage.text
-    if session.metadata.schema_version > SCHEMA_VERSION:
-        return f"it was written by a newer version (schema {session.metadata.schema_version})"
-    return None
-
-
 def session_of(head: JsonObject, session_id: str, fallback: datetime) -> Session:
     """The session without its messages; a time that is missing or makes no sense is the file's own."""
     written = stamp(fallback)
@@ -125,6 +198,12 @@ def session_of(head: JsonObject, session_id: str, fallback: datetime) -> Session
         tool_calls=(),
         metadata=metadata_of(head),
     )
+
+
+def whole_head(head: JsonObject, session: Session) -> JsonObject:
+    """The head with the fields that every document has (S2.1), however little of it could be read."""
+    known: JsonObject = msgspec.to_builtins(session)
+    return {**head, **{name: known[name] for name in layout.FIELDS if name != "metadata"}}
 
 
 def metadata_of(head: JsonObject) -> SessionMetadata:

@@ -19,9 +19,10 @@ from ollm.domain.errors import StorageError
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, Damage
-from ollm.store.session_files.layout import CLOSE, MIDDLE, OPEN
+from ollm.store.session_files.document import Document, own_layout
 from ollm.store.session_files.lenient import parse_object
-from ollm.store.session_files.sections import CALL, OddLayoutError, Sections
+from ollm.store.session_files.lines import BUFFER, lines
+from ollm.store.session_files.sections import OddLayoutError, Sections
 
 if TYPE_CHECKING:
     from ollm.store.session_files.scan import Scan
@@ -35,7 +36,6 @@ class _Numbered(msgspec.Struct):
     id: int = 0
 
 
-_BUFFER = 1 << 18
 _named = msgspec.json.Decoder(_Named)
 _numbered = msgspec.json.Decoder(_Numbered)
 
@@ -47,7 +47,9 @@ class SessionReader:
         self.damage = Damage()
         self._journal = _with(_open(journal_path, self.damage), waiting)
         self._document = _open(document, self.damage)
-        self._scan: Scan | None = None
+        self.damage.size = sum(_size(file) for file in (self._document, self._journal) if file)
+        self._entries: Document | Scan | None = None
+        self.foreign = self._document is None  # missing or in another layout: to be written anew before it is added to
         self.head: JsonObject = {}
         self.partial: journal.Parts = []
         self.partial_at = ""
@@ -55,15 +57,15 @@ class SessionReader:
         self.journal_good = 0  # bytes of whole journal lines
         self.skipped = 0  # messages up to this number are left out
         self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
-        self._ranges: dict[bool, tuple[int, int]] = {}
         self._call_places: dict[str, list[int]] = {}
         self._read_head()
         self._read_journal_changes()
 
     @property
-    def foreign(self) -> bool:
-        """The document is missing or in another layout, so that it must be written anew before it is added to."""
-        return self._document is None or self._scan is not None
+    def progress(self) -> tuple[int, int]:
+        """How many bytes of the document were gone through, and how many there are."""
+        size = _size(self._document) if self._document else 0
+        return (min(self._entries.read, size) if self._entries else 0), size
 
     def close(self) -> None:
         for file in (self._journal, self._document):
@@ -76,12 +78,12 @@ class SessionReader:
         With `before` the document's messages from that one on are left out too. False when all must be read: the
         document is in another layout.
         """
-        if self._document is None or self.foreign:
+        if self._document is None or not isinstance(self._entries, Document):
             return False
         try:
             sections = Sections(self._document)
             begin = sections.beginning(number, least)
-            self._ranges = {False: sections.messages(begin, before), True: sections.calls(begin, before)}
+            self._entries.narrow(sections.messages(begin, before), sections.calls(begin, before))
             self.newest_calls = sections.newest_calls()
         except OddLayoutError:
             return False
@@ -91,18 +93,18 @@ class SessionReader:
     def messages(self) -> Iterator[bytes]:
         """Every message; those of the journal that the document already holds come once."""
         count, data = 0, b""
-        for data in self._document_lines(calls=False):
+        for data in self._entries.messages() if self._entries else ():
             count += 1
             yield data
-        last = max(count, _number(data))
+        last = max(count, number_of(data))
         partial: journal.Parts = []
-        for record in self._records():
+        for _, record in self._records(Damage()):  # what is wrong with it was told when it was read first
             if record.partial is not None:
                 partial = journal.extend([] if record.anew else partial, record.partial)
             if isinstance(record.message, msgspec.Raw):
                 data = continued(partial, record)
                 partial = []
-                number = _number(data) or last + 1
+                number = number_of(data) or last + 1
                 if number > last:
                     last = number
                     yield data
@@ -111,7 +113,7 @@ class SessionReader:
     def calls(self) -> Iterator[bytes]:
         """Every call in its newest state, in the order in which they were first asked."""
         waiting = dict(self._call_places)
-        for data in self._document_lines(calls=True):
+        for data in self._entries.calls() if self._entries else ():
             updates = waiting.pop(_name(data), None)
             yield self._updated(data, updates) if updates else data
         for places in waiting.values():
@@ -133,16 +135,15 @@ class SessionReader:
     def _read_head(self) -> None:
         if not self._document:
             return
-        first = self._document.readline(MAX_BYTES)
-        try:
-            if not first.endswith(OPEN):
-                raise ValueError("not our layout")
-            self.head = parse_object(first[: -len(OPEN)] + b"}")
-        except (ValueError, RecursionError):
+        first = own_layout(self._document)
+        if first:
+            self._entries = Document(self._document, first, self.damage)
+        else:
             from ollm.store.session_files.scan import Scan
 
-            self._scan = Scan(self._document, self.damage)
-            self.head = self._scan.head
+            self._entries = Scan(self._document, self.damage)
+            self.foreign = True
+        self.head = self._entries.head
         size = os.fstat(self._document.fileno()).st_size
         if size > MAX_BYTES:
             self.damage.refuse(f"the file is too large to read ({size // 1_000_000} MB)")
@@ -151,7 +152,7 @@ class SessionReader:
 
     def _read_journal_changes(self) -> None:
         """What the journal says of the head, and where its calls stand."""
-        for place, record in self._records_with_places():
+        for place, record in self._records(self.damage):
             journal.change_head(self.head, record)
             if isinstance(record.call, msgspec.Raw):
                 self._call_places.setdefault(_name(bytes(record.call)), []).append(place)
@@ -161,68 +162,29 @@ class SessionReader:
             elif isinstance(record.message, msgspec.Raw):
                 self.partial_at = ""
 
-    def _document_lines(self, *, calls: bool) -> Iterator[bytes]:
-        if not self._document:
-            return
-        if self._scan:
-            yield from self._until_hopeless(self._scan.calls() if calls else self._scan.messages())
-            return
-        if self.skipped:
-            yield from self._range_lines(*self._ranges[calls])
-            return
-        self._document.seek(0)
-        size = len(self._document.readline())
-        section = False
-        while line := self._document.readline(MAX_BYTES):
-            size += len(line)
-            if size > MAX_BYTES or self.damage.hopeless:
-                return
-            if line == MIDDLE:
-                section = True
-            elif line == CLOSE:
-                self._note_rest(size)
-                return
-            elif (section or line.startswith(CALL)) is calls and (entry := line.rstrip(b",\n")):
-                yield entry
-        self.damage.note("the file ends before its end")
-
-    def _range_lines(self, start: int, end: int) -> Iterator[bytes]:
-        assert self._document
-        self._document.seek(start)
-        while start < end and (line := self._document.readline()):
-            start += len(line)
-            yield line.rstrip(b",\n")
-
-    def _note_rest(self, size: int) -> None:
-        assert self._document
-        if os.fstat(self._document.fileno()).st_size > size:
-            self.damage.note("something stands behind the end of the file")
-
-    def _until_hopeless(self, entries: Iterator[bytes]) -> Iterator[bytes]:
-        for entry in entries:
-            if self.damage.hopeless:
-                return
-            yield entry
-
-    def _records(self) -> Iterator[journal.Record]:
-        return (record for _, record in self._records_with_places())
-
-    def _records_with_places(self) -> Iterator[tuple[int, journal.Record]]:
-        """Whole lines only: a torn last one was never promised to anybody."""
+    def _records(self, damage: Damage) -> Iterator[tuple[int, journal.Record]]:
+        """Whole lines only, with their places: a torn last one was never promised to anybody."""
         if not self._journal:
             return
-        place = 0
-        self._journal.seek(0)
-        while line := self._journal.readline():
-            if not line.endswith(b"\n"):
-                break
+        strange, size = False, _size(self._journal)
+        for line in lines(self._journal):
+            if line.end > MAX_BYTES:
+                damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
+                return
+            if line.end == size and not line.whole:
+                return
+            self.journal_good = line.end
             try:
-                yield place, journal.parse(line)
+                yield line.start, journal.parse(line.data)
+                strange = False
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                self.damage.lose(f"the journal is damaged at byte {place}")
-            place += len(line)
-            self._journal.seek(place)
-        self.journal_good = place
+                if not strange:
+                    damage.lose(f"the journal is damaged at byte {line.start}")
+                strange = True
+
+
+def _size(file: BinaryIO) -> int:
+    return len(file.getbuffer()) if isinstance(file, io.BytesIO) else os.fstat(file.fileno()).st_size
 
 
 def continued(partial: journal.Parts, record: journal.Record) -> bytes:
@@ -234,7 +196,7 @@ def continued(partial: journal.Parts, record: journal.Record) -> bytes:
     return journal.encode({**found, "parts": journal.extend(partial, found.get("parts") or [])})
 
 
-def _number(data: bytes) -> int:
+def number_of(data: bytes) -> int:
     try:
         return _numbered.decode(data).id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -273,4 +235,4 @@ def _open(path: Path, damage: Damage) -> BinaryIO | None:
         os.close(descriptor)
         damage.refuse(f"{path.name} is not a regular file")
         return None
-    return os.fdopen(descriptor, "rb", buffering=_BUFFER)
+    return os.fdopen(descriptor, "rb", buffering=BUFFER)

@@ -13,16 +13,27 @@ import msgspec
 from ollm.domain.clock import Clock, stamp
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message, ToolResultPart
-from ollm.domain.session import Session
+from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, layout, lenient
-from ollm.store.session_files.damage import Damage
-from ollm.store.session_files.loading import Loaded, file_time, interrupted, load
+from ollm.store.session_files.loading import (
+    Loaded,
+    SessionStream,
+    calls_of,
+    file_time,
+    interrupted,
+    load,
+    messages_of,
+    whole_head,
+)
 from ollm.store.session_files.places import Places
-from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.reader import SessionReader, number_of
+from ollm.store.session_files.sections import CALL
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
+
+_MESSAGE = b'{"role":'  # how a message's line starts
 
 
 class Known(Data, frozen=True):
@@ -66,10 +77,10 @@ def _newest(paths: tuple[Path, Path], writer: SessionWriter, known: Known) -> Lo
     with contextlib.closing(SessionReader(*paths)) as reader:
         if not reader.skip_to(known.since):
             return None
-        loaded = load(reader, writer.session_id, alive=True, fallback=file_time(paths[0]))
+        loaded = load(SessionStream(reader, writer.session_id, alive=True, fallback=file_time(paths[0])))
         if loaded.damage or loaded.read_only or not _is_sound(loaded.session, known):
             return None
-        writer.head = _whole_head(reader.head, loaded.session)
+        writer.head = _current_head(reader.head, loaded.session)
     return loaded
 
 
@@ -85,9 +96,9 @@ def _whole(places: Places, paths: tuple[Path, Path], writer: SessionWriter, cloc
     """All of a session, its files made whole."""
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths)) as reader:
-        loaded = load(reader, session_id, alive=True, fallback=file_time(paths[0]))
+        loaded = load(SessionStream(reader, session_id, alive=True, fallback=file_time(paths[0])))
         refuse_read_only(loaded, paths[0])
-        writer.head = _whole_head(reader.head, loaded.session)
+        writer.head = _current_head(reader.head, loaded.session)
         if loaded.damage or reader.foreign or home != places.directory:
             keep_damaged(home, session_id, clock) if loaded.damage else None
             loaded = _rewrite(places, reader, writer, loaded)
@@ -115,11 +126,11 @@ def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
     return kept
 
 
-def _whole_head(head: JsonObject, session: Session) -> JsonObject:
-    fields = ("sessionId", "startTime", "lastActivity", "model", "provider")
-    known: JsonObject = msgspec.to_builtins(msgspec.structs.replace(session, messages=(), tool_calls=()))
-    metadata = {**known["metadata"], **head.get("metadata", {})}
-    return {**head, **{name: known[name] for name in fields}, "metadata": {**metadata, "schemaVersion": 1}}
+def _current_head(head: JsonObject, session: Session) -> JsonObject:
+    """The head as this version writes it."""
+    metadata = {**msgspec.to_builtins(session.metadata), **head.get("metadata", {}), "schemaVersion": SCHEMA_VERSION}
+    described = msgspec.structs.replace(session, messages=(), tool_calls=())
+    return {**whole_head(head, described), "metadata": metadata}
 
 
 def _rewrite(places: Places, reader: SessionReader, writer: SessionWriter, loaded: Loaded) -> Loaded:
@@ -133,16 +144,18 @@ def _rewrite(places: Places, reader: SessionReader, writer: SessionWriter, loade
 
 
 def _messages(reader: SessionReader) -> Iterator[bytes]:
-    for position, data in enumerate(reader.messages(), start=1):
-        found = lenient.message(data, position, Damage())
-        if found:
+    for found, data in messages_of(reader):
+        if data.startswith(_MESSAGE) and number_of(data) == found.id and b"\n" not in data:
+            yield lenient.as_it_stands(data, found)
+        else:
             yield journal.encode(lenient.parse_object(data) | msgspec.to_builtins(found))
 
 
 def _calls(reader: SessionReader) -> Iterator[bytes]:
-    for data in reader.calls():
-        found = lenient.call(data, Damage())
-        if found:
+    for found, data in calls_of(reader):
+        if data.startswith(CALL) and b'"status"' in data and b"\n" not in data:
+            yield lenient.as_it_stands(data, found)
+        else:
             known: JsonObject = msgspec.to_builtins(found)
             yield journal.encode({**known, **lenient.parse_object(data), **known})
 

@@ -1,33 +1,40 @@
-"""Reads a document in any other layout, or a broken one: object by object, from the file, never all of it in memory."""
+"""Reads a document in any other layout, or a broken one: object by object, from the file, never a second time."""
 
 from __future__ import annotations
 
 import mmap
 import re
 import time
+from array import array
 from collections.abc import Iterator
 from typing import BinaryIO
 
 import msgspec
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.damage import MAX_BYTES, MAX_DEPTH, SECONDS, Damage
+from ollm.store.session_files.damage import MAX_BYTES, SECONDS, Damage
 from ollm.store.session_files.lenient import deeper_than, parse_object
+from ollm.store.session_files.objects import TooDeepError, end_of, entries
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_TO_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+', re.DOTALL)
 _KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _SCALAR = re.compile(rb"(?:" + _STRING + rb'|[^\s,{}\[\]"]++)', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*+")
-_LOOKS_LIKE_ENTRY = re.compile(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
 _MARK = b"\xef\xbb\xbf"
-_MOST_FAILURES = 200
 _ARRAYS = {"messages", "toolCalls"}
+_LOOK_EVERY = 256
 
+
+class _Kind(msgspec.Struct):
+    """What tells a message from a call."""
+
+    role: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    args: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+_kind = msgspec.json.Decoder(_Kind)
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _entries = msgspec.json.Decoder(list[msgspec.Raw])
-
-Range = tuple[int, int]
 
 
 class _Broken(Exception):  # noqa: N818 - a signal inside this module
@@ -35,25 +42,21 @@ class _Broken(Exception):  # noqa: N818 - a signal inside this module
 
 
 class Scan:
-    """Where the entries of a document stand, and its other fields."""
+    """Where the entries of a document stand, and its other fields. `read` is how many bytes were gone through."""
 
     def __init__(self, file: BinaryIO, damage: Damage) -> None:
         self.head: JsonObject = {}
+        self.read = 0
         self._whole: dict[str, list[msgspec.Raw]] = {}
-        self._ranges: dict[str, list[Range]] = {name: [] for name in _ARRAYS}
+        self._places: dict[str, array[int]] = {name: array("Q") for name in _ARRAYS}  # start, end, start, end, …
         self._damage = damage
+        self._looks = 0
         self._deadline = time.process_time() + SECONDS
         file.seek(0, 2)
         size = min(file.tell(), MAX_BYTES)
-        self._data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
-        if self._read_whole():
-            return
-        try:
-            self._read_top()
-        except _Broken as broken:
-            damage.note(str(broken) or "the file ends before its end")
-            if not damage.too_large:
-                self._search()
+        self._data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
+        if not self._read_whole():
+            self._read_broken()
 
     def messages(self) -> Iterator[bytes]:
         return self._bytes_of("messages")
@@ -62,9 +65,13 @@ class Scan:
         return self._bytes_of("toolCalls")
 
     def _bytes_of(self, name: str) -> Iterator[bytes]:
-        if self._whole:
-            return map(bytes, self._whole[name])
-        return (bytes(self._data[start:end]) for start, end in self._ranges[name])
+        for entry in map(bytes, self._whole[name]) if self._whole else self._found(name):
+            self.read += len(entry)
+            yield entry
+
+    def _found(self, name: str) -> Iterator[bytes]:
+        places = iter(self._places[name])
+        return (bytes(self._data[start:end]) for start, end in zip(places, places, strict=True))
 
     def _read_whole(self) -> bool:
         """A document without a fault, in any layout: the places of its entries, ten times as quick."""
@@ -80,6 +87,16 @@ class Scan:
             return False
         self.head, self._whole = head, found
         return True
+
+    def _read_broken(self) -> None:
+        try:
+            self._read_top()
+        except TooDeepError:
+            self._damage.refuse_depth()
+        except _Broken as broken:
+            self._damage.note(str(broken) or "the file ends before its end")
+            if not self._damage.too_large:
+                self._search()
 
     def _read_top(self) -> None:
         place = self._gap(len(_MARK) if bytes(self._data[:3]) == _MARK else 0)
@@ -107,80 +124,51 @@ class Scan:
             mark = self._at(place)
             if mark == b"]":
                 return place + 1
+            end = self._end_of_value(place)
             if mark == b"{":
-                end = self._end_of(place)
-                self._ranges[key].append((place, end))
+                self._places[key].extend((place, end))
             else:
-                found = _SCALAR.match(self._data, place)
-                if not found:
-                    raise _Broken
-                end = found.end()
                 self._damage.lose(f"{key} holds something that is no object")
             place = end
 
     def _read_field(self, key: str, place: int) -> int:
-        if self._at(place) in (b"{", b"["):
-            end = self._end_of(place)
-        else:
-            found = _SCALAR.match(self._data, place)
-            if not found:
-                raise _Broken
-            end = found.end()
+        end = self._end_of_value(place)
+        value = bytes(self._data[place:end])
+        if deeper_than(value):
+            raise TooDeepError
         try:
-            self.head[key] = parse_object(b'{"v":' + bytes(self._data[place:end]) + b"}")["v"]
+            self.head[key] = parse_object(b'{"v":' + value + b"}")["v"]
         except (ValueError, RecursionError):
             self._damage.lose(f"the field {key[:40]!r} cannot be read")
         return end
 
-    def _end_of(self, place: int) -> int:
-        """The place behind the object or list that starts here."""
-        depth, data, size = 0, self._data, len(self._data)
-        steps = 0
-        while place < size:
-            mark = data[place]
-            if mark in b"{[":
-                depth += 1
-                if depth > MAX_DEPTH:
-                    self._damage.refuse(f"nested deeper than {MAX_DEPTH} levels, too large to read")
-                    raise _Broken(f"nested deeper than {MAX_DEPTH} levels, too large to read")
-            elif mark in b"}]":
-                depth -= 1
-                if depth == 0:
-                    return place + 1
-            else:
-                raise _Broken
-            found = _TO_BRACKET.match(data, place + 1)
-            place = found.end() if found else size
-            steps += 1
-            if steps % 4096 == 0:
-                self._in_time()
-        raise _Broken
+    def _end_of_value(self, place: int) -> int:
+        """The place behind the value that starts here."""
+        if self._at(place) in (b"{", b"["):
+            end = end_of(self._data, place)
+        else:
+            found = _SCALAR.match(self._data, place)
+            end = found.end() if found else None
+        if end is None:
+            raise _Broken
+        return end
 
     def _search(self) -> None:
         """From where the text stopped making sense: take everything that is an entry by itself."""
-        place = max((end for ranges in self._ranges.values() for _, end in ranges), default=0)
-        failures = 0
-        while failures < _MOST_FAILURES and (found := _LOOKS_LIKE_ENTRY.search(self._data, place)):
-            end = self._taken(found.start())
-            failures += end is None
-            place = end or found.start() + 1
-            if time.process_time() > self._deadline:
-                return
-
-    def _taken(self, start: int) -> int | None:
-        """The place behind the entry that stands here, or None when there is none."""
+        place = max((places[-1] for places in self._places.values() if places), default=0)
         try:
-            end = self._end_of(start)
-            entry = parse_object(bytes(self._data[start:end]))
-        except (_Broken, ValueError, RecursionError):
-            return None
-        name = "messages" if "role" in entry else "toolCalls" if "args" in entry else None
-        if name:
-            self._ranges[name].append((start, end))
-        return end
+            for start, end in entries(self._data, place):
+                self._in_time()
+                if name := _array_of(self._data[start:end]):
+                    self._places[name].extend((start, end))
+        except TooDeepError:
+            self._damage.refuse_depth()
+        except _Broken:
+            return  # it took too long, which has been said
 
     def _in_time(self) -> None:
-        if self._damage.hopeless or time.process_time() > self._deadline:
+        self._looks += 1
+        if self._looks % _LOOK_EVERY == 0 and time.process_time() > self._deadline:
             self._damage.refuse("the file takes too long to read")
             raise _Broken("the file takes too long to read")
 
@@ -190,6 +178,19 @@ class Scan:
 
     def _at(self, place: int) -> bytes:
         return bytes(self._data[place : place + 1])
+
+
+def _array_of(entry: memoryview) -> str | None:
+    try:
+        kind = _kind.decode(entry)
+        role, args = kind.role is not msgspec.UNSET, kind.args is not msgspec.UNSET
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        try:
+            found = parse_object(bytes(entry))
+        except (ValueError, RecursionError):
+            return None
+        role, args = "role" in found, "args" in found
+    return "messages" if role else "toolCalls" if args else None
 
 
 def _text(quoted: bytes) -> str:

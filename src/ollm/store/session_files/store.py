@@ -14,14 +14,13 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import SessionSummary
-from ollm.store.session_files import layout
 from ollm.store.session_files.places import Places, ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, sync_directory
 from ollm.system.locks import owner
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.loading import Loaded
+    from ollm.store.session_files.loading import Loaded, SessionStream
     from ollm.store.session_files.reader import SessionReader
     from ollm.store.session_files.recovery import Known
 
@@ -66,28 +65,35 @@ class SessionFiles:
 
     def read_open(self, writer: SessionWriter, page: Page | None = None) -> Loaded:
         """What a session of this process holds, written or not; with `page` at least that much of it."""
-        from ollm.store.session_files.loading import load
+        from ollm.store.session_files.loading import SessionStream, load
 
         with contextlib.closing(writer.reader()) as reader:
             reader.head = {**reader.head, **writer.head}
             _turn_to(reader, page)
-            return load(reader, writer.session_id, alive=True, fallback=self.clock())
+            return load(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
 
     def read(self, session_id: str, page: Page | None = None) -> Loaded:
         """All that can be read, changing no file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load
 
+        with self.stream(session_id) as stream:
+            _turn_to(stream.reader, page)
+            return load(stream)
+
+    @contextlib.contextmanager
+    def stream(self, session_id: str) -> Iterator[SessionStream]:
+        """A session to be read piece by piece, changing no file."""
+        from ollm.store.session_files.loading import SessionStream
+
         session_id = self._known(session_id)
         with self._reader(session_id) as reader:
-            _turn_to(reader, page)
             alive = self.is_open(session_id)
-            return load(reader, session_id, alive=alive, fallback=self._file_time(session_id))
+            yield SessionStream(reader, session_id, alive=alive, fallback=self._file_time(session_id))
 
     def document(self, session_id: str) -> Iterator[bytes]:
         """The session as one JSON document, exactly as folding would write it."""
-        session_id = self._known(session_id)
-        with self._reader(session_id) as reader:
-            yield from layout.document(reader.head, reader.messages(), reader.calls())
+        with self.stream(session_id) as stream:
+            yield from stream.document()
 
     def is_open(self, session_id: str) -> bool:
         """Whether a living process writes it."""

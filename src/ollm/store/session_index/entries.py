@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -15,7 +14,7 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter, journal, lenient
 from ollm.store.session_files.damage import Damage
-from ollm.store.session_files.loading import LOOK_EVERY, file_time, partial_message, session_of
+from ollm.store.session_files.loading import calls_of, file_time, messages_of, partial_message, session_of
 from ollm.store.session_files.reader import SessionReader, continued
 from ollm.store.session_index.texts import UNDER_WAY, Entry
 
@@ -54,16 +53,14 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
     with contextlib.closing(SessionReader(document, journal_path)) as reader:
         reader.damage.allow(take.seconds if take else 0)
         count = last = 0
-        for message in _messages(reader):
+        for message, _ in messages_of(reader):
             count, last = count + 1, max(last, message.id)
             if take:
                 take(of_message(message))
         if take and reader.partial:
             take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-        for position, data in enumerate(reader.calls(), start=count):
-            if position % LOOK_EVERY == 0 and reader.damage.late(position):
-                break
-            entry = of_call(lenient.call(data, reader.damage))
+        for call, _ in calls_of(reader):
+            entry = of_call(call)
             if entry and take:
                 take(entry)
         return _line(reader, session_id, file_time(document, journal_path), count, last)
@@ -202,12 +199,3 @@ def of_call(call: ToolCallRecord | None) -> Entry | None:
     arguments = "\n".join(value for value in call.args.values() if isinstance(value, str))
     result = call.result.llm_content if call.result else ""
     return Entry(call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}"[:MAX_TEXT])
-
-
-def _messages(reader: SessionReader) -> Iterator[Message]:
-    for position, data in enumerate(reader.messages(), start=1):
-        if position % LOOK_EVERY == 0 and reader.damage.late(position):
-            return
-        message = lenient.message(data, position, reader.damage)
-        if message:
-            yield message

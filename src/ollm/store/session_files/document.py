@@ -1,0 +1,141 @@
+"""A document in our own layout (see `layout`), read line by line. A damaged line costs what cannot be read in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ollm.domain.messages import JsonObject
+from ollm.store.session_files.damage import MAX_BYTES, Damage
+from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
+from ollm.store.session_files.lenient import deeper_than, parse_object
+from ollm.store.session_files.lines import Line, lines
+from ollm.store.session_files.objects import TooDeepError, end_of
+from ollm.store.session_files.sections import CALL
+
+_ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
+_LONGEST_HEAD = 1 << 26
+Range = tuple[int, int]
+
+
+class Document:
+    """The entries of a document as bytes. `read` is how many bytes were gone through."""
+
+    def __init__(self, file: BinaryIO, first: Line, damage: Damage) -> None:
+        self.read = 0
+        self._file = file
+        self._damage = damage
+        self._body = first.end
+        self._only: tuple[Range, Range] | None = None
+        self._calls_at: int | None = None  # where calls begin, once that is known
+        self.head = self._head_of(first.data)
+
+    def narrow(self, messages: Range, calls: Range) -> None:
+        """Read only what stands between these places."""
+        self._only = messages, calls
+
+    def messages(self) -> Iterator[bytes]:
+        if self._only:
+            yield from self._between(*self._only[0])
+            return
+        for line in self._entries(self._body):
+            if line.data == MIDDLE:
+                self._calls_at = line.start if self._calls_at is None else self._calls_at
+                return
+            if not line.data.startswith(CALL):
+                yield line.data.rstrip(b",\n")
+            elif self._calls_at is None:
+                self._calls_at = line.start
+
+    def calls(self) -> Iterator[bytes]:
+        if self._only:
+            yield from self._between(*self._only[1])
+            return
+        if self._calls_at is None:
+            self._calls_at = self._find_calls()
+        after_middle = False
+        for line in self._entries(self._calls_at):
+            if line.data == MIDDLE:
+                after_middle = True
+            elif after_middle or line.data.startswith(CALL):
+                yield line.data.rstrip(b",\n")
+
+    def _between(self, start: int, end: int) -> Iterator[bytes]:
+        for line in lines(self._file, start):
+            if line.start >= end:
+                return
+            yield line.data.rstrip(b",\n")
+
+    def _entries(self, place: int) -> Iterator[Line]:
+        """The lines that may hold an entry, and the one in the middle; what else there is is told once a stretch."""
+        strange = False
+        for line in lines(self._file, place):
+            if line.end > MAX_BYTES:
+                return
+            self.read += line.end - line.start
+            if line.data.startswith(b"{") or line.data == MIDDLE:
+                strange = False
+                yield line
+            elif line.data == CLOSE:
+                self._note_rest(line.end)
+                return
+            elif b'{"role":' in line.data or CALL in line.data:
+                yield line
+            elif not strange:
+                strange = True
+                self._damage.lose(f"something that cannot be read stands at byte {line.start}")
+        self._damage.note("the file ends before its end")
+
+    def _find_calls(self) -> int:
+        """Where calls begin, for who asks before all messages were read."""
+        place = self._body
+        for line in lines(self._file, place):
+            if line.data == MIDDLE or line.data.startswith(CALL) or line.end > MAX_BYTES:
+                return line.start
+            place = line.end
+        return place
+
+    def _note_rest(self, end: int) -> None:
+        if os.fstat(self._file.fileno()).st_size > end:
+            self._damage.note("something stands behind the end of the file")
+
+    def _head_of(self, first: bytes) -> JsonObject:
+        if deeper_than(first):
+            self._damage.refuse_depth()
+            return salvaged_head(first)
+        if first.endswith(OPEN):
+            try:
+                return parse_object(first[: -len(OPEN)] + b"}")
+            except (ValueError, RecursionError):
+                pass
+        self._damage.lose("the head of the file is damaged")
+        return salvaged_head(first)
+
+
+def own_layout(file: BinaryIO) -> Line | None:
+    """The first line of a document in our layout, or None when it is in another."""
+    found = lines(file)
+    first = next(found, None)
+    if first is None or first.end - first.start > _LONGEST_HEAD or not first.whole:
+        return None
+    if first.data.endswith(OPEN):
+        return first
+    second = next(found, None)
+    return first if second and _ENTRY.fullmatch(second.data) else None
+
+
+def salvaged_head(text: bytes) -> JsonObject:
+    """The fields of a damaged head that can still be read."""
+    head: JsonObject = {}
+    for name in FIELDS:
+        place = text.find(f'"{name}":'.encode())
+        start = place + len(name) + 3
+        try:
+            end = end_of(memoryview(text), start) if place >= 0 else None
+            if end is not None and not deeper_than(text[start:end]):
+                head[name] = parse_object(b'{"v":' + text[start:end] + b"}")["v"]
+        except (ValueError, RecursionError, TooDeepError):
+            continue
+    return head

@@ -1,0 +1,80 @@
+"""A file's lines, read once and forward, so that no file is ever held whole and several can read it side by side."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+BUFFER = 1 << 18
+LONG = 1 << 20
+
+
+class Line(NamedTuple):
+    """One line with its end, and where it stands. Of a long one that cannot be an entry only the beginning is kept."""
+
+    start: int
+    end: int
+    data: bytes
+
+    @property
+    def whole(self) -> bool:
+        """It has its end; only the last line of a file may lack it."""
+        return self.data.endswith(b"\n")
+
+
+class _Place(io.RawIOBase):
+    """A place of its own in a file that is open already."""
+
+    def __init__(self, descriptor: int, place: int) -> None:
+        self._descriptor = descriptor
+        self._place = place
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        count = os.preadv(self._descriptor, [buffer], self._place)
+        self._place += count
+        return count
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._place = offset if whence == 0 else self._place + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+
+def lines(file: BinaryIO, place: int = 0) -> Iterator[Line]:
+    """The lines from `place` on. Moves nothing in `file`, which several may read at once."""
+    if isinstance(file, io.BytesIO):
+        source: BinaryIO = io.BytesIO(file.getbuffer())
+        source.seek(place)
+    else:
+        source = io.BufferedReader(_Place(file.fileno(), place), BUFFER)
+    while data := source.readline(LONG):
+        start, place = place, place + len(data)
+        if len(data) == LONG and not data.endswith(b"\n"):
+            place = _behind_line(source, place)
+            if data.startswith(b"{"):
+                source.seek(start)
+                data = source.read(place - start)
+            source.seek(place)
+        yield Line(start, place, data)
+
+
+def _behind_line(source: BinaryIO, place: int) -> int:
+    """Where the line that goes on at `place` ends, without keeping it."""
+    while data := source.readline(LONG):
+        place += len(data)
+        if data.endswith(b"\n"):
+            break
+    return place
