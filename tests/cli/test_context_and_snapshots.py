@@ -77,6 +77,26 @@ def test_a_workspace_without_a_session_shows_what_a_new_one_starts_with(tmp_path
     assert json.loads(ended.stdout)["parts"][0]["tokens"] > 0
 
 
+@covers("S5.7")
+def test_the_instructions_of_a_trusted_project_are_shown_with_their_tokens(place: Place) -> None:
+    (place.workspace / "AGENTS.md").write_text("Write short sentences, always. " * 20, "utf-8")
+    before = entries_tokens(place)
+    place.run("trust", str(place.workspace))
+
+    assert (before, entries_tokens(place) > 50) == (0, True)
+
+
+def entries_tokens(place: Place) -> int:
+    shown = json.loads(place.run("context", "show", "--json"))
+    return next(int(part["tokens"]) for part in shown["parts"] if part["name"] == "context entries")
+
+
+def test_looking_makes_no_database(place: Place) -> None:
+    place.run("context", "show")
+
+    assert not (place.workspace / ".ollm").exists()
+
+
 @covers("H256")
 def test_snapshots_are_taken_listed_shown_restored_and_deleted(place: Place) -> None:
     assert json.loads(place.run("snapshots", "list", "--json")) == []

@@ -123,6 +123,63 @@ async def test_a_snapshot_brings_the_context_back(talking: Talking) -> None:
     assert [m["content"] for m in talk.server.chats[2]["messages"][1:]] == ["first", "one", "third"]
 
 
+@covers("H253")
+async def test_a_snapshot_brings_back_the_mode_with_its_tools_and_approval(talking: Talking) -> None:
+    async with talking(["one", "two"]) as talk:
+        await talk.run("/mode plan")
+        await talk.say("first")
+        taken = (await talk.run("/context snapshot")).data["id"]
+        await talk.run("/mode code")
+        await talk.run(f"/context restore {taken}")
+        await talk.say("second")
+        status = await talk.conversation.status()
+
+    assert (status.mode, status.approval) == ("plan", "read-only")
+    assert "edit_file" not in [tool["function"]["name"] for tool in talk.server.chats[1]["tools"]]
+    assert talk.document["metadata"]["modeHistory"][-1]["to"] == "plan"
+
+
+async def test_a_resumed_session_is_in_the_mode_it_was_left_in(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        await talk.say("first")
+        await talk.run("/mode plan")
+        await talk.say("second")
+    async with talking(["two"], newest=True) as talk:
+        again = await talk.conversation.status()
+    async with talking(["three"], newest=True, mode="debug") as talk:
+        chosen = await talk.conversation.status()
+
+    assert (again.mode, again.approval) == ("plan", "read-only")
+    assert (chosen.mode, chosen.approval) == ("debug", "ask")
+
+
+async def test_goals_outlive_a_resume_with_another_window_and_are_told_again(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with talking(["one"]) as talk:
+        await talk.run("/goal set ship it")
+        await talk.say("first")
+    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "16384")
+    async with talking(["two"], newest=True) as talk:
+        await talk.say("second")
+        goal = (await talk.run("/goal")).text
+
+    assert "ship it" in goal
+    assert "ship it" in talk.server.chats[-1]["messages"][-1]["content"]
+
+
+async def test_expand_shows_a_message_a_call_or_what_holds_some_words(talking: Talking) -> None:
+    async with talking([Answer(calls=[("ls", {})]), "The parser is elsewhere."]) as talk:
+        (talk.workspace / "lexer.py").write_text("x = 1\n")
+        await talk.say("Where is the lexer?")
+        call = talk.document["toolCalls"][0]["id"]
+
+        assert "Where is the lexer?" in (await talk.run("/expand 1")).text
+        assert "lexer.py" in (await talk.run("/expand #3")).text
+        assert "lexer.py" in (await talk.run(f"/expand {call}")).text
+        assert [found["messageId"] for found in (await talk.run("/expand the PARSER")).data] == [4]
+
+
 async def test_goals_todos_memory_and_context_entries_are_kept(talking: Talking) -> None:
     async with talking(["ok"]) as talk:
         assert (await talk.run("/goal set ship it")).text == "Goal set: ship it"
@@ -176,7 +233,7 @@ async def test_model_window_and_approval_can_be_changed(talking: Talking) -> Non
 @pytest.mark.parametrize(
     "line",
     ["/mode wild", "/approval maybe", "/context dance", "/context size 7", "/rewind", "/goal dance x", "/todos dance",
-     "/memory dance", "/undo maybe", "/history wild", "/export", "/plan dance", "/trust maybe", "/expand 99", "/nonsense"],
+     "/memory dance", "/undo maybe", "/history wild", "/export", "/plan dance", "/trust maybe", "/expand 99", "/expand", "/expand nowhere to be found", "/nonsense"],
 )  # fmt: skip
 async def test_a_wrong_use_is_told_with_the_right_one(talking: Talking, line: str) -> None:
     async with talking() as talk:

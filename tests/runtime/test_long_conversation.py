@@ -67,13 +67,13 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(root: Path, **settings: Any) -> AsyncIterator[Talk]:
+async def talking(root: Path, opened: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Talk]:
     workspace = root / "project"
     workspace.mkdir(exist_ok=True)
     (workspace / "notes.txt").write_text("\n".join(f"note {n}: nothing of interest" for n in range(60)), "utf-8")
     async with ScriptedServer(reply) as server:
         provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": WINDOW}
-        opening = Opening(workspace=workspace, flags={"provider": provider, **settings})
+        opening = Opening(workspace=workspace, flags={"provider": provider, **settings}, **(opened or {}))
         async with open_conversation(opening) as conversation:
             yield Talk(conversation, server, root / "home")
 
@@ -114,6 +114,25 @@ async def test_each_request_begins_with_the_one_before_except_after_a_compressio
     ordinary = [chat["messages"] for chat in talk.chats if "<record>" not in chat["messages"][-1]["content"]]
     broken = sum(after[: len(before)] != before for before, after in itertools.pairwise(ordinary))
     assert broken == len([event for event in talk.events if isinstance(event, Compressed)])
+
+
+def tool_names(chat: dict[str, Any]) -> list[str]:
+    return [tool["function"]["name"] for tool in chat.get("tools", [])]
+
+
+async def test_recall_is_offered_once_something_was_folded_and_stays_after_a_resume(home: Path) -> None:
+    async with talking(home) as talk:
+        while not any(isinstance(event, Compressed) for event in talk.events):
+            await talk.say("Go on. " * 30)
+    async with talking(home, opened={"newest": True}) as again:
+        await again.say("And again.")
+
+    ordinary = [chat for chat in talk.chats if "<record>" not in chat["messages"][-1]["content"]]
+    assert "recall" not in tool_names(ordinary[0])
+    assert "recall" in tool_names(ordinary[-1])
+    assert tool_names(again.chats[0]) == tool_names(ordinary[-1])
+    before, after = ordinary[-1]["messages"], again.chats[0]["messages"]
+    assert after[: len(before)] == before
 
 
 async def test_with_compression_off_it_ends_with_context_full_and_the_ways_out(home: Path) -> None:

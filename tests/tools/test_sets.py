@@ -66,6 +66,20 @@ def test_a_model_that_bears_few_tools_is_shown_few(schemas: tuple[ToolSchema, ..
     assert len(tool_set(mode, [*schemas, *theirs], 8_192, 3)) == 3
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [1_024, 2_048, 4_096, 32_768])
+@pytest.mark.parametrize("most", [None, 3])
+def test_what_was_folded_can_be_recalled_in_any_window(
+    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int, most: int | None
+) -> None:
+    before, after = (tool_set(mode, schemas, window, most, folded=folded) for folded in (False, True))
+
+    assert "recall" in [schema.name for schema in after]
+    assert len(after) <= (most or MOST)
+    if window >= 4_096:
+        assert tokens(after) + 145 <= max(0.15 * window, tokens(before) + 145)
+
+
 @covers("T10.1")
 def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSchema, ...], tmp_path: Path) -> None:
     registry = tools_of(tmp_path)

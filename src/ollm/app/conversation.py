@@ -27,12 +27,14 @@ class ConversationScope(Pieces):
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
         from ollm.runtime.conversation import LocalConversation
+        from ollm.runtime.rebuilding import mode_of
 
         if not self.opening.one_shot:
             await self.hold_workspace()
         self.stack.push_async_callback(self.session.close)
         wanted = self.wanted_session()
         resumed = await self.session.resume(wanted, self.needless(wanted)) if wanted else None
+        self.resumed_mode = mode_of(resumed.session) if resumed else None
         parts = self.parts(await self.model_for(resumed))
         self.observe(parts)
         if resumed:

@@ -55,6 +55,7 @@ class Pieces:
         self.opening = opening
         self.stack = stack
         self.notices: list[str] = []
+        self.resumed_mode: ModeName | None = None
         self.asked_to_close: Callable[[], bool] = lambda: False
         self.attached: Callable[[], bool] = lambda: True
 
@@ -94,7 +95,7 @@ class Pieces:
     @property
     def mode(self) -> ModeName:
         """The mode a conversation begins in."""
-        return self.opening.mode or self.process.settings.modes.default
+        return self.opening.mode or self.resumed_mode or self.process.settings.modes.default
 
     @cached_property
     def session(self) -> OpenSession:

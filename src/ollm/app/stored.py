@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ollm.services.chat_recording import ChatRecordingService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.snapshot_files import SnapshotFiles
-    from ollm.tools.registry import ToolRegistry
 
 
 class StoredScope:
@@ -49,9 +48,9 @@ class StoredScope:
         """What the model would be sent in this session, or in a new one."""
         from ollm.providers.window import UNKNOWN
         from ollm.runtime.prompt import Prompt, PromptModel
-        from ollm.runtime.rebuilding import rebuilt, words_of
+        from ollm.runtime.rebuilding import mode_of
+        from ollm.runtime.resume import look_at
         from ollm.runtime.room import Room
-        from ollm.services.context_manager import ContextManager
         from ollm.services.snapshots import context_of
         from ollm.services.token_counting import TokenCounter
         from ollm.tools.sets import tool_set
@@ -62,19 +61,36 @@ class StoredScope:
             session_id=session.session_id if session else "",
             model=(session.model if session else settings.provider.model) or "",
             window=known or settings.provider.context_window or UNKNOWN,
-            mode=settings.modes.default,
+            mode=(mode_of(session) if session else None) or settings.modes.default,
         )
         counter = TokenCounter()
-        prompt = Prompt(model, settings, counter, ContextManager(self.process.clock), Room(settings, counter))
+        pieces = self._pieces()
+        if self.process.trusted:
+            pieces.instruct()
+        prompt = Prompt(model, settings, counter, pieces.entries, Room(settings, counter))
         if session:
-            context = rebuilt(session, lambda name: context_of(self.snapshot_files.load(name)))
-            prompt.restore(context, lambda: words_of(session))
-        registry = self._registry()
-        prompt.set_tools(tool_set(prompt.mode, registry.get_function_schemas(), model.window))
+            kept = self._kept(session.session_id)
+            look_at(prompt, session, kept, lambda name: context_of(self.snapshot_files.load(name)))
+        schemas, window = pieces.registry.get_function_schemas(), model.window
+        prompt.set_tools(tool_set(prompt.mode, schemas, window, folded=prompt.active_context().folded))
         return prompt
 
-    def _registry(self) -> ToolRegistry:
+    def _pieces(self) -> ConversationScope:
         from ollm.runtime.opening import Opening
 
         scope = WorkspaceScope(self.process, self.workspace)
-        return ConversationScope(scope, Opening(workspace=self.workspace), AsyncExitStack()).registry
+        return ConversationScope(scope, Opening(workspace=self.workspace), AsyncExitStack())
+
+    def _kept(self, session_id: str) -> bytes | None:
+        """The context at the end of the last turn. Looking makes no database where there is none."""
+        from ollm.store.workspace_db import WorkspaceDatabase
+        from ollm.store.workspace_place import known_database
+
+        place = known_database(self.workspace, self.process.home)
+        if place is None:
+            return None
+        database = WorkspaceDatabase(place)
+        try:
+            return database.kept_context(session_id)
+        finally:
+            database.close()

@@ -108,14 +108,20 @@ def restore(snapshot: str) -> None:
 
 async def _restore(scope: StoredScope, snapshot_id: str) -> None:
     from ollm.domain.clock import stamp
+    from ollm.services.modes import as_history, change
 
     session_id = scope.snapshot_files.session_of(snapshot_id)
     recording = scope.recording()
     session = (await recording.open_session(session_id)).session
     try:
-        await scope.snapshots.restore_snapshot(snapshot_id, scope.prompt(session).state())
+        now = scope.prompt(session)
+        context = await scope.snapshots.restore_snapshot(snapshot_id, now.state())
         step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": stamp(scope.process.clock())}
-        await recording.update_metadata(session_id, {"contextHistory": [*session.metadata.context_history, step]})
+        changes = {"contextHistory": [*session.metadata.context_history, step]}
+        if context.mode != now.mode:
+            mode = as_history(change(now.mode, context.mode, "manual", clock=scope.process.clock))
+            changes["modeHistory"] = [*session.metadata.mode_history, mode]
+        await recording.update_metadata(session_id, changes)
     finally:
         await recording.close_session(session_id)
 

@@ -145,6 +145,7 @@ class ActiveContext(Data, frozen=True):
     goals: GoalStack = GoalStack()
     reasoning: ReasoningStorage = ReasoningStorage()
     mode: ModeName = "assistant"
+    folded: bool = False  # whether something stands in it shortened, so that `recall` must be at hand
 
 
 class Budget(Data, frozen=True):

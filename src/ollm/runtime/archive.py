@@ -31,19 +31,23 @@ class SessionArchive:
         return None if found is None else output(found)
 
     async def search(self, query: str, limit: int) -> list[Passage]:
-        """Messages with every word of the query, the newest first."""
         session = await self._load()
-        words = query.casefold().split()
-        passages: list[Passage] = []
-        for message in reversed(session.messages if session else ()):
-            text = said(message, session.tool_calls if session else ())
-            folded = text.casefold()
-            if all(word in folded for word in words):
-                snippet = _around(text, folded.find(words[0]))
-                passages.append(Passage(message_id=message.id, role=message.role, snippet=snippet))
-            if len(passages) == limit:
-                break
-        return passages
+        return passages(session, query, limit) if session else []
+
+
+def passages(session: Session, query: str, limit: int) -> list[Passage]:
+    """Messages with every word of the query, the newest first."""
+    words = query.casefold().split()
+    found: list[Passage] = []
+    for message in reversed(session.messages if words else ()):
+        text = said(message, session.tool_calls)
+        folded = text.casefold()
+        if all(word in folded for word in words):
+            snippet = _around(text, folded.find(words[0]))
+            found.append(Passage(message_id=message.id, role=message.role, snippet=snippet))
+        if len(found) == limit:
+            break
+    return found
 
 
 def output(call: ToolCallRecord) -> str:

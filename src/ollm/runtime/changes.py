@@ -47,9 +47,15 @@ async def change_mode(parts: Parts, mode: ModeName, trigger: Trigger, confidence
     if mode == before:
         return
     await keep_snapshot(parts, "mode")
+    parts.prompt.set_mode(mode)
+    await settle_mode(parts, before, trigger, confidence)
+
+
+async def settle_mode(parts: Parts, before: ModeName, trigger: Trigger, confidence: float = 1.0) -> None:
+    """Tools, approval and history follow the mode the prompt is in now."""
+    mode = parts.prompt.mode
     step = modes.change(before, mode, trigger, confidence, clock=parts.clock)
     parts.mode_history.append(modes.as_history(step))
-    parts.prompt.set_mode(mode)
     parts.late.policy.approval = modes.MODES[mode].approval or parts.approval
     parts.show_tools()
     await parts.session.note({"modeHistory": parts.mode_history})
@@ -57,8 +63,11 @@ async def change_mode(parts: Parts, mode: ModeName, trigger: Trigger, confidence
 
 
 async def restore_snapshot(parts: Parts, snapshot_id: str) -> None:
+    before = parts.prompt.mode
     context = await parts.late.snapshots.restore_snapshot(snapshot_id, parts.prompt.state())
     parts.prompt.restore(context)
+    if parts.prompt.mode != before:
+        await settle_mode(parts, before, "manual")
     await note_step(parts, {"step": "restore", "snapshotId": snapshot_id})
 
 

@@ -117,7 +117,6 @@ class Parts(msgspec.Struct, kw_only=True):
     asked_to_close: Callable[[], bool] = lambda: False
     approval: Approval = "ask"  # what was chosen, apart from what a mode imposes
     auto_switch: Literal["off", "propose", "on"] = "propose"
-    tools: tuple[ToolSchema, ...] = ()
     proposed: set[str] = msgspec.field(default_factory=set)  # modes that were spoken of already
     last_loop: str = ""
     notices: list[str] = msgspec.field(default_factory=list)  # what the person is told when it opens
@@ -132,8 +131,15 @@ class Parts(msgspec.Struct, kw_only=True):
         from ollm.tools.sets import tool_set
 
         schemas, facts = self.late.registry.get_function_schemas(), self.model.facts
-        self.tools = tool_set(self.prompt.mode, schemas, self.model.window, facts.max_tools)
-        self.prompt.set_tools(self.tools)
+        mode, window, most = self.prompt.mode, self.model.window, facts.max_tools
+        self.prompt.set_tools(
+            tool_set(mode, schemas, window, most),
+            when_folded=lambda: tool_set(mode, schemas, window, most, folded=True),
+        )
+
+    @property
+    def tools(self) -> tuple[ToolSchema, ...]:
+        return self.prompt.tools
 
     def status(self) -> Status:
         budget = self.prompt.budget()

@@ -85,6 +85,7 @@ class Prompt:
         self._words: dict[int, str] = {}
         self._earlier_words: Words | None = None
         self._tools: tuple[ToolSchema, ...] = ()
+        self._when_folded: Callable[[], Sequence[ToolSchema]] | None = None
         self._records: tuple[PromptMessage, ...] = ()
         self._record_units = 0.0
         self._system = ""
@@ -115,10 +116,22 @@ class Prompt:
         self._system = system
         self._count_front()
 
-    def set_tools(self, tools: Sequence[ToolSchema]) -> None:
-        """The tools the model is shown; their schemas are part of every request."""
-        self._tools = tuple(tools)
+    def set_tools(
+        self, tools: Sequence[ToolSchema], when_folded: Callable[[], Sequence[ToolSchema]] | None = None
+    ) -> None:
+        """The tools the model is shown, and those once a compression folded something away: it breaks the front of the
+        prompt anyway, so that is when `recall` can be offered. Their schemas are part of every request."""
+        self._tools, self._when_folded = tuple(tools), when_folded
+        self._offer_recall()
         self._count_front()
+
+    @property
+    def tools(self) -> tuple[ToolSchema, ...]:
+        return self._tools
+
+    def _offer_recall(self) -> None:
+        if self._context.folded and self._when_folded:
+            self._tools, self._when_folded = tuple(self._when_folded()), None
 
     @property
     def learnt(self) -> tuple[float, int]:
@@ -332,6 +345,7 @@ class Prompt:
     def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
         """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
         others = [found for found in checkpoints if found.id != GOALS]
+        self._context = msgspec.structs.replace(self._context, folded=True)
         self._replace(messages, [*others, *self._goals_in_force()], "compression")
         self._turns = 0
 
@@ -349,6 +363,7 @@ class Prompt:
         self._record_units = sum(map(self._counter.message_units, self._records))
         self._messages = list(messages)
         self._cause = cause
+        self._offer_recall()
         self.revision += 1
         self._count_front()
         self._meter.restart(sum(map(self._counter.message_units, self._messages)))
@@ -383,7 +398,7 @@ class Prompt:
         if words is not None:
             self._words, self._earlier_words = {}, words
         self.goals.stack = self._known_goals = context.goals
-        self._context = context
+        self._context = msgspec.structs.replace(context, folded=context.folded or bool(context.checkpoints))
         self.refresh()
         self._replace(context.messages, context.checkpoints, cause)
 

@@ -16,6 +16,7 @@ from ollm.services.chat_compression.folding import merged_line
 from ollm.services.chat_compression.users import LINE_ID
 from ollm.services.modes import MODES
 
+USUAL: ModeName = "code"
 LoadSnapshot = Callable[[str], ActiveContext]
 
 
@@ -38,7 +39,8 @@ def rebuilt(session: Session, snapshot: LoadSnapshot | None = None) -> ActiveCon
         base,
         messages=(*_lines(uncited), *kept),
         checkpoints=(*_user_line(uncited, begin), *checkpoints),
-        mode=_mode(session),
+        mode=mode_of(session) or (base.mode if begin else USUAL),
+        folded=base.folded or bool(gone),
     )
 
 
@@ -113,6 +115,7 @@ def _user_line(uncited: Sequence[PromptMessage], moment: str) -> list[Checkpoint
     ]
 
 
-def _mode(session: Session) -> ModeName:
+def mode_of(session: Session) -> ModeName | None:
+    """The mode it was last in; None when it never changed."""
     last: dict[str, Any] = session.metadata.mode_history[-1] if session.metadata.mode_history else {}
-    return next((name for name in MODES if name == last.get("to")), "code")
+    return next((name for name in MODES if name == last.get("to")), None)

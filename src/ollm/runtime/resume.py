@@ -52,6 +52,8 @@ def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
         how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
         if context:
             add_newer(prompt, session, kept_number(kept))
+    if not stepped_back(session):
+        carry_goals(prompt, kept)
     prompt.entries.add_context(RESUMED, engine_message(record.summary, record.plan), source="system", volatile=True)
     return how
 
@@ -71,6 +73,25 @@ def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None,
     return found.context, ""
 
 
+def look_at(prompt: Prompt, session: Session, kept: bytes | None, snapshot: LoadSnapshot) -> None:
+    """Fill the prompt for somebody who only wants to see it: as it was kept, else from the archive."""
+    context = None if stepped_back(session) else read_kept(prompt, kept)[0]
+    rest = msgspec.structs.replace(rebuilt(session, snapshot), mode=prompt.mode)
+    prompt.restore(context or rest, lambda: words_of(session))
+    if context:
+        add_newer(prompt, session, kept_number(kept))
+
+
+def carry_goals(prompt: Prompt, kept: bytes | None) -> None:
+    """Goals outlive a change of model or window; the next message tells them."""
+    try:
+        found = msgspec.json.decode(kept or b"", type=KeptContext)
+    except msgspec.MsgspecError:
+        return
+    if not prompt.goals.stack.goals:
+        prompt.goals.stack = found.context.goals
+
+
 def add_newer(prompt: Prompt, session: Session, last_number: int) -> None:
     """What was recorded after the context was kept: a crash came in between."""
     calls = {call.id: call for call in session.tool_calls}
@@ -80,7 +101,8 @@ def add_newer(prompt: Prompt, session: Session, last_number: int) -> None:
 
 
 def seeded(record: ChatSession, mode: ModeName) -> ActiveContext:
-    return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode)
+    """Older messages are out of it, so it counts as folded."""
+    return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode, folded=True)
 
 
 def engine_message(summary: str, plan: PlanState) -> str:

@@ -20,10 +20,20 @@ def workspace_directory(workspace: Path, home: Home) -> Path:
     own = workspace / ".ollm"
     if not same(own, home.root) and usable(own):
         return own
-    name = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
-    apart = home.workspaces / name
+    apart = elsewhere(workspace, home)
     apart.mkdir(mode=0o700, parents=True, exist_ok=True)
     return apart
+
+
+def elsewhere(workspace: Path, home: Home) -> Path:
+    return home.workspaces / hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
+
+
+def known_database(workspace: Path, home: Home) -> Path | None:
+    """The directory that holds a `memory.db` of this workspace already; nothing is made."""
+    own = () if same(workspace / ".ollm", home.root) or (workspace / ".ollm").is_symlink() else (workspace / ".ollm",)
+    places = (*own, elsewhere(workspace, home))
+    return next((place for place in places if (place / "memory.db").is_file()), None)
 
 
 def same(one: Path, other: Path) -> bool:

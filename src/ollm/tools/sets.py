@@ -37,11 +37,12 @@ _ORDER: dict[ModeName, tuple[str, ...]] = {
 
 
 def tool_set(
-    mode: ModeName, schemas: Sequence[ToolSchema], window: int, most: int | None = None
+    mode: ModeName, schemas: Sequence[ToolSchema], window: int, most: int | None = None, *, folded: bool = False
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, four where the window is tiny, under 1,500 tokens, and with the
     instructions under 15 % of the window. Those that extensions bring have 15 % to themselves, since a person asked for
-    them. `most` is how many the model was seen to bear. A tool that is not shown can still be called."""
+    them. `most` is how many the model was seen to bear. Once something was `folded` away, `recall` is among them. A tool
+    that is not shown can still be called."""
     by_name = {schema.name: slim(schema, tiny=window < TINY) if window < WIDE else schema for schema in schemas}
     counter = TokenCounter()  # not the model's own: what is shown must not change with what is learnt of it
     cost = {name: counter.schemas([schema]) for name, schema in by_name.items()}
@@ -52,6 +53,10 @@ def tool_set(
     least, limit = (FEWEST if window < TINY else LEAST), MOST
     if most is not None:
         least, limit = min(least, most), min(limit, most)
+    if folded and "recall" in ours:
+        least = least + 1 if most is None else min(least + 1, most)
+        ours.remove("recall")
+        ours.insert(least - 1, "recall")
     shown: list[str] = []
     for name in [*ours[:least], *theirs, *ours[least:]]:
         own = name not in theirs

@@ -9,21 +9,25 @@ import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
+from ollm.runtime.archive import output, passages, said
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
 
 if TYPE_CHECKING:
+    from ollm.domain.session import Session
     from ollm.runtime.conversation import LocalConversation
 
 USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | size N]"
 BAR = 30
 LONGEST = 20_000
+FOUND = 10
 
 
 def add_to(commands: CommandTable) -> None:
     commands.command("context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE)(context)
     commands.command("compact", "Fold old messages into a summary now.")(compact)
-    commands.command("expand", "Show a message or a call in full.", usage="NUMBER|CALL", during_turn=True)(expand)
+    told = "Show a message or a call in full, or find one by its words."
+    commands.command("expand", told, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
 
 
 async def context(conversation: LocalConversation, arguments: str) -> CommandReply:
@@ -124,17 +128,30 @@ async def compact(conversation: LocalConversation, arguments: str) -> CommandRep
 
 
 async def expand(conversation: LocalConversation, arguments: str) -> CommandReply:
+    """What the model can `recall`, for the person: by number, by a call's id, or by words."""
     wanted = arguments.strip().removeprefix("#")
+    if not wanted:
+        raise wrong_usage("expand", "NUMBER|CALL|WORDS")
     loaded = conversation.parts.session.load()
     if wanted.isdigit():
         message = next((found for found in loaded.messages if found.id == int(wanted)), None)
         if message is not None:
-            return CommandReply(text=message.text[:LONGEST] or "(no text)", data=msgspec.to_builtins(message))
+            text = said(message, loaded.tool_calls).strip()
+            return CommandReply(text=text[:LONGEST] or "(no text)", data=msgspec.to_builtins(message))
     call = next((found for found in loaded.tool_calls if found.id == wanted), None)
-    if call is None:
+    if call is not None:
+        text = output(call) or "(no result)"
+        return CommandReply(text=f"`{call.name}`\n\n```\n{text[:LONGEST]}\n```", data=msgspec.to_builtins(call))
+    return find(loaded, wanted)
+
+
+def find(session: Session, wanted: str) -> CommandReply:
+    """The newest messages with all of these words."""
+    found = [] if wanted.isdigit() else passages(session, wanted, FOUND)
+    if not found:
         raise UsageError(f"There is no message or call {wanted!r}.", action="/history shows the numbers.")
-    said = (call.result.full_output or call.result.llm_content) if call.result else "(no result)"
-    return CommandReply(text=f"`{call.name}`\n\n```\n{said[:LONGEST]}\n```", data=msgspec.to_builtins(call))
+    rows = [(str(one.message_id), one.role, one.snippet) for one in found]
+    return CommandReply(text=table(("number", "who", "what"), rows), data=msgspec.to_builtins(found))
 
 
 def split(arguments: str) -> tuple[str, str]:
