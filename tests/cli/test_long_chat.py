@@ -144,7 +144,9 @@ async def talk(chat: Chat) -> dict[str, Any]:
     await chat.say("Thank you. Go on.")
     document = await chat.document()
     history = document["metadata"]["compressionHistory"]
-    print(f"\n{len(chat.said)} turns, {time.monotonic() - begin:.0f} s; compressions, tokens before and after, and how:")
+    print(
+        f"\n{len(chat.said)} turns, {time.monotonic() - begin:.0f} s; compressions, tokens before and after, and how:"
+    )
     for one in history:
         made = one["checkpoint"]
         how = "folding" if made is None else "a digest" if made["engineWritten"] else "a summary of the model's"

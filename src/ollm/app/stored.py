@@ -47,6 +47,7 @@ class StoredScope:
     def prompt(self, session: Session | None) -> Prompt:
         """What the model would be sent in this session, or in a new one."""
         from ollm.providers.window import UNKNOWN
+        from ollm.runtime.kept_context import read_kept_context
         from ollm.runtime.prompt import Prompt, PromptModel
         from ollm.runtime.rebuilding import mode_of
         from ollm.runtime.resume import look_at
@@ -63,13 +64,14 @@ class StoredScope:
             window=known or settings.provider.context_window or UNKNOWN,
             mode=(mode_of(session) if session else None) or settings.modes.default,
         )
-        counter = TokenCounter()
+        kept = self._kept(session.session_id) if session else None
+        found = read_kept_context(kept)
+        counter = TokenCounter(found.token_factor if found else 1.0)
         pieces = self._pieces()
         if self.process.trusted:
             pieces.instruct()
         prompt = Prompt(model, settings, counter, pieces.entries, Room(settings, counter))
         if session:
-            kept = self._kept(session.session_id)
             look_at(prompt, session, kept, lambda name: context_of(self.snapshot_files.load(name)))
         schemas, window = pieces.registry.get_function_schemas(), model.window
         prompt.set_tools(tool_set(prompt.mode, schemas, window, folded=prompt.active_context().folded))

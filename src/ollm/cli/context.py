@@ -71,3 +71,6 @@ def _print(prompt: Prompt) -> None:
     filled = min(BAR, round(BAR * used / max(1, budget.limit)))
     print(f"\n[{'█' * filled}{'·' * (BAR - filled)}] {used} of {budget.limit} tokens, window {budget.window}")
     print(f"Compression starts when messages take more than {budget.trigger} of the {budget.available} available.")
+    if last := prompt.ledger.last:
+        why = f"; a {last.broken_by} broke the rest" if last.broken_by else ""
+        print(f"Of the prompt before, {last.reused_share:.0%} stood unchanged at the front of the last one{why}.")

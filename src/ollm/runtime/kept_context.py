@@ -8,6 +8,7 @@ import msgspec
 
 from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.struct import Data
+from ollm.services.prefix_ledger import LedgerEntry
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt import Prompt
@@ -23,6 +24,8 @@ class KeptContext(Data, frozen=True):
     mode: ModeName
     last_number: int
     context: ActiveContext
+    token_factor: float = 1.0
+    ledger: LedgerEntry | None = None  # of the last request
 
     @staticmethod
     def of(prompt: Prompt, last_number: int) -> KeptContext:
@@ -33,7 +36,17 @@ class KeptContext(Data, frozen=True):
             mode=prompt.mode,
             last_number=last_number,
             context=prompt.active_context(),
+            token_factor=prompt.learnt[0],
+            ledger=prompt.ledger.last,
         )
+
+
+def read_kept_context(kept: bytes | None) -> KeptContext | None:
+    """None when there is none, or it comes from another version."""
+    try:
+        return msgspec.json.decode(kept or b"", type=KeptContext)
+    except msgspec.MsgspecError:
+        return None
 
 
 class _Number(Data, frozen=True):

@@ -91,6 +91,10 @@ class SessionView:
     def plan(self) -> PlanState:
         return self._parts.late.plan.state()
 
+    @property
+    def just_compressed(self) -> bool:
+        return self._parts.prompt.just_compressed
+
     def kept_context(self, last_number: int) -> bytes:
         from ollm.runtime.kept_context import KeptContext
 

@@ -339,6 +339,11 @@ class Prompt:
         """Whether the last compression was only a few turns ago."""
         return self._turns < rules.TURNS_OF_ROOM
 
+    @property
+    def just_compressed(self) -> bool:
+        """Whether it was compressed in this turn."""
+        return self._turns == 0
+
     def compressible(self) -> tuple[PromptMessage, ...]:
         return (PromptMessage(role="system", content=self._system), *self._messages)
 

@@ -14,7 +14,7 @@ from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.workspace import ChatSession, PlanState
-from ollm.runtime.kept_context import RESUMED, KeptContext, kept_number
+from ollm.runtime.kept_context import RESUMED, kept_number, read_kept_context
 from ollm.runtime.prompt import Prompt
 from ollm.runtime.rebuilding import LoadSnapshot, rebuilt, stepped_back, words_of
 from ollm.services.message_records import from_records
@@ -60,9 +60,8 @@ def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
 
 def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None, str]:
     """The context of before, or why it cannot be used."""
-    try:
-        found = msgspec.json.decode(kept or b"", type=KeptContext)
-    except msgspec.MsgspecError:
+    found = read_kept_context(kept)
+    if found is None:
         return None, "no context was kept"
     if found.model != prompt.model.model:
         return None, f"the model was {found.model}"
@@ -75,6 +74,9 @@ def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None,
 
 def look_at(prompt: Prompt, session: Session, kept: bytes | None, snapshot: LoadSnapshot) -> None:
     """Fill the prompt for somebody who only wants to see it: as it was kept, else from the archive."""
+    found = read_kept_context(kept)
+    if found and found.ledger:
+        prompt.ledger.entries.append(found.ledger)
     context = None if stepped_back(session) else read_kept(prompt, kept)[0]
     rest = msgspec.structs.replace(rebuilt(session, snapshot), mode=prompt.mode)
     prompt.restore(context or rest, lambda: words_of(session))
@@ -84,11 +86,8 @@ def look_at(prompt: Prompt, session: Session, kept: bytes | None, snapshot: Load
 
 def carry_goals(prompt: Prompt, kept: bytes | None) -> None:
     """Goals outlive a change of model or window; the next message tells them."""
-    try:
-        found = msgspec.json.decode(kept or b"", type=KeptContext)
-    except msgspec.MsgspecError:
-        return
-    if not prompt.goals.stack.goals:
+    found = read_kept_context(kept)
+    if found and not prompt.goals.stack.goals:
         prompt.goals.stack = found.context.goals
 
 

@@ -37,6 +37,11 @@ class SessionView(Protocol):
     @property
     def plan(self) -> PlanState: ...
 
+    @property
+    def just_compressed(self) -> bool:
+        """Whether the context is another than what was kept, not only longer."""
+        ...
+
     def kept_context(self, last_number: int) -> bytes: ...
 
 
@@ -96,7 +101,7 @@ class WorkspaceMemory:
             updated_at=now,
             plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
         )
-        if self._written < SMALL_RECORD or self._said * 2 >= self._written:
+        if self._written < SMALL_RECORD or self._said * 2 >= self._written or self._session.just_compressed:
             self._flush()
 
     async def session_closed(self, session_id: str) -> None:

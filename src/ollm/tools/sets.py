@@ -41,8 +41,8 @@ def tool_set(
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, four where the window is tiny, under 1,500 tokens, and with the
     instructions under 15 % of the window. Those that extensions bring have 15 % to themselves, since a person asked for
-    them. `most` is how many the model was seen to bear. Once something was `folded` away, `recall` is among them. A tool
-    that is not shown can still be called."""
+    them. `most` is how many the model was seen to bear. Once something was `folded` away `recall` is one of them. A
+    tool that is not shown can still be called."""
     by_name = {schema.name: slim(schema, tiny=window < TINY) if window < WIDE else schema for schema in schemas}
     counter = TokenCounter()  # not the model's own: what is shown must not change with what is learnt of it
     cost = {name: counter.schemas([schema]) for name, schema in by_name.items()}

@@ -43,7 +43,8 @@ async def show(conversation: LocalConversation, arguments: str) -> CommandReply:
     budget, usage, parts = prompt.budget(), prompt.usage(), prompt.parts()
     widest = max(part.tokens for part in parts) or 1
     rows = [(part.name, str(part.tokens), "█" * round(BAR * part.tokens / widest)) for part in parts if part.tokens]
-    reused = "" if usage.reused_share is None else f" {usage.reused_share:.0%} of the last prompt stood unchanged."
+    why = f"; a {usage.broken_by} broke the rest" if usage.broken_by else ""
+    reused = "" if usage.reused_share is None else f" {usage.reused_share:.0%} of the last prompt stood unchanged{why}."
     text = (
         f"{usage.used} of {budget.limit} tokens used (window {budget.window});"
         f" compression starts when messages take {budget.trigger}.{reused}"
