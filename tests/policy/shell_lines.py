@@ -6,6 +6,14 @@ under the same rules although each allowed program is allowed. QUOTED holds forb
 """
 
 HARMLESS = r"""
+git config user.email
+go version
+java -version
+ps -ef
+ps aux
+ps -eo pid,cmd
+echo src/*
+echo *.md
 ls
 ls -la
 ls -la && git status
@@ -164,6 +172,16 @@ cat /dev/null
 """.strip("\n")
 
 RISKY = r"""
+ps e
+ps auxe
+ps axeww
+ps -E
+echo /etc/*
+echo ~/*
+printf '%s\n' /home/*
+echo ../*
+tree --output x
+git config user.email me@example.org
 ls > out.txt
 ls >> out.txt
 ls >| out.txt

@@ -43,6 +43,9 @@ KEPT_BACK = {
     "AZURE_STORAGE_CONNECTION_STRING": "x",
     "DATABASE_URL": "postgres://me:secret@db/x",
     "HTTP_PROXY": "http://me:secret@proxy:3128",
+    "JDBC": "jdbc:postgresql://h/db?user=a&password=s3cret99",
+    "LIBPQ": "host=h user=u password=s3cret99",
+    "HOOK": "https://example.org/?api_key=abcdef1234567890",
     "INNOCENT": "ghp_" + "a1B2" * 9,
     "DEPLOY": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc",
     "SIGNED": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
@@ -71,6 +74,8 @@ PASSED = {
     "EDITOR": "vi",
     "CI": "true",
     "NPM_CONFIG_USERCONFIG": "/x",
+    "SEARCH": "https://example.org/?q=token&page=2",
+    "LS_COLORS": "rs=0:di=01;34:*.key=01;31",
     "COMMIT": "3f2504e04f8911d39a0c0305e82c33010000abcd",
 }
 

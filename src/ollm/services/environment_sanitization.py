@@ -10,12 +10,12 @@ from __future__ import annotations
 import fnmatch
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
 from ollm.domain.struct import Data
-from ollm.services.redaction import secret_in
+from ollm.services.redaction import SHORTEST_KNOWN_VALUE, secrets_in
 
 _log = logging.getLogger("ollm.environment")
 
@@ -77,21 +77,24 @@ class EnvironmentSanitizationService:
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The variables a tool may have."""
-        passed = {name: value for name, value in environment.items() if self.rule_against(name, value) is None}
+        rules = self._rules(environment)
+        passed = {name: value for name, value in environment.items() if rules[name] is None}
         if len(passed) < len(environment) and _log.isEnabledFor(logging.DEBUG):
             _log.debug("kept back: %s", ", ".join(sorted(environment.keys() - passed.keys())))
         return passed
 
     def sort(self, environment: Mapping[str, str]) -> Sorted:
         """Names only: what passes, and why the rest does not."""
-        verdicts = {name: self.rule_against(name, environment[name]) for name in sorted(environment)}
+        rules = self._rules(environment)
+        verdicts = {name: rules[name] for name in sorted(environment)}
         removed = tuple(Removed(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
         _log.debug("kept back: %s", ", ".join(item.name for item in removed))
         return Sorted(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
 
     def removed_values(self, environment: Mapping[str, str]) -> list[str]:
         """The values that are kept back, for the redaction of logs and errors."""
-        return [value for name, value in environment.items() if self.rule_against(name, value) is not None]
+        rules = self._rules(environment)
+        return [value for name, value in environment.items() if rules[name] is not None]
 
     def is_allowed(self, name: str) -> bool:
         """Whether the allow list has this name."""
@@ -103,55 +106,77 @@ class EnvironmentSanitizationService:
 
     def rule_against(self, name: str, value: str) -> str | None:
         """The rule that keeps a variable back, or None when it passes."""
-        known = self._known.get((name, value), "")
-        if known == "":
+        return self._rules({name: value})[name]
+
+    def _rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
+        """The rule against each variable, or None. What was judged before is remembered."""
+        fresh = {name: value for name, value in environment.items() if (name, value) not in self._known}
+        if fresh:
             if len(self._known) > MOST_KNOWN:
                 self._known.clear()
-            self._known[name, value] = known = self._judge(name, value)
-        return known
+                fresh = dict(environment)
+            self._judge(fresh)
+        return {name: self._known[name, value] for name, value in environment.items()}
 
-    def _judge(self, name: str, value: str) -> str | None:
-        if self.is_allowed(name):
-            return None
-        rule = self._rule_for(name)
-        if rule is not None or len(value) < 8:
-            return rule
-        kind = secret_in(value)
-        return f"value: {kind}" if kind else None
+    def _judge(self, environment: Mapping[str, str]) -> None:
+        unnamed = []
+        for name, value in environment.items():
+            allowed = self.is_allowed(name)
+            rule = None if allowed else self._rule_for(name)
+            self._known[name, value] = rule
+            if not allowed and rule is None and len(value) >= SHORTEST_KNOWN_VALUE:
+                unnamed.append((name, value))
+        kinds = secrets_in(value for _, value in unnamed)
+        for name, value in unnamed:
+            if value in kinds:
+                self._known[name, value] = f"value: {kinds[value]}"
 
     def _rule_for(self, name: str) -> str | None:
         rule = self._deny.first(name)
         if rule is not None:
             return rule
-        word = next((word for word in _WORD_ENDS.split(name.upper()) if word in SECRET_WORDS), None)
-        return f"word: {word}" if word else None
+        upper = name.upper()
+        words = upper.split("_") if upper.isidentifier() else _WORD_ENDS.split(upper)
+        return (
+            None if SECRET_WORDS.isdisjoint(words) else f"word: {next(word for word in words if word in SECRET_WORDS)}"
+        )
 
 
 class _Patterns:
-    """Globs over whole names, without case. The plain ones, and most are, are compared as text."""
+    """Globs over whole names, without case. The plain ones, and most are, are compared as text, many at once."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        self._tests = [(pattern, _test_of(pattern)) for pattern in patterns]
+        self._plain: dict[str, dict[str, str]] = {"exact": {}, "start": {}, "end": {}, "inside": {}}
+        self._others: list[tuple[re.Pattern[str], str]] = []
+        for pattern in patterns:
+            text = pattern.upper()
+            middle = text.strip("*")
+            if any(letter in "*?[{}" for letter in middle):
+                self._others.append((re.compile(_translated(text)), pattern))
+            else:
+                self._plain[_place_of(text)].setdefault(middle, pattern)
+        self._starts, self._ends = tuple(self._plain["start"]), tuple(self._plain["end"])
 
     def first(self, name: str) -> str | None:
-        """The first pattern that matches, or None."""
+        """A pattern that matches, or None."""
         upper = name.upper()
-        return next((pattern for pattern, matches in self._tests if matches(upper)), None)
+        if upper in self._plain["exact"]:
+            return self._plain["exact"][upper]
+        if upper.endswith(self._ends):
+            return next(pattern for end, pattern in self._plain["end"].items() if upper.endswith(end))
+        if upper.startswith(self._starts):
+            return next(pattern for start, pattern in self._plain["start"].items() if upper.startswith(start))
+        for text, pattern in self._plain["inside"].items():
+            if text in upper:
+                return pattern
+        return next((pattern for expression, pattern in self._others if expression.fullmatch(upper)), None)
 
 
-def _test_of(pattern: str) -> Callable[[str], object]:
-    text = pattern.upper()
-    middle = text.strip("*")
-    if any(letter in "*?[{}" for letter in middle):
-        return re.compile(_translated(text)).fullmatch
-    starts, ends = text.endswith("*"), text.startswith("*")
-    if starts and ends:
-        return lambda name: middle in name
-    if ends:
-        return lambda name: name.endswith(middle)
-    if starts:
-        return lambda name: name.startswith(middle)
-    return lambda name: name == middle
+def _place_of(text: str) -> str:
+    """Where the name holds the text between the stars."""
+    if text.startswith("*"):
+        return "inside" if text.endswith("*") else "end"
+    return "start" if text.endswith("*") else "exact"
 
 
 def _read(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:

@@ -237,7 +237,7 @@ def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, token: str,
 
 
 def test_every_shape_has_a_name_of_its_own_words() -> None:
-    assert all(name and pattern for name, pattern in SHAPES)
+    assert all(name and hints and pattern for name, hints, pattern in SHAPES)
 
 
 PEM = "-----BEGIN {0}PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 4 + "-----END {0}PRIVATE KEY-----"

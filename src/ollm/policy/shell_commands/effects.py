@@ -70,7 +70,7 @@ def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
     runs = [(one.index, _option_text(name, one.name)) for one in found.options if one.is_any(program.danger)]
     if program.danger or program.paths:
         runs += [(index, "an option may hide in it") for index in found.uncertain]
-    objections = judge.here() if program.paths else NONE
+    objections = judge.here() if program.paths else sum((judge.names(word) for _, word in found.operands), NONE)
     for option in found.options:
         if option.value is not None and (option.value.glob or option.is_any(program.read_options)):
             objections += judge.read(option.value)
@@ -104,11 +104,13 @@ def _whole_trees(found: Scan, program: Program, places: Sequence[Word], judge: P
 
 
 def _sets(name: str, operands: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Operands with which a program that tells something sets it instead."""
+    """Operands with which a program that tells something sets it, or tells too much."""
     if name == "hostname":
         return [(place, "it sets the computer's name") for place, _ in operands]
     if name == "date":
         return [(place, "it sets the clock") for place, text in operands if not text.startswith("+")]
+    if name == "ps":
+        return [(place, "it shows what other processes were given") for place, text in operands if "e" in text]
     return []
 
 
@@ -204,7 +206,7 @@ def _git_writes(part: Part, judge: PathJudge, subcommand: int | None) -> Objecti
 
 
 def _other(part: Part, judge: PathJudge, name: str) -> Part:
-    if name in programs.VERSIONS and len(part.words) == 2 and part.words[1].text in programs.VERSION_OPTIONS:
+    if _asks_for_version(name, part.words):
         return _add(part, NONE, reads=True)
     objections = (
         Objections(remarks=(f"{name} {programs.CHANGES_SHELL[name]}",)) if name in programs.CHANGES_SHELL else NONE
@@ -221,6 +223,11 @@ def _other(part: Part, judge: PathJudge, name: str) -> Part:
     if not named.written and not named.read:
         objections += _mentions(part, judge)
     return _add(part, objections, _running(name, part.words))
+
+
+def _asks_for_version(name: str, words: Sequence[Word]) -> bool:
+    asked = words[1].text if len(words) == 2 else ""
+    return (name in programs.VERSIONS and asked in programs.VERSION_OPTIONS) or (name, asked) in programs.VERSION_WORDS
 
 
 def _reads_script(part: Part) -> bool:

@@ -146,6 +146,8 @@ def _lists(name: str, words: Sequence[Word], start: int) -> bool:
         return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
     if name == "config" and any(_CHANGES_CONFIG.match(text) for text in rest):
         return False
+    if name == "config" and len(rest) == 1 and not rest[0].startswith("-") and "." in rest[0]:
+        return True
     return name in _SECOND and bool(rest) and rest[0] in _SECOND[name]
 
 

@@ -59,6 +59,10 @@ class PathJudge:
             return self._glob(word.text)
         return self._path(word.text, writing=False)
 
+    def names(self, word: Word) -> Objections:
+        """What stands against telling the names that a pattern stands for."""
+        return self._path(_before_glob(word.text), writing=False) if word.static and word.glob else NONE
+
     def write(self, word: Word) -> Objections:
         """What stands against writing there."""
         if word.descriptor or (word.static and is_stream(word.text)):
@@ -151,10 +155,7 @@ class PathJudge:
         return self._judged_before[path]
 
     def _glob(self, text: str) -> Objections:
-        fixed = "/".join(itertools.takewhile(lambda part: not set(part) & set("*?["), text.split("/")))
-        found = self._path(fixed or ("/" if text.startswith("/") else "."), writing=False) + self._path(
-            text, writing=False
-        )
+        found = self._path(_before_glob(text), writing=False) + self._path(text, writing=False)
         given = expand_home(text, self._home)
         if given is None or found.locks or not self._directories:
             return found
@@ -187,6 +188,12 @@ class PathJudge:
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} holds protected files",))
         return NONE
+
+
+def _before_glob(text: str) -> str:
+    """The directory a pattern starts from."""
+    fixed = "/".join(itertools.takewhile(lambda part: not set(part) & set("*?["), text.split("/")))
+    return fixed or ("/" if text.startswith("/") else ".")
 
 
 def selects_secrets(pattern: Word) -> bool:

@@ -106,9 +106,8 @@ READING: dict[str, Program] = {
     "tree": _program(
         "LPIoHT",
         "charset filelimit timefmt sort gitfile",
-        danger=("o", "R"),
+        danger=("o", "R", "output"),
         read_options=("gitfile",),
-        known=("output",),
     ),
     "od": _program("AjNtwS", "address-radix skip-bytes read-bytes format width strings"),
     "hexdump": _program("enfs", read_options=("f",)),
@@ -122,7 +121,7 @@ READING: dict[str, Program] = {
         read_options=("f", "file", "r", "reference"),
     ),
     "hostname": _program(paths=False, danger=("F", "b", "file", "boot")),
-    "ps": _program("CGgoOptuUskq", "format pid ppid sort user", paths=False),
+    "ps": _program("CGgoOptuUskq", "format pid ppid sort user", paths=False, danger=("E",)),
     "free": _program("cs", paths=False),
     "jq": _program(
         "Lf",
@@ -178,6 +177,7 @@ VERSIONS = frozenset(
     )
 )
 VERSION_OPTIONS = frozenset({"--version", "-V", "-v"})
+VERSION_WORDS = frozenset({("go", "version"), ("java", "-version"), ("javac", "-version")})
 FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf"})
 FIND_VALUES = frozenset(
     names(

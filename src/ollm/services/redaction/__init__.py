@@ -55,9 +55,18 @@ def _without_tokens(text: str) -> str:
 
 def secret_in(value: str) -> str | None:
     """What kind of secret a value holds by its look alone, or None: a known token, a private key, a URL's password."""
+    return secrets_in([value]).get(value)
+
+
+def secrets_in(values: Iterable[str]) -> dict[str, str]:
+    """The values that hold a secret by their look alone, with its kind. Many are looked at together: what none of
+    them can hold is found out once."""
     from ollm.services.redaction import carriers, shapes
 
-    return carriers.kind_of_credential(value) or shapes.kind_of_token(value)
+    texts = list(values)
+    among = shapes.possible_in("\n".join(texts))
+    kinds = {text: carriers.kind_of_credential(text) or shapes.kind_of_token(text, among) for text in texts}
+    return {text: kind for text, kind in kinds.items() if kind is not None}
 
 
 def _forms(value: str) -> set[str]:

@@ -8,10 +8,13 @@ from functools import cache
 from ollm.services.redaction import MARK
 
 _BEGIN = "-----BEGIN "
-_PRIVATE = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_PRIVATE_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_BODY = re.compile(r"(?:(?:\s|\\[nrt])*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Z][A-Za-z\-]{2,20}: [^\n\\]{1,200}))*")
-_PLACEHOLDER = re.compile(r"[$<{%\[].*|[*x.•]+|:?")
+_PRIVATE = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_PRIVATE_END = r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_BODY = r"(?:(?:\s|\\[nrt])*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Z][A-Za-z\-]{2,20}: [^\n\\]{1,200}))*"
+_PLACEHOLDER = r"[$<{%\[].*|[*x.•]+|:?"
+
+
+_compiled = cache(re.compile)  # when first needed
 
 
 def without_private_keys(text: str) -> str:
@@ -19,10 +22,12 @@ def without_private_keys(text: str) -> str:
     if _BEGIN not in text:
         return text
     pieces, position = [], 0
-    begins = list(_PRIVATE.finditer(text))
+    begins = list(_compiled(_PRIVATE).finditer(text))
     limits = [begin.start() for begin in begins[1:]] + [len(text)]
     for begin, limit in zip(begins, limits, strict=False):
-        end = _PRIVATE_END.search(text, begin.end(), limit) or _KEY_BODY.match(text, begin.end(), limit)
+        end = _compiled(_PRIVATE_END).search(text, begin.end(), limit) or _compiled(_KEY_BODY).match(
+            text, begin.end(), limit
+        )
         pieces += [text[position : begin.start()], MARK]
         position = end.end() if end else begin.end()
     return "".join([*pieces, text[position:]])
@@ -41,12 +46,16 @@ def without_credentials(text: str) -> str:
 
 
 def kind_of_credential(value: str) -> str | None:
-    if _BEGIN in value and _PRIVATE.search(value):
+    if _BEGIN in value and _compiled(_PRIVATE).search(value):
         return "private key"
-    if ";" in value and _connection_string().search(value):
+    if "=" in value and _names_a_secret(value.lower()) and _connection_string().search(value):
         return "connection string with a password"
     found = _url_password().search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
+
+
+def _names_a_secret(lowered: str) -> bool:
+    return any(word in lowered for word in ("password", "pwd", "key", "shared", "token", "secret"))
 
 
 @cache
@@ -60,9 +69,12 @@ def _url_password() -> re.Pattern[str]:
 
 @cache
 def _connection_string() -> re.Pattern[str]:
-    """A password or key among settings that semicolons divide: `Server=…;Password=…`."""
+    """A password or key among settings: `Server=…;Password=…`, `host=… password=…`, `jdbc:…?user=…&password=…`."""
     names = "password|pwd|accountkey|sharedaccesskey|sharedaccesssignature|accesskey|sharedsecretvalue"
-    return re.compile(rf"(?i)(?:^|;)\s{{0,4}}(?:{names})\s{{0,4}}=\s{{0,4}}[^;\s*$<]")
+    queries = "api_?key|access_?token|auth_?token|token|client_?secret|secret"
+    return re.compile(
+        rf"(?i)(?:^|[;?&\s])\s{{0,4}}(?:{names})\s{{0,4}}=\s{{0,4}}[^;\s*$<]|[?&](?:{queries})=[^&\s*$<]{{8}}"
+    )
 
 
 @cache
@@ -96,7 +108,7 @@ def _command_line() -> re.Pattern[str]:
 
 
 def _is_secret(text: str) -> bool:
-    return not _PLACEHOLDER.fullmatch(text) and text != MARK
+    return not _compiled(_PLACEHOLDER).fullmatch(text) and text != MARK
 
 
 def _keep_user(found: re.Match[str]) -> str:

@@ -6,79 +6,127 @@ Each shape starts with a fixed text at the beginning of a word, so a text is rea
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 
 from ollm.services.redaction import MARK
 
 _WORD = r"[A-Za-z0-9_\-]"
-SHAPES: tuple[tuple[str, str], ...] = (
-    ("GitHub token", r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255}"),
-    ("GitLab token", rf"gl(?:pat|ptt|dt|rt|cbt|ft|soat|imt|agent|oas|ffct)-{_WORD}{{16,300}}"),
-    ("Slack token", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9\-]{10,255}|xapp-[0-9]-[A-Za-z0-9\-]{10,255}"),
-    ("AWS access key", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    ("API key", rf"sk-(?=[A-Za-z_\-]{{0,100}}(?:[0-9]|[A-Za-z]{{16}})){_WORD}{{16,400}}"),
+SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in every such token, expression
+    (
+        "GitHub token",
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+        r"gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_[A-Za-z0-9_]{22,255}",
+    ),
+    (
+        "GitLab token",
+        "glpat- glptt- gldt- glrt- glcbt- glft- glsoat- glimt- glagent- gloas- glffct-",
+        rf"gl(?:pat|ptt|dt|rt|cbt|ft|soat|imt|agent|oas|ffct)-{_WORD}{{16,300}}",
+    ),
+    ("Slack token", "xox xapp-", r"xox[abceoprs](?:\.xox[bp])?-[A-Za-z0-9\-]{10,255}|xapp-[0-9]-[A-Za-z0-9\-]{10,255}"),
+    ("AWS access key", "AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("API key", "sk-", rf"sk-(?=[A-Za-z_\-]{{0,100}}(?:[0-9]|[A-Za-z]{{16}})){_WORD}{{16,400}}"),
     (
         "Google key",
+        "AIza GOCSPX- ya29. 1//0",
         rf"AIza{_WORD}{{35}}|GOCSPX-{_WORD}{{20,80}}|ya29\.[A-Za-z0-9_\-.]{{20,2000}}|1//0{_WORD}{{30,200}}",
     ),
-    ("Stripe key", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,255}|whsec_[A-Za-z0-9+/=]{20,255}"),
-    ("npm token", r"npm_[A-Za-z0-9]{30,255}"),
-    ("PyPI token", rf"pypi-AgE{_WORD}{{30,1000}}"),
-    ("Hugging Face token", r"(?:hf_|api_org_)[A-Za-z0-9]{25,255}"),
+    ("Stripe key", "sk_ rk_ whsec_", r"(?:sk|rk)_(?:live|test|prod)_[A-Za-z0-9]{10,255}|whsec_[A-Za-z0-9+/=]{20,255}"),
+    ("npm token", "npm_", r"npm_[A-Za-z0-9]{30,255}"),
+    ("PyPI token", "pypi-AgE", rf"pypi-AgE{_WORD}{{30,1000}}"),
+    ("Hugging Face token", "hf_ api_org_", r"(?:hf_|api_org_)[A-Za-z0-9]{25,255}"),
     (
         "model service key",
+        "gsk_ r8_ fw_ xai- pplx- tvly-",
         r"(?:gsk_|r8_|fw_)[A-Za-z0-9]{20,255}|(?:xai-|pplx-)[A-Za-z0-9]{30,255}|tvly-[A-Za-z0-9\-]{20,255}",
     ),
-    ("SendGrid key", rf"SG\.{_WORD}{{16,64}}\.{_WORD}{{16,128}}"),
-    ("Twilio key", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    ("mail service key", r"key-[0-9a-f]{32}(?![A-Za-z0-9])|[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),
-    ("JSON web token", rf"eyJ{_WORD}{{6,8000}}\.{_WORD}{{4,16000}}\.{_WORD}{{4,16000}}(?:\.{_WORD}{{2,8000}}){{0,2}}"),
-    ("Telegram token", rf"[0-9]{{8,10}}:AA{_WORD}{{32,35}}"),
-    ("Discord token", rf"[MNO][A-Za-z0-9]{{23,25}}\.{_WORD}{{6}}\.{_WORD}{{27,40}}"),
-    ("DigitalOcean token", r"do[opr]_v1_[a-f0-9]{40,64}"),
-    ("Shopify token", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
-    ("Databricks token", r"dapi[a-f0-9]{32}"),
-    ("Linear key", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,255}"),
-    ("Notion token", r"ntn_[A-Za-z0-9]{40,255}|secret_[A-Za-z0-9]{43}"),
-    ("vault token", rf"hv[sbr]\.{_WORD}{{20,400}}|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._\-]{{30,255}}"),
-    ("Terraform token", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_WORD}{{40,255}}"),
-    ("Grafana token", r"glc_[A-Za-z0-9+/=]{32,400}|glsa_[A-Za-z0-9_]{32,255}"),
-    ("monitoring key", r"NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_\-]{40,500}|PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
+    ("SendGrid key", "SG.", rf"SG\.{_WORD}{{16,64}}\.{_WORD}{{16,128}}"),
+    ("Twilio key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("mail service key", "key- -us", r"key-[0-9a-f]{32}(?![A-Za-z0-9])|[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])"),
+    (
+        "JSON web token",
+        "eyJ",
+        rf"eyJ{_WORD}{{6,8000}}\.{_WORD}{{4,16000}}\.{_WORD}{{4,16000}}(?:\.{_WORD}{{2,8000}}){{0,2}}",
+    ),
+    ("Telegram token", ":AA", rf"[0-9]{{8,10}}:AA{_WORD}{{32,35}}"),
+    ("Discord token", ".", rf"[MNO][A-Za-z0-9]{{23,25}}\.{_WORD}{{6}}\.{_WORD}{{27,40}}"),
+    ("DigitalOcean token", "doo_v1_ dop_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{40,64}"),
+    ("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),
+    ("Databricks token", "dapi", r"dapi[a-f0-9]{32}"),
+    ("Linear key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{30,255}"),
+    ("Notion token", "ntn_ secret_", r"ntn_[A-Za-z0-9]{40,255}|secret_[A-Za-z0-9]{43}"),
+    (
+        "vault token",
+        "hvs. hvb. hvr. dp.",
+        rf"hv[sbr]\.{_WORD}{{20,400}}|dp\.(?:pt|st|sa|ct|scim|audit)\.[A-Za-z0-9._\-]{{30,255}}",
+    ),
+    ("Terraform token", ".atlasv1.", rf"[A-Za-z0-9]{{14}}\.atlasv1\.{_WORD}{{40,255}}"),
+    ("Grafana token", "glc_ glsa_", r"glc_[A-Za-z0-9+/=]{32,400}|glsa_[A-Za-z0-9_]{32,255}"),
+    (
+        "monitoring key",
+        "NRAK- sntrys_ sntryu_ PMAK-",
+        r"NRAK-[A-Z0-9]{27}|sntry[su]_[A-Za-z0-9+/=_\-]{40,500}|PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
+    ),
     (
         "database service token",
+        "sbp_ sb_secret_ pscale_",
         r"sbp_[a-f0-9]{40}|sb_secret_[A-Za-z0-9_\-]{20,255}|pscale_(?:tkn|pw|oauth)_[\w.\-]{30,255}",
     ),
-    ("Docker token", rf"dckr_(?:pat|oat)_{_WORD}{{20,255}}"),
-    ("Atlassian token", r"AT(?:ATT|CTT|STT|BB)[A-Za-z0-9_\-=]{24,400}"),
-    ("Figma token", rf"figd_{_WORD}{{30,255}}"),
-    ("package registry token", r"rubygems_[a-f0-9]{48}|cio[A-Za-z0-9]{32}(?![A-Za-z0-9])|oy2[a-z0-9]{43}"),
+    ("Docker token", "dckr_pat_ dckr_oat_", rf"dckr_(?:pat|oat)_{_WORD}{{20,255}}"),
+    ("Atlassian token", "ATATT ATCTT ATSTT ATBB", r"AT(?:ATT|CTT|STT|BB)[A-Za-z0-9_\-=]{24,400}"),
+    ("Figma token", "figd_", rf"figd_{_WORD}{{30,255}}"),
+    (
+        "package registry token",
+        "rubygems_ cio oy2",
+        r"rubygems_[a-f0-9]{48}|cio[A-Za-z0-9]{32}(?![A-Za-z0-9])|oy2[a-z0-9]{43}",
+    ),
     (
         "network service key",
+        "tskey- nfp_ fo1_",
         rf"tskey-[a-z]{{2,20}}-[A-Za-z0-9\-]{{10,255}}|nfp_[A-Za-z0-9]{{30,255}}|fo1_{_WORD}{{40,255}}",
     ),
-    ("Heroku key", rf"HRKU-{_WORD}{{30,255}}"),
-    ("Airtable token", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
-    ("Square token", rf"sq0[a-z]{{3}}-{_WORD}{{22,43}}|EAAA{_WORD}{{60}}"),
-    ("LangSmith key", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
-    ("age key", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    ("Azure secret", r"[A-Za-z0-9]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34}"),
-    ("web hook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_]{20,255}"),
-    ("web hook", rf"https://(?:ptb\.|canary\.)?discord(?:app)?\.com/api/webhooks/[0-9]{{5,25}}/{_WORD}{{30,100}}"),
+    ("Heroku key", "HRKU-", rf"HRKU-{_WORD}{{30,255}}"),
+    ("Airtable token", "pat", r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}"),
+    ("Square token", "sq0 EAAA", rf"sq0[a-z]{{3}}-{_WORD}{{22,43}}|EAAA{_WORD}{{60}}"),
+    ("LangSmith key", "lsv2_", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
+    ("age key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
+    ("Azure secret", "Q~", r"[A-Za-z0-9]{3}[0-9]Q~[A-Za-z0-9_~.\-]{31,34}"),
+    (
+        "web hook",
+        "/webhooks/ hooks.slack.com/",
+        r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_]{20,255}",
+    ),
+    (
+        "web hook",
+        "/webhooks/ hooks.slack.com/",
+        rf"https://(?:ptb\.|canary\.)?discord(?:app)?\.com/api/webhooks/[0-9]{{5,25}}/{_WORD}{{30,100}}",
+    ),
 )
 
 
+_HINTS = tuple(tuple(hints.split()) for _, hints, _ in SHAPES)
+
+
+def possible_in(text: str) -> tuple[int, ...]:
+    """The numbers of the shapes that may be in a text; for most texts none, and no expression is needed."""
+    return tuple(number for number, hints in enumerate(_HINTS) if any(hint in text for hint in hints))
+
+
 def without_tokens(text: str) -> str:
-    return _pattern().sub(MARK, text)
+    for number in possible_in(text):
+        text = _pattern(number).sub(MARK, text)
+    return text
 
 
-def kind_of_token(value: str) -> str | None:
-    """The name of the first shape found, or None."""
-    found = _pattern().search(value)
-    return SHAPES[int(found.lastgroup[1:])][0] if found and found.lastgroup else None
+def kind_of_token(value: str, among: Iterable[int] | None = None) -> str | None:
+    """The name of the first shape found, or None. `among`: no others are possible."""
+    for number in possible_in(value) if among is None else among:
+        if any(hint in value for hint in _HINTS[number]) and _pattern(number).search(value):
+            return SHAPES[number][0]
+    return None
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    kinds = "|".join(f"(?P<g{number}>{pattern})" for number, (_, pattern) in enumerate(SHAPES))
+def _pattern(number: int) -> re.Pattern[str]:
     start = r"(?=[A-Za-z0-9][A-Za-z0-9_\-.:/+=~]{15})"  # most words are shorter, and passed over quickly
-    return re.compile(rf"{start}(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))(?:{kinds})")
+    return re.compile(rf"{start}(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))(?:{SHAPES[number][2]})")

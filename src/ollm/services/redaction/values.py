@@ -12,6 +12,9 @@ PLACEHOLDER = re.compile(
     r"|!(?i:vault|secret|ref|sub|env)\b.*"
 )
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::|\?\.)[A-Za-z_]\w*)+[;,]?")
+_GENERIC = re.compile(
+    r"(?:[\w.]*\.)?(?:Optional|Union|[Ll]ist|[Dd]ict|[Tt]uple|[Ss]et|Sequence|Mapping|Array|Promise|Record|Map)[\[<].*"
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*[;,:.?!]*")
 _NUMBER = re.compile(r"-?[0-9][0-9_.,]*%?[;,]?")
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_%\-.~]{12,}")
@@ -56,8 +59,8 @@ class Place(NamedTuple):
 
 
 def is_code(value: str) -> bool:
-    """Attributes, calls and names that themselves say secret: the value is elsewhere."""
-    if "(" in value or _ATTRIBUTE.fullmatch(value):
+    """Attributes, calls, types and names that themselves say secret: the value is elsewhere."""
+    if "(" in value or _ATTRIBUTE.fullmatch(value) or _GENERIC.fullmatch(value):
         return True
     return _IDENTIFIER.fullmatch(value) is not None and not SECRET_WORDS.isdisjoint(words_of(value))
 
