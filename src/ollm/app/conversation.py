@@ -35,7 +35,9 @@ class ConversationScope(Pieces):
         wanted = self.wanted_session()
         resumed = await self.session.resume(wanted, self.needless(wanted)) if wanted else None
         self.resumed_mode = mode_of(resumed.session) if resumed else None
-        parts = self.parts(await self.model_for(resumed))
+        model = await self.model_for(resumed)
+        await self.survey(model.window)
+        parts = self.parts(model)
         self.observe(parts)
         if resumed:
             await self.take_up(parts, resumed)

@@ -291,18 +291,29 @@ class Pieces:
             clock=clock,
         )
         whom = PromptModel(session_id="", model=model.name, window=model.window, mode=self.mode)
-        if self.process.trusted:
-            self.instruct()
+        self.instruct()
         return Prompt(whom, settings, counter, self.entries, room, goals=self.goals)
 
     def instruct(self) -> None:
-        """Tell the model what the project's own files ask of it."""
+        """Tell the model what the project's own files ask of it, if they are trusted."""
+        if not self.process.trusted:
+            return
         from ollm.runtime.project_instructions import project_instructions
 
         found, warnings = project_instructions(self.scope.boundary, Path.cwd())
         for entry in found:
             self.entries.add_entry(entry)
         self.notices.extend(warnings)
+
+    async def survey(self, window: int) -> None:
+        """Tell the model which files there are, where that is wanted; the same words for the whole conversation."""
+        tokens = min(self.process.settings.file_discovery.project_map, window // 16)
+        if tokens and self.process.trusted:
+            from ollm.runtime.project_survey import project_survey
+
+            entry = await project_survey(self.discovery, self.scope.path, tokens)
+            if entry is not None:
+                self.entries.add_entry(entry)
 
     async def before_compression(self) -> None:
         if self.hooks:

@@ -44,7 +44,7 @@ class StoredScope:
     def recording(self) -> ChatRecordingService:
         return self.process.recording(self.events.append)
 
-    def prompt(self, session: Session | None) -> Prompt:
+    async def prompt(self, session: Session | None) -> Prompt:
         """What the model would be sent in this session, or in a new one."""
         from ollm.providers.window import UNKNOWN
         from ollm.runtime.kept_context import read_kept_context
@@ -68,8 +68,8 @@ class StoredScope:
         found = read_kept_context(kept)
         counter = TokenCounter(found.token_factor if found else 1.0)
         pieces = self._pieces()
-        if self.process.trusted:
-            pieces.instruct()
+        pieces.instruct()
+        await pieces.survey(model.window)
         prompt = Prompt(model, settings, counter, pieces.entries, Room(settings, counter))
         if session:
             look_at(prompt, session, kept, lambda name: context_of(self.snapshot_files.load(name)))

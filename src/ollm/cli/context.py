@@ -31,11 +31,13 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
     Without ID, for the newest session of the workspace.
     """
+    import asyncio
+
     from ollm.app import Process, StoredScope
 
     place = resolve_workspace(workspace)
     process = Process(workspace=place)
-    prompt = StoredScope(process, place).prompt(_chosen(process, session, workspace))
+    prompt = asyncio.run(StoredScope(process, place).prompt(_chosen(process, session, workspace)))
     if as_json:
         budget = prompt.budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}

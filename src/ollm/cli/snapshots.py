@@ -22,6 +22,8 @@ from ollm.domain.errors import NotFoundError, OllmError
 
 if TYPE_CHECKING:
     from ollm.app import StoredScope
+    from ollm.domain.session import Session
+    from ollm.domain.snapshot import ContextSnapshot
 
 SHORTEST_PREFIX = 4
 
@@ -80,7 +82,7 @@ def create(session: str | None, workspace: str | None, as_json: bool) -> None:
     """Take a snapshot of a session's context now."""
     scope = _scope(workspace)
     loaded = scope.process.session_files.read(_session(scope, session, workspace))
-    made = asyncio.run(scope.snapshots.create_snapshot(scope.prompt(loaded.session).state(), "manual"))
+    made = asyncio.run(_take(scope, loaded.session))
     if made is None:
         raise OllmError(_why_not(scope))
     if as_json:
@@ -106,6 +108,10 @@ def restore(snapshot: str) -> None:
     print(f"Session {scope.snapshot_files.session_of(found)} goes on from snapshot {found}.")
 
 
+async def _take(scope: StoredScope, session: Session) -> ContextSnapshot | None:
+    return await scope.snapshots.create_snapshot((await scope.prompt(session)).state(), "manual")
+
+
 async def _restore(scope: StoredScope, snapshot_id: str) -> None:
     from ollm.domain.clock import stamp
     from ollm.services.modes import as_history, change
@@ -114,7 +120,7 @@ async def _restore(scope: StoredScope, snapshot_id: str) -> None:
     recording = scope.recording()
     session = (await recording.open_session(session_id)).session
     try:
-        now = scope.prompt(session)
+        now = await scope.prompt(session)
         context = await scope.snapshots.restore_snapshot(snapshot_id, now.state())
         step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": stamp(scope.process.clock())}
         changes = {"contextHistory": [*session.metadata.context_history, step]}

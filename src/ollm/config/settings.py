@@ -58,6 +58,9 @@ class FileDiscoverySettings(Data, frozen=True):
     )
     follow_symlinks: Annotated[bool, Meta(description="Whether links to directories are followed.")] = False
     builtin_ignores: Annotated[tuple[str, ...], Meta(description="Names always left out.")] = BUILTIN_IGNORES
+    project_map: Annotated[
+        Count, Meta(description="Tokens a map of a trusted workspace may take in the prompt; 0: none.")
+    ] = 0
 
 
 class EnvironmentSettings(Data, frozen=True):

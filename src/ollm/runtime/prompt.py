@@ -39,6 +39,7 @@ __all__ = ["ContextFull", "ContextPart", "Prompt", "PromptModel"]
 LEAST_RESULT = 60  # tokens a result always gets
 SMALLEST_WINDOW = 512
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
+PROJECT_MAP = "project map"  # the context entry that holds one
 Emit = Callable[[Event], None]
 Words = Callable[[], Mapping[int, str]]
 
@@ -295,13 +296,21 @@ class Prompt:
         by_role = dict.fromkeys(("user", "assistant", "tool", "system"), 0)
         for message in self._messages:
             by_role[message.role] += self._counter.message(message)
+        entries, project_map = self._system[len(told) :], self._project_map()
+        mapped = [ContextPart(name=PROJECT_MAP, tokens=self._counter.text(project_map))] if project_map else []
         return [
             ContextPart(name="instructions", tokens=self._counter.text(told)),
-            ContextPart(name="context entries", tokens=self._counter.text(self._system[len(told) :])),
+            ContextPart(name="context entries", tokens=self._counter.text(entries.replace(project_map, ""))),
+            *mapped,
             ContextPart(name="tool schemas", tokens=self._counter.schemas(self._tools)),
             ContextPart(name="checkpoints", tokens=self._counter.tokens(self._record_units)),
             *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
         ]
+
+    def _project_map(self) -> str:
+        """The part of the system prompt that maps the project, if it has one."""
+        text = render([entry for entry in self.entries.standing() if entry.key == PROJECT_MAP])
+        return text if text in self._system else ""
 
     # Making room
 

@@ -66,11 +66,11 @@ class _Folder:
             return [f"{indent}{name} ({self.count:,} {'file' if self.count == 1 else 'files'})"]
         if name and not self.files and len(self.folders) == 1:
             ((inner, folder),) = self.folders.items()
-            return folder.lines(f"{name}{inner}/", depth)
+            return folder.lines(f"{name}{_plain(inner)}/", depth)
         lines = [f"{indent}{name}"] if name else []
         below = depth + 1 if name else depth
         for inner in sorted(self._fullest()):
-            lines += self.folders[inner].lines(f"{inner}/", below)
+            lines += self.folders[inner].lines(f"{_plain(inner)}/", below)
         if len(self.folders) > _MOST_FOLDERS:
             lines.append("  " * below + f"… {len(self.folders) - _MOST_FOLDERS:,} more directories")
         if self.files:
@@ -83,4 +83,9 @@ class _Folder:
     def _names(self) -> str:
         names = sorted(self.files)
         more = f" … {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-        return " ".join(name.replace("\n", "␊") for name in names[:_MOST_NAMES]) + more
+        return " ".join(map(_plain, names[:_MOST_NAMES])) + more
+
+
+def _plain(name: str) -> str:
+    """A name for a prompt: whoever named a file shall not break lines or hide words in it."""
+    return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)
