@@ -1,21 +1,23 @@
 """Small models: how often a call is valid and of the right tool, on each rung of the ladder, over forty prompts.
 
 Against the server at OLLM_BASE_URL (model OLLM_MODEL); without it there is nothing to measure. Each prompt is asked
-once at temperature 0. `OLLM_BENCH_LOG` names a file that gets every answer as a line of JSON, `OLLM_BENCH_PROMPTS` how
-many prompts are asked.
+once at temperature 0. `OLLM_BENCH_LOG` names a file that gets every answer as a line of JSON and is gone on with,
+`OLLM_BENCH_PROMPTS` how many prompts are asked.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from bench.row import Row
+from bench.small_model_log import keep, kept
 from bench.small_model_prompts import PROMPTS
 from ollm.app import tools_of
 from ollm.config.settings import ProviderTimeouts
@@ -38,12 +40,14 @@ LONGEST = 80
 class Trial(Data, frozen=True):
     """What one prompt brought on each rung: the tools called, in order."""
 
+    model: str
     asked: str
     right: tuple[str, ...]
     answer: str
     native: tuple[str, ...]
     text: tuple[str, ...]
     ladder: tuple[str, ...]
+    worked: tuple[str, ...]
     schema: tuple[str, ...]
 
 
@@ -51,6 +55,7 @@ RUNGS = {
     "native": "native calls only",
     "text": "and calls written as text",
     "ladder": "and one word of what was wrong, then the schema",
+    "worked": "the ladder behind a worked exchange, as once the form is known",
     "schema": "bound to the schema from the start",
 }
 
@@ -64,30 +69,38 @@ class Bench:
 
     async def trials(self, prompts: Sequence[tuple[str, tuple[str, ...]]]) -> list[Trial]:
         await self._provider.models()
-        found = []
+        found = {trial.asked: trial for trial in kept(Trial) if trial.model == self._model}
         for asked, right in prompts:
-            found.append(await self._trial(asked, right))
-            keep(found[-1])
+            if asked not in found:
+                found[asked] = keep(await self._trial(asked, right))
         await self._provider.close()
-        return found
+        return [found[asked] for asked, _ in prompts]
 
     async def _trial(self, asked: str, right: tuple[str, ...]) -> Trial:
         request = self._request(asked)
         pieces = await collected(self._provider.stream(request))
         answer = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
-        native = tuple(piece.name for piece in pieces if isinstance(piece, CallPiece))
+        native = called(pieces)
         written = CallText(self._tools)
         written.feed(answer)
         written.finish()
         text = native or tuple(call.name for call in written.calls)
-        ladder = text or (await self._climbed(request) if written.attempts else ())
-        bound = await Ladder(self._provider, request, ModelFacts(key="")).bound(Hearing(self._tools))
-        schema = tuple(call.name for call in bound)
-        return Trial(asked=asked, right=right, answer=answer, native=native, text=text, ladder=ladder, schema=schema)
+        unknown = ModelFacts(key="")
+        known = replace(unknown, call_form="text", result_form="user", written_form=written.form or "fence")
+        return Trial(
+            model=self._model,
+            asked=asked,
+            right=right,
+            answer=answer,
+            native=native,
+            text=text,
+            ladder=text or (await self._climbed(request, unknown) if written.attempts else ()),
+            worked=native or await self._climbed(request, known),
+            schema=called(await Ladder(self._provider, request, unknown).bound(Hearing(self._tools))),
+        )
 
-    async def _climbed(self, request: ChatRequest) -> tuple[str, ...]:
-        pieces = await collected(Ladder(self._provider, request, ModelFacts(key="")).climb())
-        return tuple(piece.name for piece in pieces if isinstance(piece, CallPiece))
+    async def _climbed(self, request: ChatRequest, facts: ModelFacts) -> tuple[str, ...]:
+        return called(await collected(Ladder(self._provider, request, facts).climb()))
 
     def _request(self, asked: str) -> ChatRequest:
         messages = (
@@ -104,12 +117,8 @@ async def collected(pieces: AsyncGenerator[AnyPiece, None]) -> list[AnyPiece]:
         return [piece async for piece in pieces]
 
 
-def keep(trial: Trial) -> None:
-    import msgspec
-
-    if log := os.environ.get("OLLM_BENCH_LOG"):
-        with Path(log).open("a", encoding="utf-8") as file:
-            file.write(msgspec.json.encode(trial).decode() + "\n")
+def called(pieces: Sequence[AnyPiece]) -> tuple[str, ...]:
+    return tuple(piece.name for piece in pieces if isinstance(piece, CallPiece))
 
 
 def rows() -> Iterator[Row]:
@@ -135,11 +144,3 @@ def missed(trials: Sequence[Trial], rung: str, *, right: bool) -> float:
     called: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(getattr(trial, rung), trial.right) for trial in trials]
     good = sum(1 for tools, wanted in called if tools and (not right or tools[0] in wanted))
     return 100 - 100 * good / max(1, len(trials))
-
-
-def from_log(path: Path) -> list[Trial]:
-    """The trials of a run that was kept, to count them again."""
-    import msgspec
-
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [msgspec.convert(json.loads(line), Trial) for line in lines]

@@ -9,13 +9,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
 
-from ollm.cli.diagnosis import ServerReport, next_step
+from ollm.cli.diagnosis import Diagnosis, ServerReport, next_step
 from ollm.cli.machine import Check, disk_use
 from ollm.domain.errors import NoServerError
+from ollm.domain.model_facts import ModelFacts
 from tests.servers.files import FileServer, serving
 
 CONTENT = b"GGUF" + bytes(50_000)
@@ -144,6 +146,7 @@ def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, s
     for word in ("server ", "model ", "window ", "calls ", "speed ", "here ", "log ", "disk ", "next "):
         assert f"\n{word}" in f"\n{text}"
     assert "reads" in text
+    assert "model-facts.json" in text
 
 
 def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path) -> None:
@@ -169,17 +172,30 @@ REPORT = ServerReport(
 )
 
 
+def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
+    known = {
+        "facts": ModelFacts(key="k"),
+        "answering": (),
+        "machine": (Check(name="rg", ok=True, detail=""), Check(name="[mcp]", ok=False, detail="")),
+        "problems": (),
+    }
+    place = {"log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
+    return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]
+
+
 def test_the_next_step_is_the_one_that_helps_most() -> None:
     from msgspec.structs import replace
 
-    good = (Check(name="rg", ok=True, detail=""), Check(name="[mcp]", ok=False, detail=""))
     missing = (Check(name="rg", ok=False, detail="finds files"),)
+    wide = replace(REPORT, window=32768)
 
-    assert next_step(None, NoServerError("x", action="Start it."), (), ("p",), missing) == "Start it."
-    assert "config check" in next_step(REPORT, None, (), ("p",), missing)
-    assert next_step(REPORT, None, (), (), missing) == "Install rg: it finds files."
-    assert "window is small" in next_step(REPORT, None, (), (), good)
-    assert next_step(replace(REPORT, window=32768), None, (), (), good) == "Nothing: type `ollm`."
+    nobody = found(None, problems=("p",), machine=missing)
+    assert next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
+    assert "config check" in next_step(found(problems=("p",), machine=missing), None)
+    assert next_step(found(machine=missing), None) == "Install rg: it finds files."
+    assert "window is small" in next_step(found(), None)
+    assert "`ollm models probe`" in next_step(found(wide), None)
+    assert next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "Nothing: type `ollm`."
 
 
 def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:

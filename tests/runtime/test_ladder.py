@@ -128,6 +128,20 @@ async def test_a_known_speed_says_how_long_reading_will_take() -> None:
     assert progress == [ProgressPiece(100, 600, seconds_left=10.0)]
 
 
+async def test_a_server_that_says_nothing_while_it_reads_is_timed_by_the_speed_measured_before() -> None:
+    facts = ModelFacts(key="k", prefill_per_second=50.0)
+    long = PromptMessage(role="user", content="word " * 500)
+    more = PromptMessage(role="user", content="word " * 200)
+    async with talking(["Hi.", "Hi.", "Hi."], facts) as (model, _):
+        first = (await asked(model, (*ASKED, long)))[0]
+        second = (await asked(model, (*ASKED, long, more)))[0]
+        third = (await asked(model, (*ASKED, long, more, ASKED[1])))[0]
+
+    assert (first.stage, first.processed, round(first.seconds_left)) == ("reading", 0, 12)
+    assert (second.total, second.seconds_left) == (204, 4.1)  # what was sent before is not read again
+    assert third == TextPiece("Hi.")  # too short to speak of
+
+
 @covers("S4.1")
 async def test_the_end_comes_once_with_what_all_requests_took() -> None:
     wrong = Answer(text='{"name": "nothing", "arguments": {}}', prompt_tokens=50, completion_tokens=7)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ollm.cli.machine import Check, Part, disk_use, machine_checks
 from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
@@ -73,9 +75,9 @@ async def diagnose(process: Process, *, measured: bool) -> tuple[Diagnosis, Ollm
         log_bytes=log.stat().st_size if log.exists() else 0,
         home=process.home.root,
         disk=disk_use(process.home.root),
-        next=next_step(server, error, answering, problems, machine),
+        next="",
     )
-    return diagnosis, error
+    return replace(diagnosis, next=next_step(diagnosis, error)), error
 
 
 async def _answering(process: Process) -> tuple[Answering, ...]:
@@ -126,29 +128,25 @@ async def _server(process: Process, *, measured: bool) -> tuple[ServerReport, Mo
     return report, facts
 
 
-def next_step(
-    server: ServerReport | None,
-    error: OllmError | None,
-    answering: tuple[Answering, ...],
-    problems: tuple[str, ...],
-    machine: tuple[Check, ...],
-) -> str:
+def next_step(found: Diagnosis, error: OllmError | None) -> str:
     """The one thing that helps most."""
-    missing = next((check for check in machine if not check.ok and not check.name.startswith("[")), None)
+    missing = next((check for check in found.machine if not check.ok and not check.name.startswith("[")), None)
     if error is not None:
-        other = answering[0] if answering else None
+        other = found.answering[0] if found.answering else None
         elsewhere = f" Or use {other.label}, which answers at {other.base_url}." if other else ""
         return error.action.replace("; `ollm doctor` shows what can be found", "") + elsewhere
-    if problems:
+    if found.problems:
         return "`ollm config check` lists what is wrong with the settings."
     if missing is not None:
         return f"Install {missing.name}: it {missing.detail}."
-    return _better(server) if server is not None else "Start a model server."
+    return _better(found.server, found.facts) if found.server and found.facts else "Start a model server."
 
 
-def _better(server: ServerReport) -> str:
+def _better(server: ServerReport, facts: ModelFacts) -> str:
     if server.type == "embedded" and server.model == "smollm2":
         return "This model only chats a little: start Ollama, LM Studio or llama.cpp with a coding model."
     if server.window < ENOUGH and (server.trained or ENOUGH) > server.window:
         return f"The window is small ({server.window}): serve the model with {ENOUGH} tokens or more."
+    if facts.probed is None:
+        return "Type `ollm`. Or first `ollm models probe`: a minute of trials that show what this model can do."
     return "Nothing: type `ollm`."

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ollm.cli.diagnosis import Diagnosis
     from ollm.domain.model_facts import ModelFacts
 
+PARTS = 8
+
 
 @click.command()
 @click.option("--measure", is_flag=True, help="Also measure how fast the model reads and writes, with a short request.")
@@ -40,7 +42,7 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
 
 
 def _lines(found: Diagnosis) -> Iterator[tuple[str, str]]:
-    from ollm.cli.fetching import megabytes
+    from ollm.tools.ls import size_in_words
 
     if found.server is not None:
         server = found.server
@@ -62,10 +64,10 @@ def _lines(found: Diagnosis) -> Iterator[tuple[str, str]]:
             yield "missing", f"{check.name}: {check.detail}"
     for problem in found.problems:
         yield "config", problem
-    yield "log", f"{found.log} ({found.log_bytes} bytes)"
-    parts = ", ".join(f"{part.name} {megabytes(part.bytes)}" for part in found.disk if part.bytes >= 500_000)
-    total = sum(part.bytes for part in found.disk)
-    yield "disk", f"{found.home}: {megabytes(total)}{f' ({parts})' if parts else ''}"
+    yield "log", f"{found.log} ({size_in_words(found.log_bytes)})"
+    yield "disk", f"{found.home}: {size_in_words(sum(part.bytes for part in found.disk))}"
+    for part in found.disk[:PARTS]:
+        yield "", f"{size_in_words(part.bytes):>10}  {part.name}"
     yield "next", found.next
 
 

@@ -38,7 +38,7 @@ class LearntFacts:
         facts = self._parts.model.facts
         if facts.key != self._known.key or not (changes := changed(self._known, facts)):
             return
-        if self._known.call_form == "unknown" and (told := in_words(facts)):
+        if told := in_words(changes):
             self._parts.stream.emit(Notice(level="info", text=f"{self._parts.model.name}: {told}"))
         self._known = facts
         self._write(facts.key, changes)
@@ -59,11 +59,15 @@ def changed(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:
     return {name: value for name, value in new.items() if old[name] != value}
 
 
-def in_words(facts: ModelFacts) -> str:
-    """How the model calls tools, for a person; nothing where it does so as everybody expects."""
+def in_words(changes: dict[str, Any]) -> str:
+    """What was found out about the model for the first time, in one line; a call as everybody expects it is no news."""
     forms = {
         "text": "it writes its calls as text, which is understood",
         "constrained": "its calls are bound to the tools' schema",
     }
-    told = forms.get(facts.call_form, "")
-    return f"{told}. `ollm models probe` measures more." if told else ""
+    read, write = changes.get("prefill_per_second"), changes.get("decode_per_second")
+    told = [forms.get(changes.get("call_form", ""), "")]
+    if read and write:
+        told.append(f"it reads {read:.0f} and writes {write:.0f} tokens a second")
+    line = "; ".join(filter(None, told))
+    return f"{line}. `ollm models probe` measures more." if line else ""

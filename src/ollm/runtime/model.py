@@ -13,6 +13,7 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
 from ollm.runtime.ladder import Ladder
+from ollm.runtime.reading_time import ReadingTime
 
 
 class Model:
@@ -24,6 +25,7 @@ class Model:
         self.window = window
         self.facts = facts
         self._stumbles = 0
+        self._reading = ReadingTime()
         self.why = why  # why this server, model and window
 
     def learnt(self, factor: float, samples: int) -> None:
@@ -37,6 +39,8 @@ class Model:
         request = ChatRequest(
             model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
         )
+        if expected := self._reading.of(request, self.facts):
+            yield expected
         if not tools:
             async with aclosing(self.provider.stream(request)) as pieces:
                 async for piece in pieces:

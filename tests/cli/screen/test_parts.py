@@ -21,6 +21,7 @@ from ollm.domain.events import (
     ConfirmationRequested,
     ConfirmationResolved,
     ContextUsage,
+    PrefillProgress,
     TextDelta,
     ThinkingDelta,
     ToolFinished,
@@ -221,6 +222,20 @@ def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
     shown.show(TurnFinished(reason="cancelled"))
     assert out[-1] == "  stopped\n"
     assert shown.live.lines(80, 5) == []
+
+
+def test_the_seconds_left_for_reading_count_down_and_only_a_server_s_own_count_is_a_share() -> None:
+    clock = Clock()
+    shown = Transcript(PLAIN, lambda _: None, clock)
+    shown.show(TurnStarted(message_id=1, text="hi"))
+    shown.show(PrefillProgress(total=2000, seconds_left=20.0))
+    assert "reading the prompt, about 20 s left" in shown.live.lines(80, 5)[0]
+    clock.time += 15
+    assert "reading the prompt, about 5 s left" in shown.live.lines(80, 5)[0]
+    clock.time += 15
+    assert "reading the prompt (30 s)" in shown.live.lines(80, 5)[0]
+    shown.show(PrefillProgress(processed=1000, total=2000, seconds_left=10.0))
+    assert "reading the prompt 50 %, about 10 s left" in shown.live.lines(80, 5)[0]
 
 
 def test_typed_lines_are_kept_with_their_session_and_damage_is_skipped(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ class Live:
         self.blocks = Blocks()
         self.thinking = ""
         self.progress: PrefillProgress | None = None
+        self._heard = now()  # when it came
         self.speed = Speed(now)
         self._painter = painter
         self._now = now
@@ -52,6 +53,9 @@ class Live:
         self._began = self._now()
         self.progress = None
         self.speed.reset()
+
+    def read(self, progress: PrefillProgress) -> None:
+        self.progress, self._heard = progress, self._now()
 
     def think(self, text: str) -> None:
         self.phase = "thinking"
@@ -116,10 +120,9 @@ class Live:
             return "waiting for the model"
         if progress.stage != "reading":
             return "connecting" if progress.stage == "connecting" else "the server loads the model"
-        if progress.total:
-            left = f", about {progress.seconds_left:.0f} s" if progress.seconds_left else ""
-            return f"reading the prompt {100 * progress.processed // progress.total} %{left}"
-        return "reading the prompt"
+        share = f" {100 * progress.processed // progress.total} %" if progress.processed and progress.total else ""
+        left = (progress.seconds_left or 0) - (self._now() - self._heard)
+        return f"reading the prompt{share}" + (f", about {left:.0f} s left" if left >= 1 else "")
 
     def _mark(self) -> str:
         return SPINNER[int(self._now() * 10) % len(SPINNER)]

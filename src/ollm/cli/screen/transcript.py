@@ -56,7 +56,7 @@ class Transcript:
             case TurnStarted():
                 live.begin()
             case PrefillProgress():
-                live.progress = event
+                live.read(event)
             case TextDelta(text=text):
                 self._text(text)
             case ThinkingDelta(text=text):
