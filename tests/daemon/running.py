@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.system.http import open_client, server_events
+from tests.ordinary_user import bound_by_permissions
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -36,10 +37,11 @@ def unchunked(body: bytes) -> bytes:
 
 
 class Daemon:
-    """The process, and requests to it."""
+    """The process, and requests to it. The user's home is `directory`."""
 
     def __init__(self, directory: Path, server: ScriptedServer) -> None:
-        self.home = directory / "home"
+        self.directory = directory
+        self.home = directory / ".ollm"
         self.workspace = directory / "project"
         self.workspace.mkdir(exist_ok=True)
         self.server = server
@@ -50,6 +52,7 @@ class Daemon:
     def environment(self) -> dict[str, str]:
         return {
             **os.environ,
+            "HOME": str(self.directory),
             "OLLM_HOME": str(self.home),
             "OLLM_BASE_URL": self.server.base_url,
             "OLLM_PROVIDER": "openai",
@@ -57,8 +60,12 @@ class Daemon:
         }
 
     async def start(self, *options: str) -> None:
+        """As an ordinary user would: permissions hold for it too."""
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "ollm", "daemon", "run", *options, env=self.environment, cwd=self.workspace
+            *(sys.executable, "-m", "ollm", "daemon", "run", *options),
+            env=self.environment,
+            cwd="/",
+            preexec_fn=bound_by_permissions,
         )
         for _ in range(1200):
             if self.process.returncode is not None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.covers import covers
+from ollm.store.session_files import Places, SessionFiles
 from tests.daemon.running import Daemon, daemon
-from tests.daemon.test_sessions import listing
+from tests.daemon.test_sessions import WRITE, listing
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 
@@ -20,7 +20,9 @@ async def test_each_mistake_has_its_status_and_a_problem_document(tmp_path: Path
             (400, ("POST", "/sessions", None), {"raw": b"{broken"}),
             (400, ("POST", "/sessions", None), {"raw": b"[" * 100_000}),
             (400, ("POST", "/init", None), {"raw": b'{"a":' * 100_000}),
+            (400, ("POST", "/init", None), {}),
             (400, ("POST", "/sessions", {"workspacePath": "relative"}), {}),
+            (400, ("POST", "/sessions", {"workspacePath": f"/{found.workspace}"}), {}),
             (400, ("POST", "/sessions", {"workspacePath": f"{found.workspace}/../project"}), {}),
             (400, ("POST", "/sessions", {"workspacePath": "/nowhere/at/all"}), {}),
             (400, ("POST", "/init", {"workspacePath": "a\0b"}), {}),
@@ -34,21 +36,22 @@ async def test_each_mistake_has_its_status_and_a_problem_document(tmp_path: Path
             (404, ("GET", f"/sessions/{NOBODY}", None), {}),
             (404, ("POST", "/sessions", {**here, "sessionId": NOBODY}), {}),
             (404, ("DELETE", f"/sessions/{NOBODY}", None), {}),
+            (404, ("GET", f"/sessions/{NOBODY}/snapshots", None), {}),
+            (404, ("POST", f"/sessions/{NOBODY}/snapshots", None), {}),
             (404, ("POST", "/snapshots/none/restore", None), {}),
+            (405, ("PUT", "/health", None), {}),
             (413, ("POST", "/sessions", None), {"raw": b'{"workspacePath": "' + b"x" * 1_100_000 + b'"}'}),
             (415, ("POST", "/sessions", None), {"raw": b"a=1", "headers": {"content-type": "text/plain"}}),
             (422, ("POST", "/sessions", {**here, "sessionId": "not-a-uuid"}), {}),
             (422, ("POST", "/sessions", {"workspacePath": 7}), {}),
             (422, ("POST", "/sessions", {**here, "colour": "red"}), {}),
-            (422, ("GET", "/sessions/../etc/passwd", None), {}),
+            (404, ("GET", "/sessions/../etc/passwd", None), {}),
+            (422, ("GET", "/sessions/..%2F..%2fetc%2Fpasswd", None), {}),
             (422, ("GET", f"/sessions/{NOBODY}/history?limit=0", None), {}),
         ]  # fmt: skip
         for status, request, more in cases:
             reply = await found.ask(*request, **more)
-            assert reply.status == status or (status == 422 and reply.status == 404 and ".." in request[1]), (
-                request,
-                reply.body,
-            )
+            assert reply.status == status, (request, reply.body)
             assert reply.headers["content-type"].startswith("application/problem+json")
             assert reply.json["status"] == reply.status
             assert reply.json["detail"]
@@ -90,32 +93,85 @@ async def test_its_files_are_for_the_user_alone_and_a_second_daemon_is_refused(t
         assert (await found.ask("GET", "/health")).status == 200
 
 
-@covers("W170")
-async def test_the_database_of_a_workspace_may_be_broken_locked_or_newer(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["one", "two"]) as found:
-        session = await found.open()
-        await found.say(session, "hi")
-        await found.ask("DELETE", f"/sessions/{session}")
-        database = found.workspace / ".ollm" / "memory.db"
-        database.write_bytes(database.read_bytes()[:3000])
-
-        broken = await found.ask("GET", listing(found.workspace))
-
-        assert broken.status == 500
-        assert "memory.db" in broken.json["detail"]
-        database.unlink()
-        assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
-
-
-async def test_a_session_of_another_workspace_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", [True, False])
+async def test_a_session_of_another_workspace_is_refused_and_nothing_is_closed_for_it(
+    tmp_path: Path, closed: bool
+) -> None:
     async with daemon(tmp_path, ["one"]) as found:
         session = await found.open()
         await found.say(session, "hi")
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
-        await found.ask("DELETE", f"/sessions/{session}")
+        other = await found.open(workspacePath=str(elsewhere))
+        if closed:
+            await found.ask("DELETE", f"/sessions/{session}")
 
         reply = await found.ask("POST", "/sessions", {"workspacePath": str(elsewhere), "sessionId": session})
+        unknown = await found.ask("POST", "/sessions", {"workspacePath": str(elsewhere), "sessionId": NOBODY})
 
         assert reply.status == 422
         assert str(found.workspace) in reply.json["detail"]
+        assert unknown.status == 404
+        assert (await found.ask("GET", f"/sessions/{other}/status")).status == 200
+
+
+async def test_while_a_turn_runs_what_would_disturb_it_is_a_conflict(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [WRITE, "done"]) as found:
+        session = await found.open()
+        at = f"/sessions/{session}"
+        async with found.stream("POST", f"{at}/messages", {"text": "write"}) as events:
+            asked = await anext(event async for event in events if event["type"] == "confirmation-requested")
+            for request in (
+                ("POST", f"{at}/messages", {"text": "more"}),
+                ("POST", f"{at}/commands", {"name": "model", "arguments": "other"}),
+                ("POST", f"{at}/snapshots"),
+                ("PATCH", at, {"status": "archived"}),
+            ):
+                assert (await found.ask(*request)).status == 409, request
+            assert (await found.ask("PATCH", at, {"title": "Renamed"})).json["metadata"]["title"] == "Renamed"
+            question = f"{at}/confirmations/{asked['correlationId']}"
+            assert (await found.ask("POST", f"{at}/confirmations/{NOBODY}", {"approved": True})).status == 404
+            assert (await found.ask("POST", question, {"approved": True, "scope": "once"})).json == {"accepted": True}
+            assert (await found.ask("POST", question, {"approved": False})).status == 409
+            assert [event["type"] async for event in events][-1] == "turn-finished"
+        listed = (await found.ask("GET", listing(found.workspace))).json
+        assert [(line["title"], line["status"]) for line in listed] == [("Renamed", "active")]
+        assert (await found.ask("PATCH", at, {"status": "archived"})).status == 200
+        assert [line["status"] for line in (await found.ask("GET", listing(found.workspace))).json] == ["archived"]
+        assert (await found.ask("POST", f"{at}/messages", {"text": "more"})).status == 404
+
+
+async def test_a_session_that_another_process_has_open_is_not_ours_to_end(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", WRITE]) as found:
+        session = await found.open()
+        await found.say(session, "hi")
+        await found.ask("DELETE", f"/sessions/{session}")
+        writer, _ = SessionFiles(Places(directory=found.home / "sessions")).open(session)
+        try:
+            for request in (("DELETE", f"/sessions/{session}"), ("DELETE", f"/sessions/{session}?erase=true")):
+                reply = await found.ask(*request)
+                assert reply.status == 409
+                assert "another process" in reply.json["detail"]
+            assert [line["status"] for line in (await found.ask("GET", listing(found.workspace))).json] == ["active"]
+        finally:
+            writer.close()
+        assert (await found.ask("DELETE", f"/sessions/{session}?erase=true")).status == 204
+
+
+async def test_snapshots_of_a_closed_session_are_taken_and_restored_from_the_archive(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        session = await found.open()
+        await found.say(session, "first")
+        await found.ask("DELETE", f"/sessions/{session}")
+        taken = (await found.ask("POST", f"/sessions/{session}/snapshots")).json["id"]
+        await found.open(sessionId=session)
+        await found.say(session, "second")
+        await found.ask("DELETE", f"/sessions/{session}")
+
+        assert (await found.ask("POST", f"/snapshots/{taken}/restore")).status == 200
+        await found.open(sessionId=session)
+        await found.say(session, "third")
+
+    sent = [message["content"] for message in found.server.chats[2]["messages"]]
+    assert "first" in sent[1]
+    assert not any(text.startswith("second") for text in sent)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from uvicorn.server import ServerState
 
-from ollm.daemon import server as serving
+from ollm.daemon import connections
+from ollm.daemon.server import configuration
 
 HEAD = b"POST / HTTP/1.1\r\nhost: localhost\r\n"
 
@@ -34,12 +35,12 @@ async def answer(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def test_a_request_arrives_in_time_or_its_connection_is_closed(
     monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], answered: bool
 ) -> None:
-    monkeypatch.setattr(serving, "RECEIVE_SECONDS", 0.3)
-    config = serving.configuration(answer)
+    monkeypatch.setattr(connections, "RECEIVE_SECONDS", 0.3)
+    config = configuration(answer)
     config.load()
     state = ServerState()
     listening = await asyncio.get_running_loop().create_server(
-        lambda: serving.OurPeers(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        lambda: connections.OurPeers(config=config, server_state=state, app_state={}), "127.0.0.1", 0
     )
     reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
     found = b""

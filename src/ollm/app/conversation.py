@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ollm.app.pieces import Pieces
 from ollm.app.process import Process
 from ollm.app.workspace import WorkspaceScope
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import OllmError
 
 if TYPE_CHECKING:
     from ollm.domain.session import Session
@@ -90,11 +90,7 @@ class ConversationScope(Pieces):
         from ollm.services.snapshots import context_of
 
         session = resumed.session
-        if not self.scope.context.owns(session):
-            raise UsageError(
-                f"That session belongs to {session.metadata.workspace}.",
-                action=f"ollm chat --workspace {session.metadata.workspace} --session {session.session_id[:8]}",
-            )
+        self.scope.context.claim(session)
         if resumed.damage:
             self.notices.append(f"The session's file was damaged: {resumed.damage}")
 

@@ -14,6 +14,7 @@ from ollm.app.workspace import WorkspaceScope
 if TYPE_CHECKING:
     from ollm.domain.events import Event
     from ollm.domain.session import Session
+    from ollm.domain.snapshot import ContextSnapshot
     from ollm.runtime.prompt import Prompt
     from ollm.services.chat_recording import ChatRecordingService
     from ollm.services.snapshots import SnapshotManager
@@ -43,6 +44,39 @@ class StoredScope:
 
     def recording(self) -> ChatRecordingService:
         return self.process.recording(self.events.append)
+
+    async def take_snapshot(self, session_id: str) -> ContextSnapshot | None:
+        """Of the context as the archive has it; None when none was taken, and `events` say why."""
+        session = self.process.session_files.read(session_id).session
+        return await self.snapshots.create_snapshot((await self.prompt(session)).state(), "manual")
+
+    async def restore_snapshot(self, snapshot_id: str) -> str:
+        """Let a session, whose id it gives, go on from a snapshot when it is next resumed. BusyError: it is open."""
+        from ollm.domain.clock import stamp
+        from ollm.services.modes import as_history, change
+
+        session_id = self.snapshot_files.session_of(snapshot_id)
+        recording = self.recording()
+        session = (await recording.open_session(session_id)).session
+        try:
+            now = await self.prompt(session)
+            context = await self.snapshots.restore_snapshot(snapshot_id, now.state())
+            step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": stamp(self.process.clock())}
+            changes = {"contextHistory": [*session.metadata.context_history, step]}
+            if context.mode != now.mode:
+                mode = as_history(change(now.mode, context.mode, "manual", clock=self.process.clock))
+                changes["modeHistory"] = [*session.metadata.mode_history, mode]
+            await recording.update_metadata(session_id, changes)
+        finally:
+            await recording.close_session(session_id)
+        return session_id
+
+    def why_not(self) -> str:
+        """What was said when something was refused."""
+        from ollm.domain.events import Notice
+
+        told = [event.text for event in self.events if isinstance(event, Notice)]
+        return " ".join(told) or "No snapshot was taken."
 
     async def prompt(self, session: Session | None) -> Prompt:
         """What the model would be sent in this session, or in a new one."""

@@ -14,7 +14,6 @@ from ollm.cli.options import (
     print_table,
     printable,
     resolve_workspace,
-    warn,
     workspace_option,
     yes_option,
 )
@@ -22,8 +21,6 @@ from ollm.domain.errors import NotFoundError, OllmError
 
 if TYPE_CHECKING:
     from ollm.app import StoredScope
-    from ollm.domain.session import Session
-    from ollm.domain.snapshot import ContextSnapshot
 
 SHORTEST_PREFIX = 4
 
@@ -81,10 +78,9 @@ def show(snapshot: str, as_json: bool) -> None:
 def create(session: str | None, workspace: str | None, as_json: bool) -> None:
     """Take a snapshot of a session's context now."""
     scope = _scope(workspace)
-    loaded = scope.process.session_files.read(_session(scope, session, workspace))
-    made = asyncio.run(_take(scope, loaded.session))
+    made = asyncio.run(scope.take_snapshot(_session(scope, session, workspace)))
     if made is None:
-        raise OllmError(_why_not(scope))
+        raise OllmError(scope.why_not())
     if as_json:
         from ollm.store.snapshot_files import summary_of
 
@@ -104,32 +100,7 @@ def restore(snapshot: str) -> None:
     """
     scope = _scope(None)
     found = _one(scope, snapshot)
-    asyncio.run(_restore(scope, found))
-    print(f"Session {scope.snapshot_files.session_of(found)} goes on from snapshot {found}.")
-
-
-async def _take(scope: StoredScope, session: Session) -> ContextSnapshot | None:
-    return await scope.snapshots.create_snapshot((await scope.prompt(session)).state(), "manual")
-
-
-async def _restore(scope: StoredScope, snapshot_id: str) -> None:
-    from ollm.domain.clock import stamp
-    from ollm.services.modes import as_history, change
-
-    session_id = scope.snapshot_files.session_of(snapshot_id)
-    recording = scope.recording()
-    session = (await recording.open_session(session_id)).session
-    try:
-        now = await scope.prompt(session)
-        context = await scope.snapshots.restore_snapshot(snapshot_id, now.state())
-        step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": stamp(scope.process.clock())}
-        changes = {"contextHistory": [*session.metadata.context_history, step]}
-        if context.mode != now.mode:
-            mode = as_history(change(now.mode, context.mode, "manual", clock=scope.process.clock))
-            changes["modeHistory"] = [*session.metadata.mode_history, mode]
-        await recording.update_metadata(session_id, changes)
-    finally:
-        await recording.close_session(session_id)
+    print(f"Session {asyncio.run(scope.restore_snapshot(found))} goes on from snapshot {found}.")
 
 
 @snapshots.command()
@@ -167,12 +138,3 @@ def _one(scope: StoredScope, name: str) -> str:
     if fits:
         raise NotFoundError(f"{len(fits)} snapshots begin with {name!r}.", action="Give more of its id.")
     raise NotFoundError(f"There is no snapshot {name!r}.", action="`ollm snapshots list` shows those there are.")
-
-
-def _why_not(scope: StoredScope) -> str:
-    from ollm.domain.events import Notice
-
-    told = [event.text for event in scope.events if isinstance(event, Notice)]
-    for line in told[:-1]:
-        warn(line)
-    return told[-1] if told else "No snapshot was taken."

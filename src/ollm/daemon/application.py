@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
+from urllib.parse import unquote
 
 import msgspec
 from litestar import Litestar, Request
@@ -13,9 +15,9 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.response import Response
 
 from ollm import __version__
-from ollm.daemon.auth import LARGEST_BODY, Application, Guard, Receive, Scope, Send
+from ollm.daemon.auth import BODIES, LARGEST_BODY, Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
-from ollm.daemon.hub import ClosingError
+from ollm.daemon.hub import ClosingError, FullError
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
@@ -26,11 +28,12 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (NotFoundError, 404),
     (BusyError, 409),
     (ClosingError, 503),
+    (FullError, 503),
     (NoServerError, 502),
     (UsageError, 422),
 )
 TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 413: "Too Large",
-          422: "Unprocessable", 500: "Internal Error", 502: "No Model Server", 503: "Shutting Down"}  # fmt: skip
+          422: "Unprocessable", 500: "Internal Error", 502: "No Model Server", 503: "Unavailable"}  # fmt: skip
 
 
 def application(service: DaemonService, token: str) -> Application:
@@ -54,12 +57,15 @@ def application(service: DaemonService, token: str) -> Application:
 
 
 def whole_segments(inner: Application) -> Application:
-    """Route `/workspaces/…` by the path as it was sent: the encoded slashes of a workspace divide nothing."""
+    """Encoded slashes divide nothing: a workspace is routed by the path as it was sent, all else with them left so."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        raw = scope.get("raw_path", b"")
+        raw: bytes = scope.get("raw_path", b"")
         if raw.startswith(b"/workspaces/"):
-            scope = {**scope, "path": raw.partition(b"?")[0].decode("ascii", "replace")}
+            scope = {**scope, "path": raw.decode("ascii", "replace")}
+        elif b"%2f" in raw.lower():
+            kept = re.sub("%2f", "%252F", raw.decode("ascii", "replace"), flags=re.IGNORECASE)
+            scope = {**scope, "path": unquote(kept)}
         await inner(scope, receive, send)
 
     return routed
@@ -70,13 +76,19 @@ def told(_request: Request[Any, Any, Any], error: OllmError) -> Response[bytes]:
     return reply(status, error.message, error.action)
 
 
-def refused(_request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def refused(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     status = error.status_code
     if isinstance(error, ValidationException):
+        if request.method in BODIES and request.headers.get("content-length", "0") == "0" and not chunked(request):
+            return reply(400, "The request needs a JSON body.")
         status = 400 if isinstance(error.__cause__, SerializationException) else 422
     details = error.extra if isinstance(error.extra, list) else []
     found = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in details if isinstance(item, dict))
-    return reply(status, found or error.detail)
+    return reply(status, found or error.detail, headers=error.headers)
+
+
+def chunked(request: Request[Any, Any, Any]) -> bool:
+    return "transfer-encoding" in request.headers
 
 
 def too_deep(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
@@ -90,6 +102,7 @@ def broken(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     return reply(500, f"Something went wrong inside: {type(error).__name__}.", "The log says more.")
 
 
-def reply(status: int, detail: str, action: str = "") -> Response[bytes]:
+def reply(status: int, detail: str, action: str = "", headers: dict[str, str] | None = None) -> Response[bytes]:
     problem = Problem(title=TITLES.get(status, "Error"), status=status, detail=detail, action=action)
-    return Response(msgspec.json.encode(problem), status_code=status, media_type="application/problem+json")
+    content = msgspec.json.encode(problem)
+    return Response(content, status_code=status, media_type="application/problem+json", headers=headers)

@@ -40,11 +40,10 @@ class Guard:
 
     def _problem(self, scope: Scope) -> Problem | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        if self._closing():
-            return problem(503, "Shutting down", "The daemon is shutting down.")
         return (
             self._foreign(scope, headers)
             or self._without_token(scope, headers)
+            or self._too_late()
             or self._wrong_type(scope["method"], headers)
             or self._too_large(headers)
         )
@@ -53,17 +52,20 @@ class Guard:
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return problem(403, "Forbidden", "Requests from web pages are refused.")
         port = port_of(scope)
-        if port is not None and headers.get("host") not in {f"{name}:{port}" for name in LOOPBACK}:
+        if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
             return problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
         return None
 
     def _without_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         if port_of(scope) is None:
             return None
-        given = headers.get("authorization", "")
-        if hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token.encode()):
             return None
         return problem(401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` names its file.")
+
+    def _too_late(self) -> Problem | None:
+        return problem(503, "Unavailable", "The daemon is shutting down.") if self._closing() else None
 
     def _wrong_type(self, method: str, headers: dict[str, str]) -> Problem | None:
         given = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -102,5 +104,7 @@ def problem(status: int, title: str, detail: str, action: str = "") -> Problem:
 async def refuse(send: Send, found: Problem) -> None:
     body = msgspec.json.encode(found)
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
+    if found.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": found.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

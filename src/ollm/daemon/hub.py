@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 from ollm.daemon.event_log import EventLog
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
-from ollm.domain.events import AnyEvent, TurnFinished
+from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
+from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.opening import Opening
 
@@ -20,17 +23,22 @@ class ClosingError(OllmError):
     """The daemon is shutting down and takes nothing new."""
 
 
+class FullError(OllmError):
+    """As many clients listen as may."""
+
+
 class Held:
-    """A conversation that is open here, with its newest events and the turn under way."""
+    """A conversation that is open here, with its newest events, what was asked, and the turn under way."""
 
     def __init__(self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack) -> None:
         self.conversation = conversation
         self.workspace = workspace
         self.log = EventLog()
+        self.asked: set[str] = set()  # the questions there were, answered or not
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
         self._stack = stack
-        self._stop = conversation.parts.stream.listen(self.log.add)
+        self._stop = conversation.parts.stream.listen(self._hear)
 
     @property
     def session_id(self) -> str:
@@ -39,6 +47,14 @@ class Held:
     @property
     def running(self) -> bool:
         return self.turn is not None and not self.turn.done()
+
+    def is_at(self, workspace: Path) -> bool:
+        return os.path.realpath(self.workspace) == os.path.realpath(workspace)
+
+    def _hear(self, event: AnyEvent) -> None:
+        if isinstance(event, ConfirmationRequested):
+            self.asked.add(event.correlation_id)
+        self.log.add(event)
 
     async def close(self) -> None:
         await self._stack.aclose()
@@ -51,22 +67,27 @@ class Held:
 class Hub:
     """One per daemon. `opener` builds a conversation and is told how to ask whether somebody listens."""
 
-    def __init__(self, opener: Opener) -> None:
+    def __init__(self, opener: Opener, most_clients: int) -> None:
         self._opener = opener
+        self._most_clients = most_clients
         self._held: dict[str, Held] = {}
-        self._opening = asyncio.Lock()
+        self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.closing = False
 
     async def open(self, opening: Opening) -> tuple[str, bool]:
         """A session, new or resumed: its id, and whether it was resumed. Another one of the workspace is closed."""
-        async with self._opening:
+        async with self._opening[os.path.realpath(opening.workspace)]:
             self._refuse_when_closing()
-            if opening.session and opening.session in self._held:
+            here = [held for held in self._held.values() if held.is_at(opening.workspace)]
+            if opening.session and any(held.session_id == opening.session for held in here):
                 return opening.session, True
-            for other in [held for held in self._held.values() if held.workspace == opening.workspace]:
+            for other in here:
                 await self.close(other.session_id)
             held = await self._open(opening)
             self._held[held.session_id] = held
+            if self.closing:
+                await self.close(held.session_id)
+            self._refuse_when_closing()
             return held.session_id, opening.session is not None
 
     async def _open(self, opening: Opening) -> Held:
@@ -96,18 +117,24 @@ class Hub:
     def find(self, session_id: str) -> Held | None:
         return self._held.get(session_id)
 
-    def send(self, session_id: str, text: str) -> int:
+    def refuse_when_full(self) -> None:
+        if sum(held.log.readers for held in self._held.values()) >= self._most_clients:
+            raise FullError(
+                f"{self._most_clients} clients listen already.", action="Close one, or raise daemon.maxClients."
+            )
+
+    def send(self, session_id: str, text: str, attachments: tuple[Attachment, ...] = ()) -> int:
         """Begin a turn; the number of the last event before it."""
         self._refuse_when_closing()
         held = self.get(session_id)
         if held.running:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
         before = held.turn_after = held.log.last
-        held.turn = asyncio.create_task(self._turn(held, text), name=f"turn of {session_id}")
+        held.turn = asyncio.create_task(self._turn(held, text, attachments), name=f"turn of {session_id}")
         return before
 
-    async def _turn(self, held: Held, text: str) -> None:
-        async with held.conversation.turn(text) as events:
+    async def _turn(self, held: Held, text: str, attachments: tuple[Attachment, ...]) -> None:
+        async with held.conversation.turn(text, attachments) as events:
             async for _ in events:
                 pass
 

@@ -27,13 +27,12 @@ from ollm.daemon.bodies import (
 )
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.sse import server_sent
-from ollm.domain.errors import BusyError
 from ollm.domain.events import AnyEvent
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
-MEDIA = {"json": "application/json", "markdown": "text/markdown; charset=utf-8", "html": "text/html; charset=utf-8"}
+MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
 def stream(events: AsyncIterator[AnyEvent]) -> Stream:
@@ -48,13 +47,13 @@ async def health(service: DaemonService) -> Health:
 @post("/init", status_code=200)
 async def init(service: DaemonService, data: InitBody) -> InitReply:
     """Who this workspace is, and the sessions it has."""
-    return service.init(data.workspace_path)
+    return await service.init(data.workspace_path)
 
 
 @get("/workspaces/{encoded_path:str}/sessions")
 async def workspace_sessions(service: DaemonService, encoded_path: str) -> list[SessionLine]:
     """Sessions of a workspace, newest first. The path is percent-encoded, slashes too."""
-    return service.workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
+    return await service.workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
 
 
 @post("/sessions", status_code=201)
@@ -76,7 +75,7 @@ async def session_status(service: DaemonService, session_id: str) -> Status:
 
 @patch("/sessions/{session_id:str}")
 async def change_session(service: DaemonService, session_id: str, data: ChangeBody) -> dict[str, Any]:
-    return service.change(parse_id(session_id), data)
+    return await service.change(parse_id(session_id), data)
 
 
 @delete("/sessions/{session_id:str}")
@@ -89,6 +88,8 @@ async def end_session(service: DaemonService, session_id: str, erase: bool = Fal
 async def send_message(service: DaemonService, session_id: str, data: MessageBody) -> Stream:
     """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing."""
     found = parse_id(session_id)
+    service.hub.get(found)
+    service.hub.refuse_when_full()
     before = service.hub.send(found, data.text)
     return stream(service.hub.turn_events(found, before))
 
@@ -101,6 +102,7 @@ async def session_events(
 ) -> Stream:
     """Everything that happens in a session; Last-Event-ID says what is known already."""
     held = service.hub.get(parse_id(session_id))
+    service.hub.refuse_when_full()
     known = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
     return stream(held.log.after(known if last_event_id else held.log.last))
 
@@ -114,10 +116,8 @@ async def run_command(service: DaemonService, session_id: str, data: CommandBody
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
 async def answer(service: DaemonService, session_id: str, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""
-    held = service.hub.get(parse_id(session_id))
     said = ConfirmationAnswer(approved=data.approved, scope=data.scope, reason=data.reason)
-    if not await held.conversation.respond(correlation_id, said):
-        raise BusyError("This question was answered already, or is no longer asked.")
+    await service.answer(parse_id(session_id), correlation_id, said)
     return Accepted(accepted=True)
 
 

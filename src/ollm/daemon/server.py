@@ -9,64 +9,18 @@ import asyncio
 import os
 import signal
 import socket
-import struct
 from contextlib import ExitStack
 from typing import Any
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ollm.app import Process, open_conversation
 from ollm.daemon.application import application
+from ollm.daemon.connections import OurPeers
 from ollm.daemon.hub import Hub
 from ollm.daemon.places import RunFiles, Running, started_at
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError
-
-RECEIVE_SECONDS = 30.0
-
-
-class OurPeers(H11Protocol):
-    """Closes a connection on the Unix socket that another user has opened, and any whose request does not arrive."""
-
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        connection = transport.get_extra_info("socket")
-        if connection is not None and connection.family == socket.AF_UNIX and peer(connection) not in (os.getuid(), 0):
-            transport.abort()
-            return
-        super().connection_made(transport)
-        self._wait_for_the_rest()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._wait_for_the_rest()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
-        super().connection_lost(exc)
-
-    def _wait_for_the_rest(self) -> None:
-        """A request has so long from its first byte, however slowly the others come."""
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._wait_no_more()
-        elif self._waiting is None:
-            self._waiting = self.loop.call_later(RECEIVE_SECONDS, self.transport.abort)
-
-    def _wait_no_more(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-
-
-def peer(connection: socket.socket) -> int:
-    """The user at the other end; our own where the system cannot say."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return os.getuid()
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])
 
 
 async def serve(process: Process, *, tcp: bool) -> None:
@@ -82,7 +36,7 @@ async def serve(process: Process, *, tcp: bool) -> None:
             sockets.append(bind_tcp())
             port = sockets[-1].getsockname()[1]
         token = files.new_token() if tcp else ""
-        hub = Hub(open_conversation)
+        hub = Hub(open_conversation, process.settings.daemon.max_clients)
         server = uvicorn.Server(configuration(application(DaemonService(process, hub), token)))
         files.write(Running(pid=os.getpid(), started=started_at(os.getpid()) or 0.0, port=port))
         await until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
@@ -130,7 +84,6 @@ def configuration(app: Any) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=75,
-        limit_concurrency=256,
         h11_max_incomplete_event_size=64 * 1024,
         timeout_graceful_shutdown=2,
     )

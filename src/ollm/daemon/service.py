@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,12 +16,14 @@ from ollm.app import Process, StoredScope, WorkspaceScope
 from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import epoch_ms
-from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.session import SessionStatus
+from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.history import page
 from ollm.runtime.opening import Opening
+from ollm.store.session_files import Page
 
 
 class BadPathError(OllmError):
@@ -37,19 +41,27 @@ class DaemonService:
         self.process = process
         self.hub = hub
 
-    def init(self, workspace_path: str) -> InitReply:
+    async def init(self, workspace_path: str) -> InitReply:
         workspace = workspace_of(workspace_path)
         process = Process(self.process.environment, workspace=workspace)
-        return InitReply(
-            workspace_path=str(workspace), trusted=process.trusted, sessions=self.workspace_sessions(workspace_path)
-        )
+        sessions = await self.workspace_sessions(workspace_path)
+        return InitReply(workspace_path=str(workspace), trusted=process.trusted, sessions=sessions)
 
-    def workspace_sessions(self, workspace_path: str) -> list[SessionLine]:
-        """All sessions of a workspace, newest first (W)."""
+    async def workspace_sessions(self, workspace_path: str) -> list[SessionLine]:
+        """All sessions of a workspace, newest first (W). A database that is locked keeps nobody else waiting."""
         workspace = workspace_of(workspace_path)
+
+        def records() -> list[ChatSession]:
+            with self._scope(workspace) as scope:
+                return scope.context.list_sessions()
+
+        return [self._line(record) for record in await asyncio.to_thread(records)]
+
+    @contextmanager
+    def _scope(self, workspace: Path) -> Iterator[WorkspaceScope]:
         scope = WorkspaceScope(Process(self.process.environment, workspace=workspace), workspace)
         try:
-            return [self._line(record) for record in scope.context.list_sessions()]
+            yield scope
         finally:
             scope.close()
 
@@ -65,8 +77,12 @@ class DaemonService:
 
     async def open(self, body: OpenBody) -> OpenReply:
         session = parse_id(body.session_id) if body.session_id is not None else None
+        workspace = workspace_of(body.workspace_path)
+        if session is not None:
+            with self._scope(workspace) as scope:
+                scope.context.claim(self.process.session_files.read(session, Page(None, 1)).session)
         opening = Opening(
-            workspace=workspace_of(body.workspace_path),
+            workspace=workspace,
             session=session,
             full=body.full,
             force=body.force,
@@ -80,33 +96,57 @@ class DaemonService:
         found: dict[str, Any] = msgspec.to_builtins(self.process.session_files.read(session_id).session)
         return found
 
-    def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
-        library = self.process.library
-        if body.title is not None:
-            library.rename(session_id, body.title)
+    async def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
+        """Rename a session, open here or not; a status other than active closes it first."""
+        held = self.hub.find(session_id)
+        if held and body.title is not None:
+            await held.conversation.parts.session.rename(body.title)
+        elif body.title is not None:
+            self.process.library.rename(session_id, body.title)
         if body.status is not None:
-            library.archive(session_id, body.status == "archived")
-        self._note_status(session_id, body.status)
+            if held and held.running:
+                raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
+            await self.hub.close(session_id)
+            self.process.library.archive(session_id, body.status == "archived")
+            self._note_status(session_id, body.status)
         return self.session(session_id)
 
-    def _note_status(self, session_id: str, status: SessionStatus | None) -> None:
+    def _note_status(self, session_id: str, status: SessionStatus) -> None:
         """The workspace's own record follows the archive."""
-        workspace = self.process.session_files.read(session_id).session.metadata.workspace
-        if status is not None and workspace and Path(workspace).is_dir():
-            scope = WorkspaceScope(self.process, Path(workspace))
-            try:
+        workspace = self.process.session_files.read(session_id, Page(None, 1)).session.metadata.workspace
+        if workspace and Path(workspace).is_dir():
+            with self._scope(Path(workspace)) as scope:
                 scope.database.set_status(session_id, status, epoch_ms(self.process.clock()))
-            finally:
-                scope.close()
 
     async def close(self, session_id: str, *, erase: bool) -> None:
-        """End a session (W); with `erase` every trace of it goes."""
-        known = self.process.session_files.places.home_of(session_id) is not None
-        if self.hub.find(session_id) is None and not known:
-            raise NotFoundError(f"There is no session {session_id}.")
+        """End a session (W); with `erase` every trace of it goes. One that is open in another process is not ours."""
+        held = self.hub.find(session_id)
+        self._known(session_id)
+        if held is None and self.process.session_files.is_open(session_id):
+            raise BusyError(
+                f"Session {session_id} is open in another process.", action="Close it there, or open it here by force."
+            )
         await self.hub.close(session_id)
-        if erase:
+        if erase and self._exists(session_id):
             self.process.library.delete(session_id)
+        elif held is None:
+            self._note_status(session_id, self.process.session_files.summary(session_id).status)
+
+    def _exists(self, session_id: str) -> bool:
+        return self.process.session_files.places.home_of(session_id) is not None
+
+    def _known(self, session_id: str) -> None:
+        if self.hub.find(session_id) is None and not self._exists(session_id):
+            raise NotFoundError(
+                f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
+            )
+
+    async def answer(self, session_id: str, correlation_id: str, answer: ConfirmationAnswer) -> None:
+        held = self.hub.get(session_id)
+        if correlation_id not in held.asked:
+            raise NotFoundError(f"There was no question {correlation_id[:80]} in this session.")
+        if not await held.conversation.respond(correlation_id, answer):
+            raise BusyError("This question was answered already, or is no longer asked.")
 
     async def status(self, session_id: str) -> Status:
         held = self.hub.get(session_id)
@@ -133,28 +173,46 @@ class DaemonService:
 
         return search(self.process.session_index, text, ANY, limit).hits
 
+    @property
+    def _stored(self) -> StoredScope:
+        return StoredScope(self.process, self.process.user_home)
+
     async def snapshots(self, session_id: str) -> list[dict[str, Any]]:
-        scope = StoredScope(self.process, Path.home())
-        found: list[dict[str, Any]] = msgspec.to_builtins(await scope.snapshots.list_snapshots(session_id))
+        self._known(session_id)
+        found: list[dict[str, Any]] = msgspec.to_builtins(await self._stored.snapshots.list_snapshots(session_id))
         return found
 
     async def take_snapshot(self, session_id: str) -> str:
-        reply = await self.command(session_id, "context", "snapshot")
-        if not reply.ok:
-            raise OllmError(reply.text)
-        return str(reply.data["id"])
+        """Of the context as it stands, or as the archive has it when the session is not open here."""
+        self._known(session_id)
+        if self.hub.find(session_id):
+            return str((await self._done(session_id, "snapshot")).data["id"])
+        stored = self._stored
+        if made := await stored.take_snapshot(session_id):
+            return made.id
+        raise OllmError(stored.why_not())
 
     async def restore_snapshot(self, snapshot_id: str) -> None:
-        owner = StoredScope(self.process, Path.home()).snapshot_files.session_of(snapshot_id)
-        await self.command(owner, "context", f"restore {snapshot_id}")
+        owner = self._stored.snapshot_files.session_of(snapshot_id)
+        if self.hub.find(owner):
+            await self._done(owner, f"restore {snapshot_id}")
+        else:
+            await self._stored.restore_snapshot(snapshot_id)
+
+    async def _done(self, session_id: str, step: str) -> CommandReply:
+        reply = await self.command(session_id, "context", step)
+        if not reply.ok:
+            raise OllmError(reply.text)
+        return reply
 
     async def delete_snapshot(self, snapshot_id: str) -> None:
-        await StoredScope(self.process, Path.home()).snapshots.delete_snapshot(snapshot_id)
+        await self._stored.snapshots.delete_snapshot(snapshot_id)
 
 
 def workspace_of(path: str) -> Path:
     """An absolute path of a directory that is there; `..` and the like are refused, not resolved."""
-    if "\0" in path or not path.startswith("/") or os.path.normpath(path) != path.rstrip("/") or path == "/":
+    plain = os.path.normpath(path) == path.rstrip("/") and path.startswith("/") and not path.startswith("//")
+    if "\0" in path or not plain:
         raise BadPathError(f"{path[:200]!r} is not an absolute, plain path.", action="Send the whole path of a folder.")
     if not Path(path).is_dir():
         raise BadPathError(f"{path[:200]!r} is not a directory.", action="Send the path of a folder that exists.")

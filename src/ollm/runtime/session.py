@@ -97,6 +97,10 @@ class OpenSession:
         if self._recorder:
             await self.service.update_metadata(self._recorder.session_id, changes)
 
+    async def rename(self, title: str) -> None:
+        self.recorder.title = title
+        await self.note({"title": title})
+
     async def close(self) -> None:
         if self._recorder:
             await self.service.close_session(self._recorder.session_id)

@@ -10,7 +10,7 @@ import msgspec
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import epoch_ms, new_id, parse_stamp
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
 from ollm.runtime.kept_context import kept_number
@@ -38,13 +38,25 @@ class WorkspaceContext:
         self._settings = settings
 
     def list_sessions(self) -> list[ChatSession]:
-        """Every session of the workspace, newest first; those the database does not know are taken from the archive."""
+        """Every session of the workspace, newest first, with title and status as the archive has them; those the
+        database does not know are taken from there."""
         known = {record.session_id: record for record in self._database.all()}
         places = self.aliases()
-        for summary in self._archived():
-            if summary.workspace in places and summary.session_id not in known and not summary.damaged:
-                known[summary.session_id] = brief_record(summary)
-        return sorted(known.values(), key=lambda record: record.updated_at, reverse=True)
+        found = [
+            as_archived(known[summary.session_id], summary) if summary.session_id in known else brief_record(summary)
+            for summary in self._archived()
+            if summary.session_id in known or summary.workspace in places
+        ]
+        return sorted(found, key=lambda record: record.updated_at, reverse=True)
+
+    def claim(self, session: Session) -> None:
+        """Raises UsageError when a session belongs to another workspace."""
+        if not self.owns(session):
+            home = session.metadata.workspace
+            raise UsageError(
+                f"That session belongs to {home}.",
+                action=f"ollm chat --workspace {home} --session {session.session_id[:8]}",
+            )
 
     def owns(self, session: Session) -> bool:
         """Whether a session was held here; one that names no workspace belongs wherever it is taken up."""
@@ -144,12 +156,17 @@ def newest_in(record: ChatSession) -> int:
     return max((number for m in from_records(record.recent_messages) for number in m.sources), default=0)
 
 
+def as_archived(record: ChatSession, summary: SessionSummary) -> ChatSession:
+    """The archive knows who renamed or archived a session since, and whether a living process has it open."""
+    return msgspec.structs.replace(record, title=summary.title or record.title, status=summary.status)
+
+
 def brief_record(summary: SessionSummary) -> ChatSession:
     return ChatSession(
         session_id=summary.session_id,
         title=summary.title,
         model=summary.model,
-        status="archived" if summary.status == "archived" else "closed",
+        status=summary.status,
         created_at=epoch_ms(parse_stamp(summary.start_time)),
         updated_at=epoch_ms(parse_stamp(summary.last_activity)),
     )

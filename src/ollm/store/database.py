@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import BusyError, StorageError
 
 if TYPE_CHECKING:
     import sqlite3
 
-BUSY_SECONDS = 30.0
+BUSY_SECONDS = 5.0
 
 
 class Database:
@@ -107,6 +107,8 @@ def told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if "locked" in str(error):
+            raise BusyError(f"{path} is held by another process.", action="Try again when that is done.") from error
         raise StorageError(f"{path}: {error}.", action=way_out(error)) from error
     except OSError as error:
         raise StorageError(f"{path} cannot be used: {error.strerror}.") from error
@@ -115,8 +117,6 @@ def told(path: Path) -> Iterator[None]:
 def way_out(error: sqlite3.Error) -> str:
     import sqlite3
 
-    if "locked" in str(error):
-        return "Another process holds it; try again when that is done."
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         return "The file is damaged; move it away and it is built anew."
     return "See that the disk has room and the file may be written."

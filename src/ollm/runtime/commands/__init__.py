@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import BusyError, UsageError
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import Command, CommandTable
 
@@ -39,4 +39,4 @@ async def run_command(conversation: LocalConversation, name: str, arguments: str
 
 def refuse_during_turn(conversation: LocalConversation, command: Command) -> None:
     if conversation.busy and not command.during_turn:
-        raise UsageError(f"/{command.name} waits until the model is done.", action="Esc stops it.")
+        raise BusyError(f"/{command.name} waits until the model is done.", action="Esc stops it.")

@@ -1,0 +1,140 @@
+"""Workspaces with a fault, or of an odd kind: each gets a clear answer, and nobody else waits for it."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import SCRIPT
+from tests.covers import covers
+from tests.daemon.running import Daemon, daemon
+from tests.daemon.test_sessions import listing, texts
+from tests.ordinary_user import bound_by_permissions
+
+
+def truncated(database: Path) -> None:
+    database.write_bytes(database.read_bytes()[:3000])
+
+
+def newer(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA user_version = 999")
+
+
+def no_database(database: Path) -> None:
+    database.write_bytes(b"certainly not a database, but long enough to be looked at" * 20)
+
+
+async def command(found: Daemon, *arguments: str) -> tuple[int, str, str]:
+    """`ollm …` in the daemon's home, bound by permissions too."""
+    process = await asyncio.create_subprocess_exec(
+        *(SCRIPT, *arguments),
+        env=found.environment,
+        cwd=found.workspace,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        preexec_fn=bound_by_permissions,
+    )
+    out, err = await process.communicate()
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+@covers("W170")
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [(truncated, "damaged"), (no_database, "damaged"), (newer, "Upgrade ollm")],
+    ids=["truncated", "no database", "newer"],
+)
+async def test_a_database_that_cannot_be_used_is_named_and_taken_away_it_is_built_anew(
+    tmp_path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        session = await found.open()
+        await found.say(session, "hi")
+        await found.ask("DELETE", f"/sessions/{session}")
+        database = found.workspace / ".ollm" / "memory.db"
+        harm(database)
+        body = {"workspacePath": str(found.workspace)}
+
+        resumed = {**body, "sessionId": session}
+        for request in (("GET", listing(found.workspace)), ("POST", "/init", body), ("POST", "/sessions", resumed)):
+            reply = await found.ask(*request)
+            assert reply.status == 500
+            assert "memory.db" in reply.json["detail"]
+            assert words in reply.json["action"]
+        code, _, said = await command(found, "-p", "hi", "--continue")
+        assert code == 1
+        assert "memory.db" in said
+        assert "Traceback" not in said
+
+        other = await found.open()  # the archive alone keeps it
+        events = await found.say(other, "can you hear me?")
+        assert texts(events) == "two"
+        assert any("memory.db" in event["text"] for event in events if event["type"] == "notice")
+        await found.ask("DELETE", f"/sessions/{other}?erase=true")
+
+        database.unlink()
+        assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
+        assert await found.open(sessionId=session) == session
+        assert texts(await found.say(session, "again")) == "three"
+
+
+async def test_a_locked_database_is_told_and_only_who_wants_it_waits(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one"]) as found:
+        session = await found.open()
+        await found.say(session, "hi")
+        await found.ask("DELETE", f"/sessions/{session}")
+        with closing(sqlite3.connect(found.workspace / ".ollm" / "memory.db")) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            waiting = asyncio.create_task(found.ask("GET", listing(found.workspace)))
+            await asyncio.sleep(0.5)
+            began = time.monotonic()
+            assert (await found.ask("GET", "/health")).status == 200
+            assert time.monotonic() - began < 3
+            assert not waiting.done()
+            reply = await waiting
+            assert reply.status == 409
+            assert "held by another process" in reply.json["detail"]
+        assert (await found.ask("GET", listing(found.workspace))).status == 200
+
+
+@covers("W6", "W33")
+async def test_the_home_directory_is_a_workspace_like_any_other(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        session = await found.open(workspacePath=str(tmp_path))
+        assert texts(await found.say(session, "hi")) == "one"
+        await found.ask("DELETE", f"/sessions/{session}")
+        found.workspace = tmp_path
+        assert await found.open(sessionId=session) == session
+        await found.ask("DELETE", f"/sessions/{session}")
+        code, out, _ = await command(found, "-p", "and now?", "--continue")
+
+        assert (code, out.strip()) == (0, "two")
+        assert [line["sessionId"] for line in (await found.ask("GET", listing(tmp_path))).json] == [session]
+    assert not (found.home / "memory.db").exists()
+    assert list((found.home / "workspaces").glob("*/memory.db"))
+
+
+async def test_a_workspace_that_cannot_be_written_keeps_its_record_in_the_home(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        found.workspace.chmod(0o555)
+        try:
+            session = await found.open()
+            assert texts(await found.say(session, "hi")) == "one"
+            await found.ask("DELETE", f"/sessions/{session}")
+            assert await found.open(sessionId=session) == session
+            assert texts(await found.say(session, "more")) == "two"
+            await found.ask("DELETE", f"/sessions/{session}")
+            code, out, _ = await command(found, "-p", "and now?", "--continue")
+
+            assert (code, out.strip()) == (0, "three")
+            assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
+            assert not list(found.workspace.iterdir())
+        finally:
+            found.workspace.chmod(0o755)
+    assert list((found.home / "workspaces").glob("*/memory.db"))
