@@ -23,6 +23,7 @@ from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.history import page
 from ollm.runtime.opening import Opening
+from ollm.services.snapshots import SnapshotManager
 from ollm.store.session_files import Page
 
 
@@ -113,9 +114,8 @@ class DaemonService:
 
     def _note_status(self, session_id: str, status: SessionStatus) -> None:
         """The workspace's own record follows the archive."""
-        workspace = self.process.session_files.read(session_id, Page(None, 1)).session.metadata.workspace
-        if workspace and Path(workspace).is_dir():
-            with self._scope(Path(workspace)) as scope:
+        if workspace := self._workspace_of(session_id):
+            with self._scope(workspace) as scope:
                 scope.database.set_status(session_id, status, epoch_ms(self.process.clock()))
 
     async def close(self, session_id: str, *, erase: bool) -> None:
@@ -173,13 +173,18 @@ class DaemonService:
 
         return search(self.process.session_index, text, ANY, limit).hits
 
-    @property
-    def _stored(self) -> StoredScope:
-        return StoredScope(self.process, self.process.user_home)
+    def _stored(self, session_id: str) -> StoredScope:
+        workspace = self._workspace_of(session_id) or self.process.user_home
+        return StoredScope(Process(self.process.environment, workspace=workspace), workspace)
+
+    def _workspace_of(self, session_id: str) -> Path | None:
+        """Where a session was held, when that folder is still there."""
+        found = self.process.session_files.read(session_id, Page(None, 1)).session.metadata.workspace
+        return Path(found) if found and Path(found).is_dir() else None
 
     async def snapshots(self, session_id: str) -> list[dict[str, Any]]:
         self._known(session_id)
-        found: list[dict[str, Any]] = msgspec.to_builtins(await self._stored.snapshots.list_snapshots(session_id))
+        found: list[dict[str, Any]] = msgspec.to_builtins(await self._snapshots.list_snapshots(session_id))
         return found
 
     async def take_snapshot(self, session_id: str) -> str:
@@ -187,17 +192,17 @@ class DaemonService:
         self._known(session_id)
         if self.hub.find(session_id):
             return str((await self._done(session_id, "snapshot")).data["id"])
-        stored = self._stored
+        stored = self._stored(session_id)
         if made := await stored.take_snapshot(session_id):
             return made.id
         raise OllmError(stored.why_not())
 
     async def restore_snapshot(self, snapshot_id: str) -> None:
-        owner = self._stored.snapshot_files.session_of(snapshot_id)
+        owner = StoredScope(self.process, self.process.user_home).snapshot_files.session_of(snapshot_id)
         if self.hub.find(owner):
             await self._done(owner, f"restore {snapshot_id}")
         else:
-            await self._stored.restore_snapshot(snapshot_id)
+            await self._stored(owner).restore_snapshot(snapshot_id)
 
     async def _done(self, session_id: str, step: str) -> CommandReply:
         reply = await self.command(session_id, "context", step)
@@ -206,7 +211,11 @@ class DaemonService:
         return reply
 
     async def delete_snapshot(self, snapshot_id: str) -> None:
-        await self._stored.snapshots.delete_snapshot(snapshot_id)
+        await self._snapshots.delete_snapshot(snapshot_id)
+
+    @property
+    def _snapshots(self) -> SnapshotManager:
+        return StoredScope(self.process, self.process.user_home).snapshots
 
 
 def workspace_of(path: str) -> Path:
