@@ -31,9 +31,16 @@ class Person:
 class Driver:
     """A workspace with tools in it. `await driver("read_file", path="a")` is one call and its record."""
 
-    def __init__(self, workspace: Path, *, settings: ToolSettings | None = None, vision: bool = False) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        *,
+        settings: ToolSettings | None = None,
+        vision: bool = False,
+        home: Path | None = None,
+    ) -> None:
         self.workspace = workspace
-        self.boundary = Boundary.around(workspace)
+        self.boundary = Boundary.around(workspace, user_home=home, ollm_home=home and home / ".ollm")
         self.registry = ToolRegistry()
         self.person = Person()
         self.events: list[Event] = []

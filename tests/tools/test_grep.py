@@ -158,6 +158,26 @@ async def test_env_files_are_skipped_and_counted_but_not_their_examples(drive: D
     assert error(await drive("grep", pattern="text", path=".env"))[0] == "Denied"
 
 
+@pytest.mark.parametrize("inside", [".", "people"])
+async def test_a_workspace_that_holds_the_home_is_searched_without_keys_and_our_own_records(
+    workspace: Path, inside: str
+) -> None:
+    drive = Driver(workspace, home=workspace / inside)
+    drive.registry.register(Grep, FileDiscoveryService(FileDiscoverySettings(), workspace / "elsewhere"))
+    plant(workspace / inside, ".ssh/id_ed25519", ".SSH/config", ".ollm/sessions/x.json", "notes.txt", ".sshrc")
+
+    said = content(await drive("grep", pattern="text", output="files"))
+
+    prefix = "" if inside == "." else f"{inside}/"
+    assert said.splitlines() == [
+        f"{prefix}.sshrc",
+        f"{prefix}notes.txt",
+        "[3 files that may hold secrets (.env and the like) were skipped; name one to ask for it]",
+    ]
+    drive.person.approves = False
+    assert error(await drive("grep", pattern="text", path=f"{prefix}.ssh"))[0] == "Denied"
+
+
 async def test_a_line_of_ten_megabytes_is_cut_around_the_match(drive: Driver, workspace: Path) -> None:
     (workspace / "long.txt").write_text("a" * 10_000_000 + "needle" + "b" * 1000 + "\n")
 

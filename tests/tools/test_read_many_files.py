@@ -103,7 +103,27 @@ async def test_a_glob_skips_env_files_and_says_how_many(drive: Driver, workspace
     shown = content(await drive("read_many_files", paths=["*"]))
 
     assert "SECRET" not in shown
-    assert "1 .env file skipped" in shown
+    assert "[1 file that may hold secrets (.env and the like) was skipped; name one to ask for it]" in shown
+
+
+@pytest.mark.parametrize("inside", [".", "people"])
+async def test_a_glob_in_a_workspace_that_holds_the_home_skips_keys_and_our_own_records(
+    workspace: Path, inside: str
+) -> None:
+    home = workspace / inside
+    drive = Driver(workspace, home=home)
+    drive.registry.register(ReadManyFiles, ManyFiles(ledger=EditLedger(), find=find))
+    for name in (".ssh/id_ed25519", ".ollm/grants.yaml", ".env/token", "notes.txt"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"text of {name}\n", encoding="utf-8")
+
+    shown = content(await drive("read_many_files", paths=["**/*"]))
+
+    assert "text of notes.txt" in shown
+    assert shown.count("text of ") == 1
+    assert "[3 files that may hold secrets (.env and the like) were skipped; name one to ask for it]" in shown
+    drive.person.approves = False
+    assert error(await drive("read_many_files", paths=[f"{inside}/.ssh/id_ed25519"]))[0] == "Denied"
 
 
 async def test_a_name_with_brackets_that_exists_is_no_glob(drive: Driver, workspace: Path) -> None:

@@ -106,8 +106,7 @@ class _Part(Data, frozen=True):
 
 
 def lines_in(text: str) -> int:
-    breaks = len(text) - len(text.replace("\n", ""))  # a third of the time of `count` where there are many
-    return breaks + (not text.endswith("\n") and bool(text))
+    return text.count("\n") + (not text.endswith("\n") and bool(text))
 
 
 def _part_of_text(text: str, wanted: Range) -> _Part:

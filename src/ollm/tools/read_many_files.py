@@ -15,10 +15,10 @@ from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.system.paths import is_environment_file
 from ollm.tools.base import Tool, ToolContext
 from ollm.tools.file_pages import FilePages
 from ollm.tools.file_text import Range, read_text, with_notes
+from ollm.tools.private_files import skipped_note, without_private
 
 MOST_FILES = 200
 
@@ -72,13 +72,13 @@ class ReadManyFiles(Tool[ManyFiles], frozen=True):
                 paths[given] = None
                 continue
             found = await _find(context, needs, given)
-            kept = [path for path in found if not is_environment_file(Path(path).name)]
+            kept = without_private(context, context.workspace, found)
             skipped += len(found) - len(kept)
             paths.update(dict.fromkeys(sorted(kept)))
             if not kept:
                 notes.append(f"no file matches {given}")
         if skipped:
-            notes.append(f"{skipped} .env {'file' if skipped == 1 else 'files'} skipped; name one to read it")
+            notes.append(skipped_note(skipped))
         if not paths:
             raise ToolFailure("FileNotFound", f"{'; '.join(notes).capitalize()}.")
         return _Wanted(paths=list(paths), notes=notes)

@@ -6,14 +6,17 @@ import asyncio
 import os
 import sys
 import sysconfig
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
+_ARGUMENT_COST = 16  # bytes an argument takes besides its own
 _CHUNK = 1 << 18
 _WRAPPER = "(?:"
 
@@ -34,15 +37,13 @@ async def search(root: Path, options: Sequence[str], files: Sequence[str]) -> As
 
 
 def _batches(files: Sequence[str]) -> Iterator[list[bytes]]:
-    batch: list[bytes] = []
-    size = 0
-    for name in map(os.fsencode, files):
-        size += len(name) + 16
-        if size > _ARGUMENT_BYTES:
-            yield batch
-            batch, size = [], len(name)
-        batch.append(name)
-    yield batch or [os.fsencode(os.devnull)]
+    names = os.fsencode("\0".join(files) or os.devnull).split(b"\0")
+    ends = list(accumulate(len(name) + _ARGUMENT_COST for name in names))
+    first = taken = 0
+    while first < len(names):
+        last = max(bisect_right(ends, taken + _ARGUMENT_BYTES), first + 1)
+        yield names[first:last]
+        first, taken = last, ends[last - 1]
 
 
 async def _run(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[bytes, None]:

@@ -12,9 +12,10 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.services.file_discovery import FileDiscoveryService, Found
-from ollm.system.paths import failure, is_environment_file, protected_for_reading
+from ollm.system.paths import failure
 from ollm.tools.base import ToolContext
 from ollm.tools.output import visible
+from ollm.tools.private_files import skipped_note, without_private
 
 Where = Annotated[str, Meta(min_length=1, description="Directory to look in.")]
 Most = Annotated[int, Meta(ge=1)]
@@ -86,30 +87,12 @@ class Readable(Data, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        if not self.skipped:
-            return self.others
-        files = (
-            "1 file that may hold secrets (.env and the like) was"
-            if self.skipped == 1
-            else (f"{self.skipped:,} files that may hold secrets (.env and the like) were")
-        )
-        return (f"{files} skipped; name one to ask for it", *self.others)
+        return (skipped_note(self.skipped), *self.others) if self.skipped else self.others
 
 
 def readable(context: ToolContext, scope: Scope, found: Found) -> Readable:
-    """Recursive reading leaves out what a person would have to be asked about (safety 1.10)."""
-    places = context.boundary.places
-    private = [place for place in (places.user_home, places.ollm_home) if place and place.is_relative_to(scope.root)]
-    kept = [path for path in found.paths if not _may_hold_secrets(path)]
-    if private:
-        kept = [path for path in kept if protected_for_reading(scope.root / path, places) is None]
+    kept = without_private(context, scope.root, found.paths)
     return Readable(paths=kept, skipped=len(found.paths) - len(kept), others=found.notes)
-
-
-def _may_hold_secrets(path: str) -> bool:
-    if path.isascii() and ".env" not in path.lower():
-        return False
-    return any(is_environment_file(part) for part in path.split("/"))
 
 
 def with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
