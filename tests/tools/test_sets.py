@@ -9,6 +9,7 @@ from ollm.app import tools_of
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
 from ollm.providers.call_rendering import example
+from ollm.runtime.prompt_texts import instructions
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.sets import FEWEST, LEAST, MOST, tool_set
 from ollm.tools.slim import slim
@@ -49,6 +50,16 @@ def test_a_mode_shows_five_to_ten_tools_in_little_room(
     assert LEAST <= len(shown) <= MOST
     assert tokens(shown) <= min(1_500, 0.15 * window)
     assert [schema.name for schema in shown] == sorted(schema.name for schema in shown)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [4_096, 8_192, 16_384, 131_072])
+def test_the_goal_tool_is_shown_wherever_the_model_is_told_of_it(
+    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
+) -> None:
+    shown = "goal" in [schema.name for schema in tool_set(mode, schemas, window)]
+
+    assert shown is ("goal tool" in instructions(window, mode))
 
 
 @pytest.mark.parametrize("mode", MODES)

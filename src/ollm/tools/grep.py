@@ -34,7 +34,7 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         "context": "contextLines", "limit": "maxResults", "directory": "path",
     }  # fmt: skip
 
-    pattern: Annotated[str, Meta(min_length=1, description="Regular expression, or text when literal.")]
+    pattern: Annotated[str, Meta(min_length=1, description="Regular expression.")]
     path: Annotated[str, Meta(min_length=1, description="Directory or file.")] = "."
     file_pattern: Annotated[Word | None, Meta(description="Only files like *.py or src/**.")] = None
     file_type: Annotated[Word | None, Meta(description="Only this type: py, ts, rust, …")] = None

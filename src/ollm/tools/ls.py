@@ -29,8 +29,8 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
     aliases: ClassVar[dict[str, str]] = {"directory": "path", "dir": "path", "depth": "maxDepth"}
 
     path: Where = "."
-    recursive: Annotated[bool, Meta(description="Also what is in its directories.")] = False
-    max_depth: Annotated[Most | None, Meta(description="How deep; what is right in the directory is 0.")] = None
+    recursive: bool = False
+    max_depth: Annotated[Most | None, Meta(description="0: only the directory itself.")] = None
     include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
 
     def summary(self) -> str:

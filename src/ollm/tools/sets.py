@@ -19,9 +19,20 @@ INSTRUCTIONS = ((TINY, 55), (8_000, 145), (16_000, 385), (32_000, 650))
 
 # The most needed first: where the window is small the end of the line is left out.
 _ORDER: dict[ModeName, tuple[str, ...]] = {
-    "code": ("read_file", "edit_file", "write_file", "shell", "grep", "glob", "recall", "write_todos"),
-    "debug": ("read_file", "shell", "grep", "edit_file", "write_file", "glob", "recall", "write_todos"),
-    "plan": ("read_file", "grep", "glob", "ls", "write_todos", "recall", "read_many_files", "web_search", "web_fetch"),
+    "code": ("read_file", "edit_file", "write_file", "shell", "grep", "glob", "recall", "goal", "write_todos"),
+    "debug": ("read_file", "shell", "grep", "edit_file", "write_file", "glob", "recall", "goal", "write_todos"),
+    "plan": (
+        "read_file",
+        "grep",
+        "glob",
+        "ls",
+        "write_todos",
+        "recall",
+        "goal",
+        "read_many_files",
+        "web_search",
+        "web_fetch",
+    ),
     "assistant": (
         "read_file",
         "grep",
@@ -32,6 +43,7 @@ _ORDER: dict[ModeName, tuple[str, ...]] = {
         "ls",
         "memory",
         "read_many_files",
+        "goal",
     ),
 }
 
@@ -40,12 +52,11 @@ def tool_set(
     mode: ModeName, schemas: Sequence[ToolSchema], window: int, most: int | None = None, *, folded: bool = False
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, four where the window is tiny, under 1,500 tokens, and with the
-    instructions under 15 % of the window. Those that extensions bring have 15 % to themselves, since a person asked for
-    them. `most` is how many the model was seen to bear. Once something was `folded` away `recall` is one of them. A
-    tool that is not shown can still be called."""
+    instructions under 15 % of the window; the last ones in few words where there is no room for more. Those that
+    extensions bring have 15 % to themselves, since a person asked for them. `most` is how many the model was seen to
+    bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still be called."""
     by_name = {schema.name: slim(schema, tiny=window < TINY) if window < WIDE else schema for schema in schemas}
-    counter = TokenCounter()  # not the model's own: what is shown must not change with what is learnt of it
-    cost = {name: counter.schemas([schema]) for name, schema in by_name.items()}
+    cost = TokenCounter().schemas  # not the model's own: what is shown must not change with what is learnt of it
     allowed = tools_for(mode, by_name)
     ours = [name for name in _ORDER[mode] if name in allowed]
     theirs = [name for name in allowed if name not in OURS]
@@ -57,14 +68,19 @@ def tool_set(
         least = least + 1 if most is None else min(least + 1, most)
         ours.remove("recall")
         ours.insert(least - 1, "recall")
-    shown: list[str] = []
+    shown: dict[str, ToolSchema] = {}
+    left = {True: min(TOKENS, room), False: SHARE * window}  # for ours, for theirs
     for name in [*ours[:least], *theirs, *ours[least:]]:
-        own = name not in theirs
-        used = sum(cost[other] for other in shown if own == (other not in theirs))
-        fits = used + cost[name] <= (min(TOKENS, room) if own else SHARE * window) and len(shown) < limit + len(theirs)
+        own, schema = name not in theirs, by_name[name]
+        price = cost([schema])
+        if own and window >= WIDE and price > left[own]:
+            schema = slim(schema)
+            price = cost([schema])
+        fits = price <= left[own] and len(shown) < limit + len(theirs)
         if (len(shown) < least and own) or (fits and (most is None or len(shown) < most)):
-            shown.append(name)
-    return tuple(by_name[name] for name in sorted(shown))
+            shown[name] = schema
+            left[own] -= price
+    return tuple(shown[name] for name in sorted(shown))
 
 
 def _told(window: int) -> int:

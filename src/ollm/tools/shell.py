@@ -25,8 +25,7 @@ LONGEST_COMMAND = 120_000
 
 
 class Shell(Tool[BackgroundJobs], frozen=True):
-    """Run a bash command and get its output and exit code. With background it returns an id at once; pass that id later
-    to read new output, wait for the end, or stop it."""
+    """Run a bash command and get its output and exit code."""
 
     name: ClassVar[str] = "shell"
     risk: ClassVar[Risk] = Risk.HIGH
@@ -47,7 +46,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     idle_timeout: Annotated[Seconds | None, Meta(description="Seconds it may be silent.")] = None
     background: Annotated[bool, Meta(description="Return an id at once.")] = False
     pty: Annotated[bool, Meta(description="Give it a terminal.")] = False
-    id: Annotated[Text | None, Meta(description="A background command.")] = None
+    id: Annotated[Text | None, Meta(description="A background command, to look after.")] = None
     action: Annotated[Literal["read", "wait", "stop"] | None, Meta(description="What to do with id.")] = None
 
     def __post_init__(self) -> None:
