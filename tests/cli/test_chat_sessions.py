@@ -140,3 +140,30 @@ async def test_the_daemon_keeps_the_turn_when_the_terminal_leaves(tmp_path: Path
     assert (runner.workspace / "b.txt").read_text() == "hello\n"
     (session,) = runner.sessions()
     assert [said for role, said in texts(session) if role == "user"] == ["hi", "write it", "slow", "and?"]
+
+
+async def test_an_idle_terminal_shows_what_another_one_says_in_the_same_session(tmp_path: Path) -> None:
+    edit = Answer(calls=[("write_file", {"path": "b.txt", "content": "hello\n"})])
+    async with running(tmp_path, ["Begun.", "Both hear this.", edit, "Written."]) as runner:
+        try:
+            async with at_terminal(runner, "chat", "--daemon") as first:
+                await first.wait_for("scripted @")
+                first.type("begin" + ENTER)
+                await first.wait_for("Begun.")
+                async with at_terminal(runner, "chat", "--daemon", "--continue") as second:
+                    await second.wait_for("› begin", "scripted @")
+                    second.type("hear me" + ENTER)
+                    await first.wait_for("› hear me", "Both hear this.")
+                    await second.wait_for("Both hear this.")
+                    first.type("write it" + ENTER)
+                    await second.wait_for("› write it", "[y] yes")
+                    second.type("y")
+                    await first.wait_for("Written.")
+                    await second.wait_for("Written.")
+                    second.type(CTRL_D)
+                    await second.ended()
+                first.type(CTRL_D)
+                await first.ended()
+        finally:
+            ollm("daemon", "stop", home=runner.home)
+    assert (runner.workspace / "b.txt").read_text() == "hello\n"

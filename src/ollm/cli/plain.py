@@ -6,13 +6,16 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
+from ollm.cli.elsewhere import waited_for
 from ollm.cli.oneshot import TextPrinter, visible
 from ollm.cli.signals import Ending
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
-from ollm.runtime.base import Conversation
+from ollm.runtime.base import Begun, Conversation
 
 ANSWERS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
 
@@ -40,28 +43,48 @@ class PlainScreen:
         for notice in status.notices:
             print(visible(notice))
         print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
-        while (text := await self._ask("> ")) is not None:
+        if status.turn_after is not None:
+            await self._follow(self._conversation.following(status.turn_after))
+        while (text := await self._typed()) is not None:
             if text.strip() in ("/exit", "/quit"):
                 return
             if text.strip():
                 await self._turn(text)
 
+    async def _typed(self) -> str | None:
+        """The next line; a turn that another terminal begins meanwhile is shown."""
+        asking = asyncio.ensure_future(self._ask("> "))
+        try:
+            return await waited_for(asking, self._conversation, self._watch)
+        finally:
+            asking.cancel()
+
+    async def _watch(self, begun: Begun) -> None:
+        print(f"\n(from another terminal) {visible(begun.text)}")
+        await self._follow(self._conversation.following(begun.after), asked=False)
+        sys.stdout.write("> ")
+        sys.stdout.flush()
+
     async def _turn(self, text: str) -> None:
+        await self._follow(self._conversation.turn(text))
+
+    async def _follow(self, turn: AbstractAsyncContextManager[AsyncIterator[AnyEvent]], *, asked: bool = True) -> None:
+        """Show a turn; the questions of one that was begun elsewhere are answered there."""
         printer = TextPrinter()
         self._talking = True
         try:
-            async with self._conversation.turn(text) as events:
+            async with turn as events:
                 async for event in events:
-                    await self._show(event, printer)
+                    await self._show(event, printer, asked=asked)
         except OllmError as error:
             print(visible(str(error)))
         finally:
             self._talking = False
         printer.close("")
 
-    async def _show(self, event: AnyEvent, printer: TextPrinter) -> None:
+    async def _show(self, event: AnyEvent, printer: TextPrinter, *, asked: bool) -> None:
         printer.show(event)
-        if isinstance(event, ConfirmationRequested):
+        if isinstance(event, ConfirmationRequested) and asked:
             said = await self._ask(question(event.details))
             await self._conversation.respond(event.correlation_id, answer(said, event.details))
 

@@ -15,6 +15,7 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.response import Response
 
 from ollm import __version__
+from ollm.daemon.attachments import TooLargeError
 from ollm.daemon.auth import BODIES, LARGEST_BODY, Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError, FullError
@@ -27,6 +28,7 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadFieldError, 422),
     (NotFoundError, 404),
     (BusyError, 409),
+    (TooLargeError, 413),
     (ClosingError, 503),
     (FullError, 503),
     (NoServerError, 502),

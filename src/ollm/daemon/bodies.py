@@ -67,8 +67,24 @@ class ChangeBody(Data, frozen=True, forbid_unknown_fields=True):
     status: Literal["closed", "archived"] | None = None
 
 
+class AttachmentBody(Data, frozen=True, forbid_unknown_fields=True):
+    """A text or a picture, or a piece of one: `id` names the one it goes on from. `data` is base64."""
+
+    name: Name
+    media_type: Literal["text/plain", "image/png", "image/jpeg", "image/gif", "image/webp"]
+    data: bytes
+    id: str | None = None
+
+
+class AttachmentReply(Data, frozen=True):
+    id: str
+
+
 class MessageBody(Data, frozen=True, forbid_unknown_fields=True):
+    """`attachments` are ids of what was sent before to go beside the text."""
+
     text: Text
+    attachments: Annotated[tuple[str, ...], Meta(max_length=50)] = ()
 
 
 class CommandBody(Data, frozen=True, forbid_unknown_fields=True):

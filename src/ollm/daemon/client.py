@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,17 +10,18 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.daemon.bodies import Accepted, OpenReply, Problem, SessionLine
+from ollm.daemon.bodies import Accepted, AttachmentReply, OpenReply, Problem, SessionLine
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
-from ollm.domain.events import AnyEvent, TurnFinished
+from ollm.domain.events import AnyEvent, MessageRecorded, TurnFinished, TurnStarted
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, CommandReply, Status
+from ollm.runtime.base import Attachment, Begun, CommandReply, Status
 from ollm.system.http import Client, HttpFailure, Timeouts, open_client, server_events
 
 T = TypeVar("T")
 PATIENT = Timeouts(connect=5, first=600, stall=float(10**9))
 KINDS: dict[int, type[OllmError]] = {400: UsageError, 404: NotFoundError, 409: BusyError, 422: UsageError}
 TRIES = 5
+PIECE = 600_000  # bytes of an attachment in one request
 
 
 class DaemonClient:
@@ -93,9 +95,10 @@ class RemoteConversation:
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
         finished: list[TurnFinished] = []
+        body = {"text": text, "attachments": [await self._attach(found) for found in attachments]}
 
         async def events() -> AsyncIterator[AnyEvent]:
-            async for event in self._turn_events(with_attachments(text, attachments)):
+            async for event in self._turn_events(body):
                 if isinstance(event, TurnFinished):
                     finished.append(event)
                 yield event
@@ -111,10 +114,41 @@ class RemoteConversation:
         self._last = after
         yield self._rest()
 
-    async def _turn_events(self, text: str) -> AsyncIterator[AnyEvent]:
+    async def begun_elsewhere(self) -> Begun | None:
+        """Listens to the session's events after the last one that was seen. None when the daemon sends no more."""
+        asked = 0
+        try:
+            async with self._client.stream("GET", self._path("events"), last=self._last) as events:
+                async for event in events:
+                    self._last = event.seq
+                    if isinstance(event, MessageRecorded) and event.role == "user":
+                        asked = event.message_id
+                    if isinstance(event, TurnStarted):
+                        return Begun(text=await self._said(asked), after=event.seq - 1)
+        except (HttpFailure, OllmError):
+            pass
+        return None
+
+    async def _said(self, number: int) -> str:
+        page = await self.history(before=number + 1, limit=1) if number else []
+        parts = page[-1]["parts"] if page and page[-1]["id"] == number else []
+        return "".join(part["text"] for part in parts if part["type"] == "text")
+
+    async def _attach(self, attachment: Attachment) -> str:
+        """Send what goes beside a message, in pieces that fit a request; its id."""
+        image = attachment.image
+        content = base64.b64decode(image.data) if image else attachment.text.encode("utf-8", "replace")
+        kind = image.media_type if image else "text/plain"
+        body: dict[str, Any] = {"name": attachment.name[-200:], "mediaType": kind}
+        for start in range(0, max(len(content), 1), PIECE):
+            piece = {**body, "data": content[start : start + PIECE]}
+            body["id"] = (await self._client.call("POST", self._path("attachments"), piece, type=AttachmentReply)).id
+        return str(body["id"])
+
+    async def _turn_events(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:
         """The text is sent once; when the stream breaks off, the rest is read from the session's events."""
         try:
-            async with self._client.stream("POST", self._path("messages"), {"text": text}) as events:
+            async with self._client.stream("POST", self._path("messages"), body) as events:
                 async for event in events:
                     self._last = event.seq
                     yield event
@@ -158,7 +192,9 @@ class RemoteConversation:
         return await self._client.call("POST", self._path("commands"), body, type=CommandReply)
 
     async def status(self) -> Status:
-        return await self._client.call("GET", self._path("status"), type=Status)
+        status = await self._client.call("GET", self._path("status"), type=Status)
+        self._last = self._last or status.last_event
+        return status
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
         earlier = f"&before={before}" if before else ""
@@ -171,15 +207,6 @@ class RemoteConversation:
 
     def _path(self, rest: str) -> str:
         return f"/sessions/{self._id}/{rest}"
-
-
-def with_attachments(text: str, attachments: tuple[Attachment, ...]) -> str:
-    """The daemon takes text alone; a picture is named, so that nobody thinks it was seen."""
-    beside = (
-        f"\n\n[{found.name}]\n{found.text}" if found.image is None else f"\n\n[{found.name}: a picture, not sent]"
-        for found in attachments
-    )
-    return text + "".join(beside)
 
 
 async def open_remote(client: DaemonClient, body: dict[str, Any]) -> RemoteConversation:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
+from ollm.daemon.attachments import Attachments
 from ollm.daemon.event_log import EventLog
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
@@ -34,6 +35,7 @@ class Held:
         self.conversation = conversation
         self.workspace = workspace
         self.log = EventLog()
+        self.attachments = Attachments()
         self.asked: set[str] = set()  # the questions there were, answered or not
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
@@ -123,14 +125,15 @@ class Hub:
                 f"{self._most_clients} clients listen already.", action="Close one, or raise daemon.maxClients."
             )
 
-    def send(self, session_id: str, text: str, attachments: tuple[Attachment, ...] = ()) -> int:
-        """Begin a turn; the number of the last event before it."""
+    def send(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
+        """Begin a turn; the number of the last event before it. `attachments` are ids of what waits in the session."""
         self._refuse_when_closing()
         held = self.get(session_id)
         if held.running:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
+        beside = held.attachments.take(attachments)
         before = held.turn_after = held.log.last
-        held.turn = asyncio.create_task(self._turn(held, text, attachments), name=f"turn of {session_id}")
+        held.turn = asyncio.create_task(self._turn(held, text, beside), name=f"turn of {session_id}")
         return before
 
     async def _turn(self, held: Held, text: str, attachments: tuple[Attachment, ...]) -> None:

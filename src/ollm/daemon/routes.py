@@ -14,6 +14,8 @@ from ollm import __version__
 from ollm.daemon.bodies import (
     Accepted,
     AnswerBody,
+    AttachmentBody,
+    AttachmentReply,
     ChangeBody,
     CommandBody,
     Health,
@@ -84,13 +86,19 @@ async def end_session(service: DaemonService, session_id: str, erase: bool = Fal
     await service.close(parse_id(session_id), erase=erase)
 
 
+@post("/sessions/{session_id:str}/attachments", status_code=201)
+async def attach(service: DaemonService, session_id: str, data: AttachmentBody) -> AttachmentReply:
+    """A text or a picture for the next message, whole or piece by piece."""
+    return AttachmentReply(id=service.hub.get(parse_id(session_id)).attachments.add(data))
+
+
 @post("/sessions/{session_id:str}/messages", status_code=200)
 async def send_message(service: DaemonService, session_id: str, data: MessageBody) -> Stream:
     """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing."""
     found = parse_id(session_id)
     service.hub.get(found)
     service.hub.refuse_when_full()
-    before = service.hub.send(found, data.text)
+    before = service.hub.send(found, data.text, data.attachments)
     return stream(service.hub.turn_events(found, before))
 
 
@@ -188,6 +196,7 @@ HANDLERS = [
     session_status,
     change_session,
     end_session,
+    attach,
     send_message,
     session_events,
     run_command,

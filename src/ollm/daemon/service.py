@@ -151,7 +151,8 @@ class DaemonService:
     async def status(self, session_id: str) -> Status:
         held = self.hub.get(session_id)
         status = await held.conversation.status()
-        return msgspec.structs.replace(status, turn_after=held.turn_after) if held.running else status
+        running = held.turn_after if held.running else None
+        return msgspec.structs.replace(status, turn_after=running, last_event=held.log.last)
 
     async def command(self, session_id: str, name: str, arguments: str) -> CommandReply:
         return await self.hub.get(session_id).conversation.command(name.removeprefix("/"), arguments)

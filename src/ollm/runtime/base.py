@@ -38,9 +38,16 @@ class Attachment(Data, frozen=True):
     image: ImagePart | None = None
 
 
+class Begun(Data, frozen=True):
+    """A turn that somebody else began: what they said, and the number of the last event before it."""
+
+    text: str
+    after: int
+
+
 class Status(Data, frozen=True):
     """What the status line shows between turns. `turn_after` is there when a turn is running that somebody else may
-    have begun: the number of the last event before it."""
+    have begun: the number of the last event before it. `last_event` is the number of the newest one."""
 
     session_id: str | None
     title: str
@@ -56,6 +63,7 @@ class Status(Data, frozen=True):
     trigger: int = 0
     notices: tuple[str, ...] = field(default_factory=tuple)
     turn_after: int | None = None
+    last_event: int = 0
 
 
 class Conversation(Protocol):
@@ -72,6 +80,10 @@ class Conversation(Protocol):
 
     def following(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
         """The turn that runs already, from the event after number `after`. Leaving the block stops nothing."""
+        ...
+
+    async def begun_elsewhere(self) -> Begun | None:
+        """Wait until somebody else begins a turn; None when nobody will, or none would be heard of."""
         ...
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:

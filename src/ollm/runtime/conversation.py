@@ -12,7 +12,7 @@ from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
 from ollm.domain.messages import AnyPart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, CommandReply, Status
+from ollm.runtime.base import Attachment, Begun, CommandReply, Status
 from ollm.runtime.event_stream import Subscription
 from ollm.runtime.kept_context import RESUMED
 from ollm.runtime.observers import TurnReport
@@ -66,6 +66,10 @@ class LocalConversation:
             yield until_finished(subscription)
         finally:
             subscription.close()
+
+    async def begun_elsewhere(self) -> Begun | None:
+        """Nobody else talks in a session that this process has open."""
+        return None
 
     async def begin(self) -> None:
         """Make the session now, before anything is said."""

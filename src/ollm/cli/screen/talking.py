@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from ollm.cli.elsewhere import waited_for
 from ollm.cli.screen.composing import Pastes, mentioned, read_file
 from ollm.cli.screen.look import Look
 from ollm.cli.screen.own_command import run_own_command
@@ -15,7 +16,7 @@ from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.past import shown_past
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
-from ollm.runtime.base import Attachment, CommandReply, Conversation, Status
+from ollm.runtime.base import Attachment, Begun, CommandReply, Conversation, Status
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
@@ -62,10 +63,23 @@ class Talking:
             self.conversation = conversation
             await self._greet(conversation)
             while True:
-                await self._wake.wait()
+                await self._idle(conversation)
                 self._wake.clear()
                 while self.queue:
                     await self._one(conversation, self.queue.pop(0))
+
+    async def _idle(self, conversation: Conversation) -> None:
+        typed = asyncio.ensure_future(self._wake.wait())
+        try:
+            await waited_for(typed, conversation, lambda begun: self._watch(conversation, begun))
+        finally:
+            typed.cancel()
+
+    async def _watch(self, conversation: Conversation, begun: Begun) -> None:
+        """A turn that another terminal began."""
+        self._stage.print(self._stage.painter.user(begun.text) + "\n")
+        await self._busily(self._follow(conversation, begun.after))
+        self._stage.refresh(await conversation.status())
 
     def submit(self, text: str) -> None:
         self.queue.append(text)

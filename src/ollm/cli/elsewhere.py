@@ -1,0 +1,29 @@
+"""Waiting at the input while others may talk in the same session: what they begin is shown as it comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from ollm.runtime.base import Begun, Conversation
+
+T = TypeVar("T")
+
+
+async def waited_for(
+    typed: asyncio.Future[T], conversation: Conversation, show: Callable[[Begun], Awaitable[None]]
+) -> T:
+    """What was typed; turns that others begin meanwhile are shown first, each to its end."""
+    while not typed.done():
+        watching = asyncio.ensure_future(conversation.begun_elsewhere())
+        try:
+            await asyncio.wait((typed, watching), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            await asyncio.wait((watching,))
+        begun = None if watching.cancelled() else watching.result()
+        if begun is None:
+            return await typed
+        await show(begun)
+    return typed.result()

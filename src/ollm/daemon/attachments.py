@@ -1,0 +1,58 @@
+"""What clients have sent to go beside their next message: piece by piece, since a request holds 1 MiB at most."""
+
+from __future__ import annotations
+
+import base64
+from uuid import uuid4
+
+from ollm.daemon.bodies import AttachmentBody
+from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.messages import ImagePart
+from ollm.runtime.base import Attachment
+
+LARGEST = 10_000_000
+MOST = 32_000_000  # bytes that wait in one session
+
+
+class TooLargeError(OllmError):
+    """More than is kept."""
+
+
+class Attachments:
+    """Of one session. Each waits until a message takes it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[AttachmentBody, bytearray]] = {}
+
+    def add(self, body: AttachmentBody) -> str:
+        """A new one, or what follows in the one that is named; gives its id."""
+        name = body.id or str(uuid4())
+        _, content = self._find(name) if body.id else (body, bytearray())
+        waiting = sum(len(found) for _, found in self._waiting.values())
+        if len(content) + len(body.data) > LARGEST or waiting + len(body.data) > MOST:
+            self._waiting.pop(name, None)
+            raise TooLargeError(
+                f"{body.name[:80]!r} is too large to go beside a message: 10 MB at most, 32 MB of all that wait."
+            )
+        content += body.data
+        self._waiting[name] = (body, content)
+        return name
+
+    def take(self, ids: tuple[str, ...]) -> tuple[Attachment, ...]:
+        """Those a message names, in its order; they wait no more."""
+        found = [self._find(name) for name in ids]
+        for name in ids:
+            self._waiting.pop(name, None)
+        return tuple(attachment(body, bytes(content)) for body, content in found)
+
+    def _find(self, name: str) -> tuple[AttachmentBody, bytearray]:
+        if name not in self._waiting:
+            raise NotFoundError(f"There is no attachment {name[:80]}.", action="Send it again.")
+        return self._waiting[name]
+
+
+def attachment(body: AttachmentBody, content: bytes) -> Attachment:
+    if body.media_type == "text/plain":
+        return Attachment(name=body.name, text=content.decode("utf-8", "replace"))
+    image = ImagePart(media_type=body.media_type, data=base64.b64encode(content).decode())
+    return Attachment(name=body.name, image=image)

@@ -1,0 +1,103 @@
+"""A conversation in the daemon, held like a local one: what goes beside a message, and what others say."""
+
+import asyncio
+import base64
+from pathlib import Path
+
+import pytest
+
+from ollm.daemon.client import DaemonClient, open_remote
+from ollm.domain.errors import OllmError
+from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
+from ollm.domain.messages import ImagePart
+from ollm.runtime.base import Attachment, Begun, Conversation
+from tests.daemon.running import Daemon, daemon
+from tests.servers.answers import Answer
+
+SLOW = Answer(text="slowly it says this", pace=0.05)
+
+
+class Client:
+    """One terminal, as far as the daemon can tell."""
+
+    def __init__(self, found: Daemon) -> None:
+        self.client = DaemonClient(found.socket)
+        self.body = {"workspacePath": str(found.workspace)}
+
+    async def open(self, session: str | None = None) -> Conversation:
+        return await open_remote(self.client, {**self.body, **({"sessionId": session} if session else {})})
+
+
+async def heard(turn) -> list[AnyEvent]:
+    async with turn as events:
+        return [event async for event in events]
+
+
+def text_of(events: list[AnyEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextDelta))
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+async def test_pictures_and_texts_go_beside_a_message_whatever_their_size(tmp_path: Path, size: int) -> None:
+    data = base64.b64encode(b"\x89PNG" + bytes(size)).decode()
+    beside = (
+        Attachment(name="look.png", image=ImagePart(media_type="image/png", data=data)),
+        Attachment(name="notes.txt", text="ä note\n" * (size // 10)),
+    )
+    async with daemon(tmp_path, ["I see."]) as found:
+        conversation = await Client(found).open()
+        events = await heard(conversation.turn("What is this?", beside))
+        (message, _) = await conversation.history(limit=2)
+        await conversation.close()
+
+    assert text_of(events) == "I see."
+    kinds = [part["type"] for part in message["parts"]]
+    assert kinds == ["text", "image", "text"]
+    assert message["parts"][1] == {"type": "image", "mediaType": "image/png", "data": data}
+    assert message["parts"][2]["text"] == f"\n\n[notes.txt]\n{beside[1].text}"
+
+
+async def test_an_attachment_too_large_or_unknown_is_refused(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["I see."]) as found:
+        conversation = await Client(found).open()
+        huge = Attachment(name="huge.txt", text="x" * 10_500_000)
+        with pytest.raises(OllmError, match="too large"):
+            await heard(conversation.turn("read this", (huge,)))
+        at = f"/sessions/{conversation.session_id}"
+        unknown = await found.ask("POST", f"{at}/messages", {"text": "hi", "attachments": ["nothing"]})
+        wrong = await found.ask("POST", f"{at}/attachments", {"name": "a", "mediaType": "text/html", "data": ""})
+        broken = await found.ask("POST", f"{at}/attachments", {"name": "a", "mediaType": "text/plain", "data": "%"})
+        await conversation.close()
+    assert (unknown.status, wrong.status, broken.status) == (404, 422, 422)
+
+
+async def test_an_idle_client_sees_the_turn_another_one_begins_and_not_its_own(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["mine", SLOW, "third"]) as found:
+        first, second = Client(found), Client(found)
+        one = await first.open()
+        await one.status()
+        other = await second.open(one.session_id)
+        await other.status()
+        assert text_of(await heard(one.turn("from the first"))) == "mine"
+
+        begun = await asyncio.wait_for(other.begun_elsewhere(), 10)
+        assert begun is not None
+        assert begun.text == "from the first"
+        assert text_of(await heard(other.following(begun.after))) == "mine"
+
+        waiting = asyncio.create_task(one.begun_elsewhere())
+        events = await heard(other.turn("from the second"))
+        begun = await asyncio.wait_for(waiting, 10)
+        assert isinstance(begun, Begun)
+        assert begun.text == "from the second"
+        again = await heard(one.following(begun.after))
+        assert [event.seq for event in again] == [event.seq for event in events if event.seq > begun.after]
+        assert isinstance(again[-1], TurnFinished)
+
+        listening = asyncio.create_task(other.begun_elsewhere())
+        await asyncio.sleep(0.3)
+        assert not listening.done(), "one's own turn is no news"
+        await found.ask("DELETE", f"/sessions/{one.session_id}")
+        assert await asyncio.wait_for(listening, 10) is None
+        await one.close()
+        await other.close()
