@@ -26,7 +26,8 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
 
     from ollm.app import Process
     from ollm.cli.diagnosis import diagnose
-    from ollm.cli.options import printable, resolve_workspace
+    from ollm.cli.options import resolve_workspace
+    from ollm.cli.printable import printable
 
     process = Process(workspace=resolve_workspace(workspace))
     diagnosis, error = asyncio.run(diagnose(process, measured=measure))

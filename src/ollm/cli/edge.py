@@ -5,9 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import click
-
-from ollm.cli.group import command
 from ollm.domain.errors import Exit, OllmError
 
 
@@ -17,7 +14,7 @@ def main(arguments: list[str]) -> int:
     _tolerate_odd_text()
     stop = _log_to_stderr() if debug else None
     try:
-        code = _ended(lambda: command.main(args=arguments, prog_name="ollm", standalone_mode=False, obj=debug))
+        code = _ended(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         _silence()
@@ -32,28 +29,29 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def _ended(run: Callable[[], object]) -> int:
+def _ended(arguments: list[str]) -> int:
     try:
-        result = run()
-    except click.ClickException as error:
-        return _usage(error)
-    except click.Abort as error:
-        return Exit.FAILED if isinstance(error.__cause__, EOFError) else Exit.INTERRUPTED
+        return _run(arguments)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except OllmError as error:
         _log(error)
         _say(error.message, error.action)
         return error.exit_code
-    return result if isinstance(result, int) else Exit.DONE
 
 
-def _usage(error: click.ClickException) -> int:
-    context = getattr(error, "ctx", None)
-    if context is not None:
-        print(context.get_usage(), file=sys.stderr)
-    _say(error.format_message(), f"`{context.command_path} --help` says more." if context is not None else "")
-    return error.exit_code
+def _run(arguments: list[str]) -> int:
+    """The everyday one-shot does without click, which takes as long to import as half of all the rest."""
+    if "-p" in arguments or "--prompt" in arguments:
+        from ollm.cli.chat_options import plain_line
+
+        if options := plain_line(arguments):
+            from ollm.cli.talk import talk
+
+            return talk(options)
+    from ollm.cli.group import run_line
+
+    return run_line(arguments)
 
 
 def _say(message: str, action: str) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, printable, warn, yes_option
+from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, yes_option
+from ollm.cli.printable import printable
 from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:

@@ -36,10 +36,13 @@ def offer(store: ModelStore, missing: ModelFileMissingError) -> bool:
         return False
     model = store.wanted(missing.model)
     print(f"ollm: {missing.message}", file=sys.stderr)
-    if not click.confirm(f"Fetch {model.name} ({model.about}, {megabytes(model.size)})?", default=True, err=True):
-        return False
-    fetch(store, model)
-    return True
+    try:
+        wanted = click.confirm(f"Fetch {model.name} ({model.about}, {megabytes(model.size)})?", default=True, err=True)
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
+    if wanted:
+        fetch(store, model)
+    return wanted
 
 
 def megabytes(size: int) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, printable, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.cli.printable import printable
 from ollm.domain.errors import ToolFailure, UsageError
 
 TYPE_CHECKING = False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 import click
 
 from ollm import __version__
 from ollm.cli.families import FAMILIES
+from ollm.domain.errors import Exit, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,3 +99,18 @@ def _unknown(name: str) -> str:
 @click.version_option(__version__, "-V", "--version", message="ollm %(version)s")
 def command() -> None:
     """A terminal coding agent for the models you host yourself."""
+
+
+def run_line(words: list[str]) -> int:
+    """Run a command line; the exit code. What click has to say against it is a wrong usage like any other."""
+    try:
+        result = command.main(args=words, prog_name="ollm", standalone_mode=False)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        if context is not None:
+            print(context.get_usage(), file=sys.stderr)
+        action = f"`{context.command_path} --help` says more." if context is not None else ""
+        raise UsageError(error.format_message(), action=action) from error
+    except click.Abort as error:
+        return Exit.FAILED if isinstance(error.__cause__, EOFError) else Exit.INTERRUPTED
+    return result if isinstance(result, int) else Exit.DONE

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, printable, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.printable import printable
 from ollm.domain.errors import Exit, OllmError, UsageError
 
 if TYPE_CHECKING:

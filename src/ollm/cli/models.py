@@ -89,7 +89,7 @@ def probe(model: str | None, as_json: bool) -> None:
 
     from ollm.app import Process
     from ollm.app.probe import probe_model
-    from ollm.cli.options import printable
+    from ollm.cli.printable import printable
 
     process = Process()
     card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ollm.cli.printable import printable
 from ollm.domain.errors import OllmError, UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,12 +28,6 @@ def json_option(command: Command) -> Command:
 def yes_option(command: Command) -> Command:
     """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
     return click.option("--yes", is_flag=True, help="Do it without asking.")(command)
-
-
-def debugging() -> bool:
-    """Whether --debug was given."""
-    context = click.get_current_context(silent=True)
-    return bool(context and context.find_root().obj is True)
 
 
 def resolve_workspace(named: str | None) -> Path:
@@ -78,18 +73,6 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
     widths = [max(_width(line[column]) for line in lines) for column in range(len(headings))]
     padded = ([cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines)
     print("\n".join("  ".join(cells).rstrip() for cells in padded))
-
-
-def printable(text: str) -> str:
-    """Text from a model or a file as one harmless line: control, bidi and invisible characters are shown as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
-
-
-def _escape(letter: str) -> str:
-    shown = {"\n": "⏎", "\t": " "}.get(letter)
-    return shown if shown is not None else letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def _width(text: str) -> int:

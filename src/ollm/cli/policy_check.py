@@ -10,7 +10,8 @@ from typing import Any
 import click
 import msgspec
 
-from ollm.cli.options import printable, styled
+from ollm.cli.options import styled
+from ollm.cli.printable import printable
 from ollm.domain.errors import UsageError
 from ollm.domain.tools import PolicyRequest, Verdict
 from ollm.policy.engine import PolicyEngine

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, printable
+from ollm.cli.options import json_option, print_json
+from ollm.cli.printable import printable
 from ollm.domain.errors import Exit
 
 

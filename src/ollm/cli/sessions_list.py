@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from ollm.cli.options import json_option, print_table, printable, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.printable import printable
 from ollm.domain.errors import UsageError
 
 TITLE, MODEL, PLACE = 44, 20, 28

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import confirm_or_fail, printable, warn, yes_option
+from ollm.cli.options import confirm_or_fail, warn, yes_option
+from ollm.cli.printable import printable
 from ollm.domain.errors import OllmError, UsageError
 
 FINAL = "It is gone for good, with its snapshots, from the trash too."

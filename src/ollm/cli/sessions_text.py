@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.text import is_plain, slices

@@ -12,11 +12,11 @@ from ollm.cli.options import (
     json_option,
     print_json,
     print_table,
-    printable,
     resolve_workspace,
     workspace_option,
     yes_option,
 )
+from ollm.cli.printable import printable
 from ollm.domain.errors import NotFoundError, OllmError
 
 if TYPE_CHECKING:

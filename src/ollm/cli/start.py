@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class Start(Data, frozen=True):
         )
 
     @staticmethod
-    def from_options(options: dict[str, Any]) -> Start:
+    def from_options(options: Mapping[str, Any]) -> Start:
         chosen = [name for name in ("new", "session", "continue_") if options[name]]
         if len(chosen) > 1:
             raise UsageError("--new, --session and --continue exclude each other.", action="Give one of them.")
@@ -61,7 +62,7 @@ class Start(Data, frozen=True):
 SAME = ("new", "session", "continue_", "full", "force", "mode", "allow", "yes", "daemon")
 
 
-def settings_flags(options: dict[str, Any]) -> dict[str, Any]:
+def settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are settings, in the form of the configuration file."""
     provider = {
         key: value

@@ -134,7 +134,7 @@ class TerminalAsker:
         self._yes = yes
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        from ollm.cli.options import printable
+        from ollm.cli.printable import printable
         from ollm.domain.tools import ConfirmationAnswer
 
         if self._yes and not details.locked:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, printable, resolve_workspace
+from ollm.cli.options import json_option, print_json, print_table, resolve_workspace
+from ollm.cli.printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 from ollm.policy.trust import TrustBook, TrustState
 
 SHOWN = 12

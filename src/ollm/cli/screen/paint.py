@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -16,7 +16,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 from ollm.cli.screen.cells import padded
 from ollm.cli.shelf import Shelf, ShelfLine
 from ollm.domain.errors import OllmError

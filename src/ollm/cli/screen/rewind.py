@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 from ollm.cli.screen.cells import cut
 from ollm.cli.screen.paint import Painter
 from ollm.domain.errors import OllmError

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 from ollm.cli.screen.cells import cut
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status

@@ -8,7 +8,7 @@ from pathlib import Path
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
 
-from ollm.cli.options import printable
+from ollm.cli.printable import printable
 from ollm.cli.screen.cells import cut, padded
 from ollm.cli.screen.questions import Questions
 from ollm.cli.screen.rewind import Rewinding
