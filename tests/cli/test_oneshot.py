@@ -181,7 +181,18 @@ async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) ->
 
     imported = set(err.decode().splitlines())
     assert "h11" in imported
-    heavy = {"click", "pydantic", "httpx2", "stamina", "rich", "prompt_toolkit", "ruamel.yaml", "rapidfuzz", "psutil", "re2"}
+    heavy = {
+        "click",
+        "pydantic",
+        "httpx2",
+        "stamina",
+        "rich",
+        "prompt_toolkit",
+        "ruamel.yaml",
+        "rapidfuzz",
+        "psutil",
+        "re2",
+    }
     assert sorted(imported & heavy) == []
     unasked = {
         "ollm.policy.engine",

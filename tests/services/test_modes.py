@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ollm.domain.context import ModeName
-from ollm.services.modes import MODES, as_history, change, propose, tools_for
+from ollm.services.mode_proposal import SIGNS, propose
+from ollm.services.modes import MODES, as_history, change, tools_for
 from tests.covers import covers
 
 ALL = ("read_file", "grep", "write_file", "edit_file", "shell", "recall", "deploy_to_moon")
@@ -41,6 +46,16 @@ def test_a_mode_is_proposed_when_a_message_plainly_fits_it(text: str, current: M
 
     assert (found.mode if found else None) == expected
     assert found is None or 0.75 <= found.confidence <= 0.95
+
+
+@pytest.mark.parametrize("mode", SIGNS)
+@given(data=st.data())
+def test_no_sign_of_a_mode_is_without_the_parts_that_are_looked_for_first(mode: ModeName, data: st.DataObject) -> None:
+    parts, pattern = SIGNS[mode]
+    ascii_only = st.characters(max_codepoint=127)
+    said = data.draw(st.from_regex(re.compile(pattern, re.IGNORECASE | re.ASCII), alphabet=ascii_only))
+
+    assert any(part in said.casefold() for part in parts)
 
 
 def test_a_very_long_message_is_judged_quickly() -> None:

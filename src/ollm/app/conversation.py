@@ -12,6 +12,8 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from ollm.domain.session import Session
     from ollm.runtime.base import CommandReply
     from ollm.runtime.conversation import LocalConversation
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ollm.runtime.opening import Opening
     from ollm.runtime.parts import Parts
     from ollm.runtime.session import Resumed
+    from ollm.runtime.workspace_memory import WorkspaceMemory
 
 
 class ConversationScope(Pieces):
@@ -116,14 +119,11 @@ class ConversationScope(Pieces):
             await observer.session_opened(session.session_id, resumed=True)
 
     def observe(self, parts: Parts) -> None:
-        from ollm.runtime.housekeeping import FreshPages, Settling
+        from ollm.runtime.housekeeping import FreshPages, Later, Settling
         from ollm.runtime.learning import LearntFacts
-        from ollm.runtime.parts import SessionView
-        from ollm.runtime.workspace_memory import WorkspaceMemory
 
-        settings, clock = self.process.settings, self.process.clock
         parts.observers.append(Settling(lambda: self.scope.context))
-        parts.observers.append(WorkspaceMemory(self.scope.database, settings.resume, SessionView(parts), clock))
+        parts.observers.append(Later(lambda opened: self.memory(parts, opened), self.process.clock))
         parts.observers.append(FreshPages(lambda: self.__dict__.get("pages")))
         parts.observers.append(LearntFacts(parts, self.process.learnt))
         if self.hooks:
@@ -141,6 +141,15 @@ class ConversationScope(Pieces):
 
             parts.observers.append(McpObserver(self.mcp, parts))
         self.stack.callback(self.scope.close)
+
+    def memory(self, parts: Parts, opened: datetime) -> WorkspaceMemory:
+        """What keeps the workspace's record of this session."""
+        from ollm.runtime.parts import SessionView
+        from ollm.runtime.workspace_memory import WorkspaceMemory
+
+        database, settings, clock = self.scope.database, self.process.settings.resume, self.process.clock
+        view, once = SessionView(parts), self.opening.one_shot
+        return WorkspaceMemory(database, settings, view, clock, opened=opened, at_end=once)
 
     def parts(self, model: Model) -> Parts:
         from ollm.runtime.late_dispatch import LateDispatch

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from ollm.cli.options import json_option, printable, resolve_workspace, styled, warn, workspace_option
+from ollm.cli.options import json_option, resolve_workspace, styled, warn, workspace_option
+from ollm.cli.printable import printable
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def _remember(memory: Path, text: str, entry: Entry | None, place: Place) -> Non
     with contextlib.suppress(OSError):
         if memory.parent.parent.is_dir():
             make_private_directory(memory.parent)
-            replace_file(memory, data)
+            replace_file(memory, data, durable=False)
 
 
 def _tree(entry: Entry) -> list[Any]:

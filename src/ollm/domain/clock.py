@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
+STARTED = time.time_ns()  # when this process began to import us
 
 
 def now() -> datetime:

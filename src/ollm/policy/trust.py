@@ -6,8 +6,6 @@ they are what they were then: a change is an unknown workspace again, and says w
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +48,8 @@ class TrustBook:
         real = os.path.realpath(workspace)
         entry = self._entries().get(real)
         files = fingerprints(Path(real))
-        declined = self._declined().get(real) == overall(files)
+        refused = self._declined().get(real)
+        declined = refused is not None and refused == overall(files)
         if entry is None:
             return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
         before: dict[str, str] = entry.get("files", {})
@@ -96,15 +95,14 @@ class TrustBook:
     def _declined(self) -> dict[str, str]:
         """What was declined, by real path; a book that does not say has nothing."""
         try:
-            found = json.loads(self._file.read_text(encoding="utf-8")).get("declined", {})
+            found = self._document().get("declined", {})
         except (OSError, ValueError, AttributeError):
             return {}
         return found if isinstance(found, dict) else {}
 
     def _entries(self) -> dict[str, dict[str, Any]]:
         try:
-            document = json.loads(self._file.read_text(encoding="utf-8"))
-            entries = document["workspaces"]
+            entries = self._document()["workspaces"]
             if not all(isinstance(entry, dict) for entry in entries.values()):
                 raise TypeError("an entry is no mapping")
         except FileNotFoundError:
@@ -116,7 +114,15 @@ class TrustBook:
         found: dict[str, dict[str, Any]] = entries
         return found
 
+    def _document(self) -> Any:
+        text = self._file.read_text(encoding="utf-8")
+        import json
+
+        return json.loads(text)
+
     def _write(self, entries: dict[str, dict[str, Any]], declined: dict[str, str] | None = None) -> None:
+        import json
+
         from ollm.system.atomic import make_private_directory, replace_file
 
         refused = self._declined() if declined is None else declined
@@ -137,6 +143,9 @@ def fingerprints(workspace: Path) -> dict[str, str]:
 
 def overall(files: dict[str, str]) -> str:
     """One digest for all of them."""
+    import hashlib
+    import json
+
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 
@@ -158,6 +167,8 @@ def _files(workspace: Path) -> Iterator[Path]:
 
 
 def _digest(path: Path) -> str:
+    import hashlib
+
     digest = hashlib.sha256()
     if path.is_symlink():
         digest.update(b"link:" + os.fsencode(path.readlink()) + b"\0")

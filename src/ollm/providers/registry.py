@@ -12,8 +12,6 @@ from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.providers.base import ModelInfo, Provider
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
-from ollm.providers.ollama import Ollama, same_model
-from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.sentences import ModelLoadingError
 from ollm.providers.server_kind import split_base
 
@@ -121,7 +119,11 @@ class Registry:
         """A provider for this place; nothing is connected yet. The key goes to the configured server only."""
         timeouts = self._settings.timeouts
         if kind == "ollama":
+            from ollm.providers.ollama import Ollama
+
             return Ollama(Exchange(ollama_root(url), timeouts, api_key=api_key))
+        from ollm.providers.openai_compatible import OpenAICompatible
+
         root, api = split_base(url)
         return OpenAICompatible(Exchange(root, timeouts, api_key=api_key), api)
 
@@ -219,6 +221,8 @@ def ollama_root(url: str) -> str:
 
 
 def has_model(server: Found, model: str | None) -> bool:
+    from ollm.providers.ollama import same_model
+
     return model is None or any(same_model(info.name, model) for info in server.models)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ollm.domain.context import Usage
 from ollm.domain.model_facts import WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece
-from ollm.providers.call_text import CallText
-from ollm.providers.tool_call_repair import mended
 from ollm.runtime.pace import Pace
 from ollm.services.loop_detection.streamed_text import StreamedText
+
+if TYPE_CHECKING:
+    from ollm.providers.call_text import CallText
 
 BLANKS = 400  # characters of nothing but blank space in a row
 LINES = 60  # line breaks among them
@@ -30,12 +33,20 @@ class Hearing:
         self.rejected = ""
         self.mistake = ""
         self.wants_schema = False
-        self._written = CallText(tools, careful=careful)
+        self._tools = tools
+        self._careful = careful
         self._bound = bound
         self._blank = ""
         self._loop = StreamedText("text", TIMES)
         self._prompt_tokens = 0
         self.pace = Pace()
+
+    @cached_property
+    def _written(self) -> CallText:
+        """Made when the answer begins: the request is on its way before calls in text are thought about."""
+        from ollm.providers.call_text import CallText
+
+        return CallText(self._tools, careful=self._careful)
 
     @property
     def failed(self) -> bool:
@@ -74,6 +85,8 @@ class Hearing:
             yield TextPiece(shown)
 
     def _take(self, piece: CallPiece) -> None:
+        from ollm.providers.tool_call_repair import mended
+
         self.native = True
         arguments = piece.arguments if isinstance(piece.arguments, dict) else mended(piece.arguments)
         self.calls.append(CallPiece(piece.name, arguments))

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
-    from ollm.runtime.observers import TurnReport
+    from ollm.domain.clock import Clock
+    from ollm.runtime.observers import TurnObserver, TurnReport
     from ollm.tools.web_fetch import PageCache
 
 
@@ -28,6 +30,41 @@ class Settling:
 
     async def session_closed(self, session_id: str) -> None:
         """It is known by now."""
+
+
+class Later:
+    """A `TurnObserver` in place of one that has nothing to do before the first turn of a new session ends, and is built
+    then: the start stays quick. `build` is told when the session was opened."""
+
+    def __init__(self, build: Callable[[datetime], TurnObserver], clock: Clock) -> None:
+        self._build = build
+        self._clock = clock
+        self._opened: tuple[str, datetime] | None = None
+        self._observer: TurnObserver | None = None
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        self._opened = session_id, self._clock()
+        if resumed:
+            await self._built(resumed=True)
+
+    async def before_turn(self, text: str) -> None:
+        """Not yet: the model is asked first."""
+
+    async def after_turn(self, report: TurnReport) -> None:
+        if observer := self._observer or await self._built():
+            await observer.after_turn(report)
+
+    async def session_closed(self, session_id: str) -> None:
+        if self._observer:
+            await self._observer.session_closed(session_id)
+
+    async def _built(self, *, resumed: bool = False) -> TurnObserver | None:
+        if self._opened is None:
+            return None
+        session_id, opened = self._opened
+        self._observer = self._build(opened)
+        await self._observer.session_opened(session_id, resumed=resumed)
+        return self._observer
 
 
 class FreshPages:

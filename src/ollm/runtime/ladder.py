@@ -17,7 +17,6 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
 from ollm.providers.call_rendering import MARKS, call_schema, how_to_call, listed, spoken, worked
-from ollm.providers.tool_call_repair import read_calls
 from ollm.runtime.hearing import Hearing
 
 LONGEST_CALL = 4096  # tokens of a call that is bound to a schema
@@ -123,6 +122,8 @@ class Ladder:
 
     async def bound(self, hearing: Hearing) -> list[CallPiece]:
         """A call that the server holds to the schema of the offered tools; none where it cannot."""
+        from ollm.providers.tool_call_repair import read_calls
+
         self.stumbles += 1
         try:
             text = await self._completed(hearing)

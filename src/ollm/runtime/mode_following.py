@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ollm.domain.events import Notice
-from ollm.services.modes import propose
+from ollm.services.mode_proposal import propose
 
 if TYPE_CHECKING:
     from ollm.runtime.parts import Parts

@@ -82,10 +82,11 @@ class WorkspaceContext:
         return self._catch_up(session, known)
 
     def rebuild(self, session: Session, known: ChatSession | None) -> ChatSession:
-        self._database.add_episodes(episodes_of(session))
-        plan = known.plan if known else PlanState()
-        record = full_record(session, self._database.episodes(session.session_id), plan, self._settings)
-        self._database.put(record)
+        with self._database.together():
+            self._database.add_episodes(episodes_of(session))
+            plan = known.plan if known else PlanState()
+            record = full_record(session, self._database.episodes(session.session_id), plan, self._settings)
+            self._database.put(record)
         return record
 
     def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
@@ -123,12 +124,13 @@ class WorkspaceContext:
         here, before = str(self.path), self._database.fact("path")
         if before == here:
             return
-        identity = self._database.identify()
-        if before is not None and self._is_original(Path(before), identity):
-            self._begin_as_copy(before)
-        elif before is not None:
-            self._database.set_fact("aliases", json.dumps(sorted({*self.aliases(), before} - {here})))
-        self._database.set_fact("path", here)
+        with self._database.together():
+            identity = self._database.identify()
+            if before is not None and self._is_original(Path(before), identity):
+                self._begin_as_copy(before)
+            elif before is not None:
+                self._database.set_fact("aliases", json.dumps(sorted({*self.aliases(), before} - {here})))
+            self._database.set_fact("path", here)
 
     def _is_original(self, other: Path, identity: str) -> bool:
         """Whether the folder this one was at is still there, with the same identity."""

@@ -6,14 +6,14 @@ is when it is small, when as much again was said, and at the end.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import Clock, epoch_ms
-from ollm.domain.session import SessionStatus
-from ollm.domain.workspace import ChatSession, PlanState
+from ollm.domain.workspace import ChatSession, Episode, PlanState
 from ollm.runtime.observers import TurnReport
 from ollm.runtime.rendering import rendered
 from ollm.services.episodes import episode_of
@@ -46,7 +46,9 @@ class SessionView(Protocol):
 
 
 class WorkspaceMemory:
-    """A `TurnObserver`. A new session is written down with its first turn: until then the archive alone has it."""
+    """A `TurnObserver`. A new session is written down with its first turn: until then the archive alone has it.
+
+    `opened` is when the session was. With `at_end`, as suits a session of one turn, all is written when it closes."""
 
     def __init__(
         self,
@@ -54,27 +56,33 @@ class WorkspaceMemory:
         settings: ResumeSettings,
         session: SessionView,
         clock: Clock,
+        *,
+        opened: datetime,
+        at_end: bool = False,
     ) -> None:
         self._database = database
         self._settings = settings
         self._session = session
         self._clock = clock
+        self._opened = epoch_ms(opened)
+        self._at_end = at_end
         self._window = RecentWindow(settings)
         self._record: ChatSession | None = None
+        self._episodes: list[Episode] = []
         self._said = 0
         self._written = 0
         self._last_number = 0
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
         known = self._database.get(session_id) if resumed else None
-        now, model = epoch_ms(self._clock()), self._session.model
+        at, model = self._opened, self._session.model
         if known is None:
             self._record = ChatSession(
-                session_id=session_id, title="", model=model, status="active", created_at=now, updated_at=now
+                session_id=session_id, title="", model=model, status="active", created_at=at, updated_at=at
             )
             return
         self._window = RecentWindow(self._settings, from_records(known.recent_messages))
-        self._keep(msgspec.structs.replace(known, status="active", model=model, updated_at=now))
+        self._keep(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
 
     async def before_turn(self, text: str) -> None:
         """Nothing to keep yet: the message is in the archive."""
@@ -83,15 +91,7 @@ class WorkspaceMemory:
         if self._record is None or report.request is None:
             return
         now = epoch_ms(self._clock())
-        answer, calls = report.answer, report.calls
-        done = episode_of(report.session_id, report.request.id, now, report.request.text, answer, report.reason, calls)
-        self._database.add_episodes([done])
-        by_id = {call.id: call for call in calls}
-        for message in report.messages:
-            for prompt_message in rendered(message, by_id):
-                self._window.add(prompt_message)
-                self._said += len(prompt_message.content)
-        self._last_number = report.messages[-1].id
+        self._hear(report, now)
         plan = self._session.plan
         waiting = report.reason != "answered" or plan.done < len(plan.steps)
         self._record = msgspec.structs.replace(
@@ -101,17 +101,37 @@ class WorkspaceMemory:
             updated_at=now,
             plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
         )
-        if self._written < SMALL_RECORD or self._said * 2 >= self._written or self._session.just_compressed:
-            self._flush()
+        if not self._at_end:
+            grown = self._written < SMALL_RECORD or self._said * 2 >= self._written
+            self._write(whole=grown or self._session.just_compressed)
+
+    def _hear(self, report: TurnReport, now: int) -> None:
+        """Take in what was said and done."""
+        asked, calls = report.request, report.calls
+        assert asked is not None
+        self._episodes.append(
+            episode_of(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls)
+        )
+        by_id = {call.id: call for call in calls}
+        for message in report.messages:
+            for prompt_message in rendered(message, by_id):
+                self._window.add(prompt_message)
+                self._said += len(prompt_message.content)
+        self._last_number = report.messages[-1].id
 
     async def session_closed(self, session_id: str) -> None:
-        self.set_status("closed")
-
-    def set_status(self, status: SessionStatus) -> None:
         if self._record is not None:
             now = epoch_ms(self._clock())
-            self._record = msgspec.structs.replace(self._record, status=status, updated_at=now)
-            self._flush()
+            self._record = msgspec.structs.replace(self._record, status="closed", updated_at=now)
+            self._write(whole=True)
+
+    def _write(self, *, whole: bool) -> None:
+        """The new episodes, and with `whole` the record made from all of them."""
+        with self._database.together():
+            self._database.add_episodes(self._episodes)
+            if whole:
+                self._flush()
+        self._episodes.clear()
 
     def _flush(self) -> None:
         assert self._record is not None

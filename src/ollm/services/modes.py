@@ -1,8 +1,7 @@
-"""Modes (H: modeHistory): what the model is told to be, the tools it is shown, and when another mode fits better."""
+"""Modes (H: modeHistory): what the model is told to be and the tools it is shown."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 import msgspec
@@ -28,7 +27,6 @@ READING = frozenset(
     }
 )
 OURS = READING | {"write_file", "edit_file", "shell"}
-SURE = 0.75
 
 
 class Mode(Data, frozen=True):
@@ -62,33 +60,6 @@ MODES: dict[ModeName, Mode] = {
     ),
 }
 
-_SIGNS: dict[ModeName, re.Pattern[str]] = {
-    "debug": re.compile(
-        r"\b(debug|traceback|stack ?trace|crash(?:es|ed|ing)?|segfault|regression|"
-        r"why (?:does|is|did)\b.{0,60}\bfail\w*|fail(?:s|ed|ing)? tests?|tests? fail\w*|throws|exception|bug)\b",
-        re.IGNORECASE,
-    ),
-    "plan": re.compile(
-        r"\b(make a plan|plan (?:for|how|the|to|out)|design|architect\w*|approach(?:es)?|strategy|roadmap|"
-        r"how would you|trade-?offs?|before (?:you )?(?:change|cod|writ|implement)\w*)\b",
-        re.IGNORECASE,
-    ),
-    "code": re.compile(
-        r"\b(implement|refactor|rename|write (?:a|the|some|tests?)|add (?:a|an|the|tests?|support)|create (?:a|an|the)|"
-        r"fix (?:the|this|it)|change the|update the|remove the|port (?:this|the)|migrate)\b",
-        re.IGNORECASE,
-    ),
-    "assistant": re.compile(
-        r"\b(explain|what (?:is|are|does)|who|difference between|tell me|summari[sz]e|how does|meaning of)\b",
-        re.IGNORECASE,
-    ),
-}
-
-
-class ModeProposal(Data, frozen=True):
-    mode: ModeName
-    confidence: float
-
 
 def tools_for(mode: ModeName, names: Iterable[str]) -> tuple[str, ...]:
     """Of these tools the ones the mode shows, in their order."""
@@ -97,17 +68,6 @@ def tools_for(mode: ModeName, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(names)
     may_change = MODES[mode].approval is None
     return tuple(name for name in names if name in shown or (may_change and name not in OURS))
-
-
-def propose(text: str, current: ModeName) -> ModeProposal | None:
-    """The mode a message fits better than the current one, when that is plain enough."""
-    hits = {mode: len({hit[0].lower() for hit in signs.finditer(text[:4000])}) for mode, signs in _SIGNS.items()}
-    best = max(hits, key=lambda mode: hits[mode])
-    rivals = [count for mode, count in hits.items() if mode != best and count > 0]
-    confidence = 0.6 + 0.2 * hits[best] - 0.1 * sum(rivals) if hits[best] else 0.0
-    if best == current or hits[current] >= hits[best] or confidence < SURE:
-        return None
-    return ModeProposal(mode=best, confidence=round(min(0.95, confidence), 2))
 
 
 def change(

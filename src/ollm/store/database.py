@@ -36,8 +36,12 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that has the right to write from its start, so that two writers never deadlock."""
+        """A transaction that has the right to write from its start, so that two writers never deadlock. One inside
+        another is part of that."""
         connection = self.connection()
+        if connection.in_transaction:
+            yield connection
+            return
         with told(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:

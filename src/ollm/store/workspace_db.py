@@ -16,6 +16,7 @@ from ollm.store.migrations import WORKSPACE
 
 if TYPE_CHECKING:
     import sqlite3
+    from contextlib import AbstractContextManager
 
 FIELDS = (
     "session_id, title, model, status, created_at, updated_at, summary, recent_messages, plan_steps,"
@@ -33,6 +34,10 @@ class WorkspaceDatabase:
 
     def close(self) -> None:
         self.database.close()
+
+    def together(self) -> AbstractContextManager[object]:
+        """What is written inside is written as one: all of it or nothing, and waiting for the disk but once."""
+        return self.database.writing()
 
     def all(self) -> list[ChatSession]:
         """Every record, newest first."""

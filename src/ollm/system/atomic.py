@@ -61,9 +61,10 @@ def make_private_directory(directory: Path) -> None:
         sync_directory(path.parent)
 
 
-def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_MODE) -> int:
+def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_MODE, durable: bool = True) -> int:
     """Put `data` in place of `path`, whole or not at all, and return how many bytes that were.
 
+    Not `durable`, it may be gone or broken after a loss of power: for what its reader checks and can work out again.
     A symlink at `path` is replaced, never followed. On any error the old file stands and no temporary one is left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
@@ -71,14 +72,16 @@ def replace_file(path: Path, data: bytes | Iterable[bytes], *, mode: int = FILE_
     try:
         try:
             size = _write_chunks(descriptor, [data] if isinstance(data, bytes) else data)
-            sync(descriptor)
+            if durable:
+                sync(descriptor)
         finally:
             os.close(descriptor)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    if durable:
+        sync_directory(path.parent)
     return size
 
 

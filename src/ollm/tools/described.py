@@ -1,29 +1,34 @@
 """What is told of our tools before any is called: worked out from their classes, and remembered.
 
 Importing every tool and describing its parameters costs a good part of a short run's start. What is remembered counts
-only while the files it came from have the times and sizes they had; whatever is wrong with it means working it out.
+only while every file it came from, in this package and those under it, has the time and size it had, and the libraries
+are the same; whatever is wrong with it means working it out.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from ollm.domain.clock import STARTED
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import Risk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ollm.tools.base import Tool
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parent.parent
+FLOORS = ("tools", "policy", "services", "providers", "store", "config", "system", "domain")  # what a tool may import
+LIBRARIES = f"{sys.hexversion:x} {msgspec.__version__}"
 Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -39,8 +44,9 @@ class Described(Data, frozen=True):
 
 
 class Remembered(Data, frozen=True):
-    """`stamp` holds name, time and size of every file in this package."""
+    """`stamp` holds name, time and size of every file that had a part in it."""
 
+    libraries: str
     stamp: Stamp
     tools: tuple[Described, ...]
 
@@ -49,10 +55,10 @@ def described(places: Mapping[str, str], memory: Path | None = None) -> tuple[De
     """The tools by name, from `memory` when they are what they were; `places` maps names to `module:Class`."""
     if memory is None:
         return _worked_out(places)
-    stamp = _stamp()
     found = _recalled(memory)
-    if found is None or found.stamp != stamp:
-        found = Remembered(stamp=stamp, tools=_worked_out(places))
+    if found is None:
+        tools = _worked_out(places)
+        found = Remembered(libraries=LIBRARIES, stamp=_stamp(_files()), tools=tools)
         _remember(memory, found)
     return found.tools
 
@@ -81,24 +87,34 @@ def tool_class(place: str) -> type[Tool[Any]]:
     return found
 
 
-def _stamp() -> Stamp:
-    with os.scandir(HERE) as entries:
-        files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
-    return tuple(sorted((name, found.st_mtime_ns, found.st_size) for name, found in files))
+def _files() -> list[str]:
+    """Everything imported that the tools may build on, as paths in our package. All of it is more than they use."""
+    loaded = [(name.split("."), module.__file__) for name, module in sys.modules.items() if name.startswith("ollm.")]
+    return sorted(os.path.relpath(file, ROOT) for (_, floor, *_), file in loaded if floor in FLOORS and file)
+
+
+def _stamp(files: Iterable[str]) -> Stamp:
+    found = ((name, os.stat(f"{ROOT}/{name}")) for name in files)  # noqa: PTH116 - a hundred of them at every start
+    return tuple((name, status.st_mtime_ns, status.st_size) for name, status in found)
 
 
 def _recalled(memory: Path) -> Remembered | None:
+    """What is remembered and still true."""
     try:
-        return msgspec.json.decode(memory.read_bytes(), type=Remembered)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        found = msgspec.json.decode(memory.read_bytes(), type=Remembered)
+        current = found.libraries == LIBRARIES and found.stamp == _stamp(name for name, _, _ in found.stamp)
+    except (OSError, ValueError, msgspec.MsgspecError):
         return None
+    return found if current else None
 
 
 def _remember(memory: Path, found: Remembered) -> None:
-    """A home that does not exist yet is not made for it."""
+    """Unless a file changed since it was imported: no telling which it was. A home that is not there yet is not made."""
+    if any(changed >= STARTED for _, changed, _ in found.stamp):
+        return
     from ollm.system.atomic import make_private_directory, replace_file
 
     with contextlib.suppress(OSError):
         if memory.parent.parent.is_dir():
             make_private_directory(memory.parent)
-            replace_file(memory, msgspec.json.encode(found))
+            replace_file(memory, msgspec.json.encode(found), durable=False)

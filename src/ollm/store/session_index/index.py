@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.store.session_index import database
 from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from ollm.store.session_index.entries import Line
     from ollm.store.session_index.texts import Taker
 
@@ -55,6 +55,8 @@ class SessionIndex:
     @property
     def connection(self) -> sqlite3.Connection:
         if self._connection is None:
+            from ollm.store.session_index import database
+
             self._connection, self.in_file = database.connect(self.path)
         return self._connection
 
@@ -92,6 +94,8 @@ class SessionIndex:
 
     def note(self, session_id: str, line: Line | None = None) -> None:
         """One session's row: as its writer knows it (`line`), or read anew. An index that is busy is left alone."""
+        import sqlite3
+
         with contextlib.suppress(sqlite3.Error, OSError):
             found = stamp_of(self.directories, session_id)
             if found:
@@ -108,6 +112,8 @@ class SessionIndex:
         stamp = stamp_of(self.directories, session_id)
         if stamp is None or stamp.document is None or stamp.document[1] < least_bytes:
             return None
+        import sqlite3
+
         try:
             row = self._rows(session_id).get(session_id)
         except (sqlite3.Error, OSError):
@@ -127,6 +133,10 @@ class SessionIndex:
 
     def guarded(self, work: Callable[[], Any]) -> Any:
         """Run against the file; when that is broken build it anew, when it cannot be used work in memory."""
+        import sqlite3
+
+        from ollm.store.session_index import database
+
         for _ in range(2):
             try:
                 return work()
