@@ -3,6 +3,8 @@
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from ollm.config.paths import Home
 from ollm.domain.workspace import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
 from ollm.store.workspace_db import WorkspaceDatabase
@@ -104,3 +106,20 @@ def test_a_read_only_workspace_keeps_its_database_apart() -> None:
         assert workspace_directory(workspace, home).parent == home.workspaces
 
     as_ordinary_user(body)
+
+
+def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    store = WorkspaceDatabase(tmp_path)
+    with store.together():
+        store.put(session("one"))
+        store.keep_context("one", b"{}")
+
+    with pytest.raises(KeyboardInterrupt), store.together():
+        store.put(session("two"))
+        store.put(session("one", updated_at=99))
+        raise KeyboardInterrupt
+
+    assert [found.updated_at for found in WorkspaceDatabase(tmp_path).all()] == [2]
+    store.put(session("three"))
+    assert store.kept_context("one") == b"{}"
+    assert len(store.all()) == 2

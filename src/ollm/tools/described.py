@@ -109,7 +109,7 @@ def _recalled(memory: Path) -> Remembered | None:
 
 
 def _remember(memory: Path, found: Remembered) -> None:
-    """Unless a file changed since it was imported: no telling which it was. A home that is not there yet is not made."""
+    """Unless a file changed since it was imported: which one was it? A home that is not there yet is not made."""
     if any(changed >= STARTED for _, changed, _ in found.stamp):
         return
     from ollm.system.atomic import make_private_directory, replace_file

@@ -1,0 +1,76 @@
+"""When a message fits another mode better than the one it is said in (design 3.16)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ollm.domain.context import ModeName
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    import re
+
+SURE = 0.75
+LOOKED_AT = 4000  # characters of a message
+
+# What every match of a mode's signs contains, and the signs: a message without the former costs no regular expression.
+SIGNS: dict[ModeName, tuple[tuple[str, ...], str]] = {
+    "debug": (
+        ("debug", "trace", "crash", "segfault", "regression", "fail", "throws", "exception", "bug"),
+        (
+            r"\b(debug|traceback|stack ?trace|crash(?:es|ed|ing)?|segfault|regression|"
+            r"why (?:does|is|did)\b.{0,60}\bfail\w*|fail(?:s|ed|ing)? tests?|tests? fail\w*|throws|exception|bug)\b"
+        ),
+    ),
+    "plan": (
+        ("plan", "design", "architect", "approach", "strategy", "roadmap", "how would you", "trade", "before "),
+        (
+            r"\b(make a plan|plan (?:for|how|the|to|out)|design|architect\w*|approach(?:es)?|strategy|roadmap|"
+            r"how would you|trade-?offs?|before (?:you )?(?:change|cod|writ|implement)\w*)\b"
+        ),
+    ),
+    "code": (
+        ("implement", "refactor", "rename", "write ", "add ", "create ", "fix ", " the", "port ", "migrate"),
+        (
+            r"\b(implement|refactor|rename|write (?:a|the|some|tests?)|add (?:a|an|the|tests?|support)|"
+            r"create (?:a|an|the)|fix (?:the|this|it)|change the|update the|remove the|port (?:this|the)|migrate)\b"
+        ),
+    ),
+    "assistant": (
+        ("explain", "what ", "who", "difference", "tell me", "summari", "how does", "meaning of"),
+        r"\b(explain|what (?:is|are|does)|who|difference between|tell me|summari[sz]e|how does|meaning of)\b",
+    ),
+}
+
+
+class ModeProposal(Data, frozen=True):
+    mode: ModeName
+    confidence: float
+
+
+def propose(text: str, current: ModeName) -> ModeProposal | None:
+    """The mode a message fits better than the current one, when that is plain enough."""
+    hits = {mode: _hits(mode, text[:LOOKED_AT]) for mode in SIGNS}
+    best = max(hits, key=lambda mode: hits[mode])
+    rivals = [count for mode, count in hits.items() if mode != best and count > 0]
+    confidence = 0.6 + 0.2 * hits[best] - 0.1 * sum(rivals) if hits[best] else 0.0
+    if best == current or hits[current] >= hits[best] or confidence < SURE:
+        return None
+    return ModeProposal(mode=best, confidence=round(min(0.95, confidence), 2))
+
+
+def _hits(mode: ModeName, text: str) -> int:
+    """How many different signs of a mode there are."""
+    parts, _ = SIGNS[mode]
+    folded = text.casefold()
+    if not any(part in folded for part in parts):
+        return 0
+    return len({hit[0].lower() for hit in _pattern(mode).finditer(text)})
+
+
+@cache
+def _pattern(mode: ModeName) -> re.Pattern[str]:
+    import re
+
+    return re.compile(SIGNS[mode][1], re.IGNORECASE)
