@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ollm.cli.printable import printable
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export.markdown import arguments as arguments_of
 from ollm.services.session_export.text import is_plain, slices
 from ollm.store.session_files import SessionStream
 
@@ -72,7 +72,7 @@ def _call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[str]:
     outcome = call.status if call.error is None else f"{call.status}: {printable(call.error.message)[:80]}"
     yield f"  {'▾' if unfold else '▸'} {style(printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
     if unfold:
-        yield from shown(json.dumps(call.args, ensure_ascii=False, indent=2), "    ")
+        yield from shown(arguments_of(call), "    ")
         if call.result:
             yield from shown(call.result.full_output or call.result.llm_content, "    │ ")
 

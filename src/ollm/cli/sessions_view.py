@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files import SessionStream
 
 Piece = TypeVar("Piece", str, bytes)
-LOOK_EVERY = 256  # pieces between two looks at the bar
+LOOK_EVERY = 16  # pieces between two looks at the bar
 MEGABYTE = 1_000_000
 
 
@@ -45,12 +45,15 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
 def _show(stream: SessionStream, unfold: bool) -> None:
     """Through a pager as it is read; whoever leaves it stops the reading."""
     from ollm.cli.sessions_text import plain, session_lines
+    from ollm.services.session_export.text import gathered
 
+    style = styled if sys.stdout.isatty() else plain
+    pieces = gathered(session_lines(stream, unfold=unfold, style=style))
     if sys.stdout.isatty():
         stream.reader.damage.allow(math.inf)
-        click.echo_via_pager(_ended(session_lines(stream, unfold=unfold, style=styled), stream))
+        click.echo_via_pager(_ended(pieces, stream))
     else:
-        for piece in _counted(stream, session_lines(stream, unfold=unfold, style=plain)):
+        for piece in _counted(stream, pieces):
             sys.stdout.write(piece)
 
 

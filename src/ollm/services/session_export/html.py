@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from html import escape
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.markdown import NAMES
+from ollm.services.session_export.markdown import NAMES, arguments
 from ollm.services.session_export.source import Readable
-from ollm.services.session_export.text import slices, visible
+from ollm.services.session_export.text import gathered, slices, visible
 
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _HEAD = """<!doctype html>
@@ -38,7 +37,7 @@ h2 {{ font-size: 1rem; margin: 0; }} time, .meta {{ color: #777; font-size: .85r
 
 def html(session: Readable) -> Iterator[str]:
     """The file, piece by piece."""
-    return (visible(piece) for piece in _pieces(session))
+    return map(visible, gathered(_pieces(session)))
 
 
 def _pieces(source: Readable) -> Iterator[str]:
@@ -76,7 +75,8 @@ def _message(message: Message, source: Readable) -> Iterator[str]:
 
 def _block(text: str) -> Iterator[str]:
     yield "<pre>"
-    yield from (escape(piece, quote=False) for piece in slices(text))
+    for piece in slices(text):
+        yield escape(piece, quote=False)
     yield "</pre>\n"
 
 
@@ -88,7 +88,7 @@ def _image(part: ImagePart) -> str:
 
 def _call(call: ToolCallRecord) -> Iterator[str]:
     yield f"<details><summary>{escape(call.name)} ({call.status})</summary>"
-    yield from _block(json.dumps(call.args, ensure_ascii=False, indent=2))
+    yield from _block(arguments(call))
     if call.result:
         yield from _block(call.result.full_output or call.result.llm_content)
     yield "</details>\n"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
+
+import msgspec
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.source import Readable
-from ollm.services.session_export.text import slices, visible
+from ollm.services.session_export.text import gathered, slices, visible
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
@@ -17,7 +18,7 @@ NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "
 
 def markdown(session: Readable) -> Iterator[str]:
     """The document, piece by piece; control characters, which a terminal would obey, are made visible."""
-    return (visible(slice_) for piece in _pieces(session) for slice_ in slices(piece))
+    return map(visible, gathered(part for piece in _pieces(session) for part in slices(piece)))
 
 
 def _pieces(source: Readable) -> Iterator[str]:
@@ -50,10 +51,14 @@ def _message(message: Message, source: Readable) -> Iterator[str]:
 
 
 def _call(call: ToolCallRecord) -> Iterator[str]:
-    arguments = json.dumps(call.args, ensure_ascii=False, indent=2)
-    yield f"\n**Tool call: {_line(call.name)}** ({call.status})\n\n{fenced(arguments, 'json')}\n"
+    yield f"\n**Tool call: {_line(call.name)}** ({call.status})\n\n{fenced(arguments(call), 'json')}\n"
     if call.result:
         yield f"\n{fenced(call.result.full_output or call.result.llm_content)}\n"
+
+
+def arguments(call: ToolCallRecord) -> str:
+    """What the call was asked with, as JSON on several lines."""
+    return msgspec.json.format(msgspec.json.encode(call.args), indent=2).decode("utf-8", "replace")
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -1,25 +1,50 @@
-"""Texts of any size, told to be harmless and cut into pieces quickly."""
+"""Texts of any size, made harmless and cut into pieces, quickly."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 SLICE = 1 << 20
+GATHERED = 1 << 15
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
+_HIGH_CONTROL = b"\xc2"  # how \x80 to \x9f begin, and some letters
+_DIRECTIONS = tuple(chr(code).encode() for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 
 
 def is_plain(text: str) -> bool:
-    """Whether there is nothing in it but printable characters, line ends and tabs."""
+    """Whether there is nothing in it but printable characters and line ends."""
     if text.isascii():  # most texts are, and this is quicker to tell
-        return len(text.encode("ascii").translate(None, _ASCII_CONTROL)) == len(text)
-    return text.replace("\n", "").replace("\t", "").isprintable()
+        return len(text.encode("ascii").translate(None, _ASCII_CONTROL)) == len(text) and "\t" not in text
+    return text.replace("\n", "").isprintable()
 
 
 def visible(text: str) -> str:
     """The text with control characters other than line ends and tabs written as escapes."""
-    return text if is_plain(text) else _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    if not _may_hold_control(text):
+        return text
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _may_hold_control(text: str) -> bool:
+    data = text.encode("utf-8", "replace")
+    if len(data.translate(None, _ASCII_CONTROL)) != len(data):
+        return True
+    return not text.isascii() and (_HIGH_CONTROL in data or any(mark in data for mark in _DIRECTIONS))
+
+
+def gathered(pieces: Iterable[str]) -> Iterator[str]:
+    """Small pieces together, so that what is done to each is done less often."""
+    waiting: list[str] = []
+    held = 0
+    for piece in pieces:
+        waiting.append(piece)
+        held += len(piece)
+        if held >= GATHERED:
+            yield "".join(waiting)
+            waiting, held = [], 0
+    yield "".join(waiting)
 
 
 def slices(text: str) -> Iterator[str]:
