@@ -117,7 +117,7 @@ def _set_archived(session: str, archived: bool) -> None:
 
 def _title(library: SessionLibrary, session_id: str) -> str:
     try:
-        title = library.files.read(session_id).session.metadata.title
+        title = library.files.described(session_id).metadata.title
     except OllmError:
         return ""
     return f" ({printable(title)})" if title else ""

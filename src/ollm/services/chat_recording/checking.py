@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
@@ -35,13 +36,21 @@ def check(files: SessionFiles, *, repair: bool, progress: Progress | None = None
 
 def _problems(files: SessionFiles, session_id: str) -> Iterator[Finding]:
     try:
-        damage = files.read(session_id).damage
+        damage = _damage(files, session_id)
     except OllmError as error:
         damage = str(error)
     left = "" if files.is_open(session_id) else files.left_overs(session_id)
     text = "; ".join(filter(None, (damage, left)))
     if text:
         yield Finding(session_id=session_id, problem=text)
+
+
+def _damage(files: SessionFiles, session_id: str) -> str | None:
+    """What is found when all of it is read, piece by piece."""
+    with files.stream(session_id) as stream:
+        for entries in (stream.messages(), stream.calls()):
+            deque(entries, maxlen=0)
+        return stream.damage
 
 
 def _mended(files: SessionFiles, found: Finding) -> Finding:

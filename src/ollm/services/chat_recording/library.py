@@ -120,7 +120,7 @@ class SessionLibrary:
 
     def archive(self, session_id: str, archived: bool) -> None:
         """Archived sessions stay, but are no longer offered."""
-        state = self.files.read(session_id).session.metadata.workspace_state
+        state = self.files.described(session_id).metadata.workspace_state
         self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
@@ -151,7 +151,7 @@ class SessionLibrary:
 
     def _workspace_of(self, session_id: str) -> str | None:
         try:
-            return self.files.read(session_id).session.metadata.workspace
+            return self.files.described(session_id).metadata.workspace
         except OllmError:
             return None
 

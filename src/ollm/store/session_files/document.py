@@ -40,27 +40,41 @@ class Document:
         if self._only:
             yield from self._between(*self._only[0])
             return
+        last = self._body
         for line in self._entries(self._body):
+            self._look_for_calls(line, last)
             if line.data == MIDDLE:
-                self._calls_at = line.start if self._calls_at is None else self._calls_at
                 return
             if not line.data.startswith(CALL):
                 yield line.data.rstrip(b",\n")
-            elif self._calls_at is None:
-                self._calls_at = line.start
+                last = line.start
+        self._calls_at = last if self._calls_at is None else self._calls_at
 
     def calls(self) -> Iterator[bytes]:
         if self._only:
             yield from self._between(*self._only[1])
             return
-        if self._calls_at is None:
-            self._calls_at = self._find_calls()
         after_middle = False
-        for line in self._entries(self._calls_at):
+        for line in self._entries(self._find_calls() if self._calls_at is None else self._calls_at):
             if line.data == MIDDLE:
                 after_middle = True
-            elif after_middle or line.data.startswith(CALL):
+            elif after_middle or CALL in line.data:
                 yield line.data.rstrip(b",\n")
+
+    def _look_for_calls(self, line: Line, last: int) -> None:
+        """Remember where calls begin. Where the line in the middle is damaged, the one before may hold a call too."""
+        if self._calls_at is None and (line.data == MIDDLE or line.data.startswith(CALL)):
+            self._calls_at = line.start if line.data == MIDDLE else last
+
+    def _find_calls(self) -> int:
+        """Where calls begin, for who asks before all messages were read."""
+        last = self._body
+        for line in lines(self._file, last):
+            self._look_for_calls(line, last)
+            if self._calls_at is not None or line.end > MAX_BYTES:
+                break
+            last = line.start
+        return last if self._calls_at is None else self._calls_at
 
     def _between(self, start: int, end: int) -> Iterator[bytes]:
         for line in lines(self._file, start):
@@ -88,30 +102,20 @@ class Document:
                 self._damage.lose(f"something that cannot be read stands at byte {line.start}")
         self._damage.note("the file ends before its end")
 
-    def _find_calls(self) -> int:
-        """Where calls begin, for who asks before all messages were read."""
-        place = self._body
-        for line in lines(self._file, place):
-            if line.data == MIDDLE or line.data.startswith(CALL) or line.end > MAX_BYTES:
-                return line.start
-            place = line.end
-        return place
-
     def _note_rest(self, end: int) -> None:
         if os.fstat(self._file.fileno()).st_size > end:
             self._damage.note("something stands behind the end of the file")
 
     def _head_of(self, first: bytes) -> JsonObject:
-        if deeper_than(first):
+        head = first.removesuffix(OPEN) + b"}"
+        if deeper_than(head):
             self._damage.refuse_depth()
-            return salvaged_head(first)
-        if first.endswith(OPEN):
-            try:
-                return parse_object(first[: -len(OPEN)] + b"}")
-            except (ValueError, RecursionError):
-                pass
-        self._damage.lose("the head of the file is damaged")
-        return salvaged_head(first)
+            return salvaged_head(head)
+        try:
+            return parse_object(head)
+        except (ValueError, RecursionError):
+            self._damage.lose("the head of the file is damaged")
+            return salvaged_head(head)
 
 
 def own_layout(file: BinaryIO) -> Line | None:

@@ -27,8 +27,14 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError,
 
 
 def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
-    """Whether brackets outside strings nest deeper than `limit`."""
+    """Whether this is JSON whose brackets nest deeper than `limit`."""
     if len(data.translate(None, _NO_OPENING)) <= limit:
+        return False
+    try:
+        _any.decode(data)
+    except RecursionError:
+        return True
+    except msgspec.MsgspecError:
         return False
     depth, place, outside = 0, 0, re.compile(_OUTSIDE)
     while place < len(data):

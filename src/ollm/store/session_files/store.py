@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.messages import JsonObject
-from ollm.domain.session import SessionSummary
+from ollm.domain.session import Session, SessionSummary
 from ollm.store.session_files.places import Places, ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, sync_directory
@@ -90,6 +91,11 @@ class SessionFiles:
             alive = self.is_open(session_id)
             yield SessionStream(reader, session_id, alive=alive, fallback=self._file_time(session_id))
 
+    def described(self, session_id: str) -> Session:
+        """A session without what was said in it."""
+        with self.stream(session_id) as stream:
+            return stream.session
+
     def document(self, session_id: str) -> Iterator[bytes]:
         """The session as one JSON document, exactly as folding would write it."""
         with self.stream(session_id) as stream:
@@ -124,8 +130,10 @@ class SessionFiles:
 
     def summary(self, session_id: str) -> SessionSummary:
         """What a list shows, worked out from the files."""
-        loaded = self.read(session_id)
-        session = loaded.session
+        with self.stream(session_id) as stream:
+            session, count = stream.session, sum(1 for _ in stream.messages())
+            deque(stream.calls(), maxlen=0)
+            damage = stream.damage
         archived = session.metadata.workspace_state.get("status") == "archived"
         active = self.is_open(session.session_id)
         return SessionSummary(
@@ -133,12 +141,12 @@ class SessionFiles:
             start_time=session.start_time,
             last_activity=session.last_activity,
             model=session.model,
-            message_count=len(session.messages),
+            message_count=count,
             token_count=session.metadata.token_count,
             title=session.metadata.title,
             workspace=session.metadata.workspace,
             status="active" if active else "archived" if archived else "closed",
-            damaged=loaded.damage,
+            damaged=damage,
             origin=session.metadata.origin,
         )
 
