@@ -206,12 +206,31 @@ async def test_an_edit_is_taken_back_after_a_word_about_it(talking: Talking) -> 
         (talk.workspace / "a.txt").write_text("old")
         await talk.say("write")
         assert (talk.workspace / "a.txt").read_text() == "new"
-        assert "a.txt" in (await talk.run("/undo")).text
+        told = (await talk.run("/undo")).text
+        assert "a.txt back as it was" in told
+        assert "-new\n+old" in told
         assert (talk.workspace / "a.txt").read_text() == "new"
         await talk.run("/undo yes")
         assert (talk.workspace / "a.txt").read_text() == "old"
         with pytest.raises(UsageError, match="no edit"):
             await talk.run("/undo")
+
+
+async def test_taking_back_a_new_file_says_that_it_goes(talking: Talking) -> None:
+    call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
+    async with talking([call, "done"], yes=True) as talk:
+        await talk.say("write")
+        assert "removes" in (await talk.run("/undo")).text
+        assert "is removed again" in (await talk.run("/undo yes")).text
+        assert not (talk.workspace / "b.txt").exists()
+
+
+async def test_the_history_shows_what_was_typed_as_it_was_typed(talking: Talking) -> None:
+    async with talking(["Yes."]) as talk:
+        await talk.say("# one\n*two*\n~~~\n  three")
+        shown = (await talk.run("/history")).text
+
+    assert "~~~~\n# one\n*two*\n~~~\n  three\n~~~~" in shown
 
 
 async def test_model_window_and_approval_can_be_changed(talking: Talking) -> None:

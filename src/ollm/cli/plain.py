@@ -3,57 +3,65 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 from ollm.cli.elsewhere import waited_for
 from ollm.cli.oneshot import TextPrinter, visible
+from ollm.cli.plain_lines import Lines
+from ollm.cli.screen.composing import mentioned, read_file
+from ollm.cli.screen.paint import clean
 from ollm.cli.signals import Ending
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
-from ollm.runtime.base import Begun, Conversation
+from ollm.runtime.base import Attachment, Begun, CommandReply, Conversation, Status
 
 ANSWERS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
+LEAVE = CommandReply(follow_up="exit")
+PAST = 6
 
 
 class PlainScreen:
     """Reads a line, prints what comes. Ctrl-C stops a turn, and at the prompt it leaves; so does Ctrl-D."""
 
-    def __init__(self, conversation: Conversation, ending: Ending) -> None:
+    def __init__(self, conversation: Conversation, lines: Lines, workspace: Path) -> None:
         self._conversation = conversation
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._lines = lines
+        self._workspace = workspace
+        self._attached: list[Attachment] = []
         self._talking = False
-        ending.attach(self._leave, lambda: bool(getattr(conversation, "asked_to_close", lambda: False)()))
 
-    async def run(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.add_reader(0, self._read)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        try:
-            await self._talk()
-        finally:
-            loop.remove_reader(0)
-
-    async def _talk(self) -> None:
+    async def run(self, ending: Ending) -> CommandReply:
+        """Talk until the person leaves or wants another session."""
+        asked = getattr(self._conversation, "asked_to_close", lambda: False)
+        ending.attach(self._leave, lambda: bool(asked()))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
         status = await self._conversation.status()
+        await self._greet(status)
+        if status.turn_after is not None:
+            await self._safely(self._follow(status.turn_after))
+        while (text := await self._typed()) is not None:
+            after = await self._do(text.strip()) if text.strip() else None
+            if after:
+                return after
+        return LEAVE
+
+    async def _greet(self, status: Status) -> None:
+        for message in await self._conversation.history(limit=PAST):
+            said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+            if said.strip() and message["role"] in ("user", "assistant"):
+                print(visible(f"{'> ' if message['role'] == 'user' else ''}{said}"))
         for notice in status.notices:
             print(visible(notice))
         print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
-        if status.turn_after is not None:
-            await self._follow(self._conversation.following(status.turn_after))
-        while (text := await self._typed()) is not None:
-            if text.strip() in ("/exit", "/quit"):
-                return
-            if text.strip():
-                await self._turn(text)
 
     async def _typed(self) -> str | None:
         """The next line; a turn that another terminal begins meanwhile is shown."""
-        asking = asyncio.ensure_future(self._ask("> "))
+        asking = asyncio.ensure_future(self._lines.ask("> "))
         try:
             return await waited_for(asking, self._conversation, self._watch)
         finally:
@@ -61,65 +69,95 @@ class PlainScreen:
 
     async def _watch(self, begun: Begun) -> None:
         print(f"\n(from another terminal) {visible(begun.text)}")
-        await self._follow(self._conversation.following(begun.after), asked=False)
-        sys.stdout.write("> ")
-        sys.stdout.flush()
+        await self._safely(self._follow(begun.after, asked=False))
+        print("> ", end="", flush=True)
+
+    async def _do(self, text: str) -> CommandReply | None:
+        """What is to be done after it, when this chat is over."""
+        if text == "/quit":
+            return LEAVE
+        if text.startswith("!"):
+            await self._own_command(text[1:].strip())
+        elif text.startswith("/") and not text.startswith("//"):
+            return await self._slash(text)
+        else:
+            await self._safely(self._turn(text.removeprefix("/") if text.startswith("//") else text))
+        return None
+
+    async def _slash(self, text: str) -> CommandReply | None:
+        name, _, arguments = text[1:].partition(" ")
+        try:
+            reply = await self._conversation.command(name, arguments.strip())
+        except OllmError as error:
+            print(visible(str(error)))
+            return None
+        if reply.text:
+            print(visible(reply.text))
+        if reply.follow_up == "send":
+            await self._safely(self._turn(reply.argument))
+        return reply if reply.follow_up not in ("none", "send") else None
 
     async def _turn(self, text: str) -> None:
-        await self._follow(self._conversation.turn(text))
+        found, problems = mentioned(text, self._workspace, read_file)
+        for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
+            print(visible(line))
+        attachments, self._attached = (*found, *self._attached), []
+        async with self._conversation.turn(text, attachments) as events:
+            await self._hear(events)
 
-    async def _follow(self, turn: AbstractAsyncContextManager[AsyncIterator[AnyEvent]], *, asked: bool = True) -> None:
-        """Show a turn; the questions of one that was begun elsewhere are answered there."""
+    async def _follow(self, after: int, *, asked: bool = True) -> None:
+        """A turn that runs already; the questions of one that was begun elsewhere are answered there."""
+        async with self._conversation.following(after) as events:
+            await self._hear(events, asked=asked)
+
+    async def _hear(self, events: AsyncIterator[AnyEvent], *, asked: bool = True) -> None:
         printer = TextPrinter()
+        async for event in events:
+            printer.show(event)
+            if isinstance(event, ConfirmationRequested) and asked:
+                said = await self._lines.ask(question(event.details))
+                await self._conversation.respond(event.correlation_id, answer(said, event.details))
+        printer.close("")
+
+    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
         self._talking = True
         try:
-            async with turn as events:
-                async for event in events:
-                    await self._show(event, printer, asked=asked)
+            await work
         except OllmError as error:
             print(visible(str(error)))
         finally:
             self._talking = False
-        printer.close("")
 
-    async def _show(self, event: AnyEvent, printer: TextPrinter, *, asked: bool) -> None:
-        printer.show(event)
-        if isinstance(event, ConfirmationRequested) and asked:
-            said = await self._ask(question(event.details))
-            await self._conversation.respond(event.correlation_id, answer(said, event.details))
+    async def _own_command(self, command: str) -> None:
+        from ollm.cli.screen.own_command import run_own_command
 
-    async def _ask(self, prompt: str) -> str | None:
-        """A line from the terminal; None when there are no more."""
-        sys.stdout.write(prompt)
-        sys.stdout.flush()
-        return await self._lines.get()
-
-    def _read(self) -> None:
-        """A terminal gives a whole line at a time."""
-        data = os.read(0, 65536)
-        for line in data.decode("utf-8", "replace").splitlines() if data else [None]:
-            self._lines.put_nowait(line)
+        if not command:
+            return
+        code, output = await run_own_command(command, self._workspace, nullcontext())
+        said = await self._lines.ask(f"exit {code}; attach this to your next message? [y/N] ")
+        if (said or "").strip().lower() in ("y", "yes"):
+            self._attached.append(output)
 
     def _interrupt(self) -> None:
         if self._talking:
             print("\n(stopped)")
             self._stopping = asyncio.ensure_future(self._conversation.cancel())
-            self._lines.put_nowait("")
+            self._lines.put("")
         else:
             self._leave()
 
     def _leave(self) -> None:
-        self._lines.put_nowait(None)
+        self._lines.put(None)
         if self._talking:
             self._stopping = asyncio.ensure_future(self._conversation.cancel())
 
 
 def question(details: ConfirmationDetails) -> str:
-    """What is asked, why, and the ways to answer."""
-    lines = [f"\n{visible(details.description)} ({details.risk} risk): {visible(details.reason)}"]
-    lines += [visible(details.diff)] if details.diff else []
-    lines += [f"  {visible(details.command)}"] if details.command else []
-    grant = f", [s]ession or [a]lways ({visible(details.grant)})" if details.grant and not details.locked else ""
+    """What is asked, why, and the ways to answer. Nothing in it is hidden: it shows as an escape."""
+    lines = [f"\n{clean(details.description)} ({details.risk} risk): {clean(details.reason)}"]
+    lines += [clean(details.diff)] if details.diff else []
+    lines += [f"  {clean(details.command)}"] if details.command else []
+    grant = f", [s]ession or [a]lways ({clean(details.grant)})" if details.grant and not details.locked else ""
     return "\n".join([*lines, f"[y]es once{grant}, or why not: "])
 
 

@@ -23,8 +23,20 @@ class Ending:
     def attach(self, leave: Callable[[], None], asked: Callable[[], bool]) -> None:
         """`asked` says whether another process wants the workspace."""
         self._leave, self._asked = leave, asked
-        if self.signal:
+        if self.signal or self.sentence:
             asyncio.get_running_loop().call_later(0.1, leave)
+
+    @contextmanager
+    def through(self, leave: Callable[[], None]) -> Iterator[None]:
+        """While a list stands before the chat, that is left first, and then the chat."""
+        before, asked = self._leave, self._asked
+        self.attach(leave, asked)
+        try:
+            yield
+        finally:
+            self._leave = None
+            if before:
+                self.attach(before, asked)
 
     def end(self, number: signal.Signals) -> None:
         self.signal = number

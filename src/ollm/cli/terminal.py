@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.app import Process
+from ollm.cli.plain_lines import Lines
 from ollm.cli.signals import Ending, listening
 from ollm.cli.start import Start
 from ollm.domain.errors import Exit
 from ollm.runtime.base import CommandReply, Conversation
 
 if TYPE_CHECKING:
+    from ollm.cli.screen.choice import Choice
     from ollm.cli.screen.look import Look
-    from ollm.cli.screen.picker import Choice
     from ollm.cli.shelf import Shelf
     from ollm.config.settings import ScreenSettings
 
+GARBAGE = 2_000  # objects that may be left behind before they are looked for
 FIRST_WORDS = """\
 Talk to the model about the files here. It asks before it changes anything.
   /help lists the commands · @ attaches a file · ! runs a command of yours
@@ -54,48 +57,47 @@ class Terminal:
         self._scope = WorkspaceScope(process, start.workspace)
         self._left: str | None = None
         self._settings = screen_settings(process)
+        self._plain = self._settings.plain or wants_plain(process.environment)
+        self._lines = Lines()
+        self._ending = Ending()
 
     async def run(self) -> int:
-        ending = Ending()
-        with listening(ending):
+        with listening(self._ending), self._lines.reading() if self._plain else nullcontext():
             try:
-                await self._run(ending)
+                await self._run()
             finally:
                 self._scope.close()
                 self._say_how_to_resume()
-        if ending.sentence:
-            print(ending.sentence)
-        return Exit.INTERRUPTED if ending.signal else Exit.DONE
+        if self._ending.sentence:
+            print(self._ending.sentence)
+        return Exit.INTERRUPTED if self._ending.signal else Exit.DONE
 
-    async def _run(self, ending: Ending) -> None:
-        if self._plain():
-            from ollm.cli.plain import PlainScreen
-
-            async with self._opened() as conversation:
-                await PlainScreen(conversation, ending).run()
-            return
+    async def _run(self) -> None:
+        """Choose a session and talk; then the next one, until the person leaves."""
         if self._to_be_picked() and not await self._picked():
             return
-        if not self._process.home.input_history.exists():
+        if not self._plain and not self._process.home.input_history.exists():
             print(FIRST_WORDS)
-        while await self._one_session(ending):
-            pass
+        one = self._one_plainly if self._plain else self._one_session
+        while (after := await one()).follow_up != "exit":
+            self._turn_to(after.argument if after.follow_up == "open-session" else None)
 
-    async def _one_session(self, ending: Ending) -> bool:
-        """Talk in one session; whether another one follows."""
+    async def _one_plainly(self) -> CommandReply:
+        from ollm.cli.plain import PlainScreen
+
+        async with self._opened() as conversation:
+            return await PlainScreen(conversation, self._lines, self._start.workspace).run(self._ending)
+
+    async def _one_session(self) -> CommandReply:
         from ollm.cli.screen.files import WorkspaceFiles
         from ollm.cli.screen.screen import ChatScreen
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
         screen = ChatScreen(self._look(), files.find, self._pick_another)
-        ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
+        self._ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
         after = await screen.run(self._opened)
         self._left = screen.left or self._left
-        if after.follow_up == "exit":
-            return False
-        session = after.argument if after.follow_up == "open-session" else None
-        self._turn_to(session)
-        return True
+        return after
 
     def _turn_to(self, session: str | None) -> None:
         self._left = None
@@ -105,6 +107,7 @@ class Terminal:
     async def _opened(self) -> AsyncIterator[Conversation]:
         """The conversation, here or in the daemon; its session is remembered for the last line."""
         async with self._open() as conversation:
+            keep_small()
             try:
                 yield conversation
             finally:
@@ -118,11 +121,6 @@ class Terminal:
         from ollm.app import open_conversation
 
         return open_conversation(self._start.opening())
-
-    def _plain(self) -> bool:
-        environment = self._process.environment
-        poor = environment.get("TERM", "dumb") in ("dumb", "")
-        return poor or bool(environment.get("OLLM_PLAIN")) or self._settings.plain
 
     def _look(self) -> Look:
         from ollm.cli.screen.look import Look
@@ -168,9 +166,16 @@ class Terminal:
         lines = [line for line in await shelf.lines() if line.session_id != without]
         if not any(not line.archived for line in lines):
             return None
+        if self._plain:
+            from ollm.cli.plain_picker import choose_plainly
+
+            with self._ending.through(lambda: self._lines.put(None)):
+                return await choose_plainly(lines, self._lines)
         from ollm.cli.screen.picker import Picker
 
-        return await Picker(lines, shelf, colour=self._look().colour).choose()
+        picker = Picker(lines, shelf, colour=self._look().colour)
+        with self._ending.through(picker.leave):
+            return await picker.choose()
 
     def _shelf(self) -> Shelf:
         from ollm.cli.shelf import LocalShelf, RemoteShelf
@@ -182,6 +187,18 @@ class Terminal:
             daemon = " --daemon" if self._start.daemon else ""
             print(f"ollm chat{daemon} --session {self._left[:8]}")
             sys.stdout.flush()
+
+
+def wants_plain(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal can do no more than lines, or the person wants no more."""
+    return environment.get("TERM", "dumb") in ("dumb", "") or bool(environment.get("OLLM_PLAIN"))
+
+
+def keep_small() -> None:
+    """Starting is over: what stands need not be looked through again, and what talking leaves behind goes soon."""
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.set_threshold(GARBAGE)
 
 
 def asked_to_close(conversation: Conversation | None) -> bool:

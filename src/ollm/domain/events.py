@@ -155,6 +155,7 @@ class ContextUsage(Event, frozen=True, tag="context-usage"):
     limit: int
     window: int
     trigger: int
+    fixed: int = 0  # what compression never touches: instructions, tool schemas, checkpoints
     reused_share: float | None = None
     broken_by: str | None = None
 

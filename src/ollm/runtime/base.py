@@ -11,7 +11,7 @@ from msgspec import field
 from ollm.domain.events import AnyEvent
 from ollm.domain.messages import ImagePart
 from ollm.domain.struct import Data
-from ollm.domain.tools import ConfirmationAnswer
+from ollm.domain.tools import ConfirmationAnswer, Todo
 
 FollowUp = Literal["none", "exit", "send", "open-session", "new-session"]
 
@@ -61,6 +61,8 @@ class Status(Data, frozen=True):
     used: int = 0
     limit: int = 0
     trigger: int = 0
+    fixed: int = 0
+    todos: tuple[Todo, ...] = ()
     notices: tuple[str, ...] = field(default_factory=tuple)
     turn_after: int | None = None
     last_event: int = 0

@@ -160,5 +160,7 @@ class Parts(msgspec.Struct, kw_only=True):
             used=self.prompt.used,
             limit=budget.limit,
             trigger=budget.trigger,
+            fixed=budget.fixed + budget.checkpoints,
+            todos=self.late.notes.todos() if self.session.id else (),
             notices=tuple(self.notices),
         )

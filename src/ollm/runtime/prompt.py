@@ -286,7 +286,8 @@ class Prompt:
             limit=state.limit,
             window=state.window,
             trigger=state.trigger,
-            reused_share=last.reused_share if last else None,
+            fixed=state.fixed + state.checkpoints,
+            reused_share=last.reused_share if last and len(self.ledger.entries) > 1 else None,
             broken_by=last.broken_by if last else None,
         )
 

@@ -90,11 +90,14 @@ class EditLedger:
             old.unlink(missing_ok=True)
         return copy
 
-    def next_undo(self) -> Path | None:
-        """The file `undo` would put back."""
+    def next_undo(self) -> tuple[Path, bytes | None] | None:
+        """The file `undo` would put back, and what it would hold then; None for one that would be removed."""
         folder = self._folder()
         names = self._copies(folder) if folder is not None else []
-        return Path(_read(names[-1])[0].path) if names else None
+        if not names:
+            return None
+        head, before = _read(names[-1])
+        return Path(head.path), before if head.existed else None
 
     def undo(self, boundary: Boundary) -> Undone | None:
         """Take the last edit back, byte for byte; None when there is none left.

@@ -10,7 +10,7 @@ from ollm.cli.screen.cells import cut, padded
 from ollm.cli.screen.composing import Pastes, mentioned, read_file
 from ollm.cli.screen.diffs import pairs
 from ollm.cli.screen.history import InputHistory
-from ollm.cli.screen.paint import Painter, clean
+from ollm.cli.screen.paint import Painter, clean, prose
 from ollm.cli.screen.picker import Picker, row
 from ollm.cli.screen.questions import Questions, painted
 from ollm.cli.screen.status import bar, joined, status_line
@@ -129,6 +129,20 @@ def test_files_are_attached_by_name_and_what_cannot_be_is_said(tmp_path: Path) -
     assert [problem.partition(" was")[0] for problem in problems] == ["@b.bin", "@dir"]
 
 
+def test_joined_letters_stay_joined_in_prose_and_show_in_a_question() -> None:
+    family = "👩\u200d👩\u200d👧"
+
+    assert prose(f"{family} می\u200cخواهم") == f"{family} می\u200cخواهم"
+    assert prose("r\u200dm \u200b\u202e👩\u200d\u200d👩") == "r\\u200dm \\u200b\\u202e👩\\u200d\\u200d👩"
+    assert clean(family) == "👩\\u200d👩\\u200d👧"
+
+
+def test_blocks_bring_no_blank_lines_of_their_own() -> None:
+    for text in ("| a |\n|---|\n| 1 |", "- a\n- b", "```py\nx\n```", "# Head", "> said", "1. one"):
+        painted = PLAIN.markdown(text)
+        assert painted.strip("\n") + "\n" == painted, text
+
+
 def test_a_diff_stands_side_by_side_with_its_numbers() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -3,3 +3,4 @@\n same\n-old\n--- gone\n+new\n+more\n end\n"
 
@@ -181,6 +195,7 @@ def status(**more: object) -> Status:
 
 def test_the_status_line_says_what_matters_first_and_fits() -> None:
     shown = Transcript(PLAIN, lambda _: None)
+    shown.take(status())
     line = status_line(status(), shown, "main", 0, 200)
 
     assert line == " qwen3 @ box:8080 · █░░░░░░░┊░ 10% · code·ask · ⎇ main · A 日本 title"
@@ -196,7 +211,9 @@ def test_the_bar_marks_where_compression_starts() -> None:
     assert bar(0, 100, 50) == "░░░░░┊░░░░"
     assert bar(100, 100, 50) == "█" * 10
     assert bar(5, 0, 0) == ""
-    assert joined(["a", "b" * 50], 20) == " a"
+    assert joined(["a", "b" * 50], 20, "title") == " a"
+    assert joined(["a"], 20, "t" * 50) == " a · ttttttttttttt…"
+    assert joined(["a" * 10], 20, "t" * 50) == " aaaaaaaaaa"
 
 
 def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:

@@ -25,12 +25,16 @@ class Pastes:
         self._kept: dict[str, str] = {}
 
     def fold(self, text: str) -> str:
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
             return text
         chip = f"[pasted {lines} lines #{len(self._kept) + 1}]"
         self._kept[chip] = text
         return chip
+
+    def at_end(self, text: str) -> str:
+        """The chip a text ends with; empty when there is none."""
+        return next((chip for chip in self._kept if text.endswith(chip)), "")
 
     def unfold(self, text: str) -> str:
         """One pass: a chip that stands inside pasted text is text."""

@@ -42,6 +42,8 @@ class Actions(Protocol):
 
     def paste(self, text: str) -> str: ...
 
+    def chip(self) -> str: ...
+
     def rewind(self) -> None: ...
 
     def move(self, steps: int) -> None: ...
@@ -107,6 +109,11 @@ def add_input(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         event.current_buffer.insert_text(actions.paste(text))
+
+    @keys.add("backspace", filter=moments.typing & Condition(lambda: bool(actions.chip())))
+    @keys.add("c-w", filter=moments.typing & Condition(lambda: bool(actions.chip())))
+    def _take_chip(event: KeyPressEvent) -> None:
+        event.current_buffer.delete_before_cursor(len(actions.chip()))
 
     @keys.add("c-x", "c-e", filter=moments.typing)
     @keys.add("c-g", filter=moments.typing)

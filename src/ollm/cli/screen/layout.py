@@ -7,7 +7,7 @@ from collections.abc import Callable
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import AnyFormattedText
-from prompt_toolkit.layout import ConditionalContainer, Float, FloatContainer, HSplit, Layout, Window
+from prompt_toolkit.layout import ConditionalContainer, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
@@ -35,8 +35,6 @@ def chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt
     )
     field = Window(control, height=Dimension(min=1, max=12), dont_extend_height=True, wrap_lines=True)
     footer = Window(FormattedTextControl(status), height=1, style="class:status", dont_extend_height=True)
-    body = FloatContainer(
-        HSplit([shown_if_any(live, wrap=False), shown_if_any(question, wrap=True), field, search, footer]),
-        floats=[Float(xcursor=True, ycursor=True, content=CompletionsMenu(max_height=8, scroll_offset=1))],
-    )
-    return Layout(body, focused_element=field)
+    menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
+    above = [shown_if_any(live, wrap=False), shown_if_any(question, wrap=True)]
+    return Layout(HSplit([*above, field, search, menu, footer]), focused_element=field)

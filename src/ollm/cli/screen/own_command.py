@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-
-from prompt_toolkit.application import in_terminal
 
 from ollm.runtime.base import Attachment
 
 KEPT = 200_000
+Terminal = AbstractAsyncContextManager[None]
 
 
-async def run_own_command(command: str, workspace: Path) -> tuple[int, Attachment]:
-    """Its exit code, and what it printed (the end of it), ready to be attached. The terminal is its own meanwhile."""
+async def run_own_command(command: str, workspace: Path, terminal: Terminal) -> tuple[int, Attachment]:
+    """Its exit code, and what it printed (the end of it), ready to be attached. It has the terminal meanwhile."""
     kept = b""
-    async with in_terminal():
+    async with terminal:
         process = await asyncio.create_subprocess_shell(
             command, cwd=workspace, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 Width = Callable[[], int]
 THEME = "ansi_dark"
+JOINERS = ("\u200c", "\u200d")
+_JOINED = re.compile(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Painter:
@@ -44,12 +48,13 @@ class Painter:
     def markdown(self, text: str) -> str:
         from ollm.cli.screen.markdown import ChatMarkdown
 
-        return self.paint(ChatMarkdown(clean(text), code_theme=THEME, hyperlinks=False))
+        painted = self.paint(ChatMarkdown(prose(text), code_theme=THEME, hyperlinks=False))
+        return _without_blank_edges(painted)
 
     def user(self, text: str) -> str:
         from rich.text import Text
 
-        return self.paint(Text("› ", style="bold cyan") + Text(clean(text), style="bold"))
+        return self.paint(Text("› ", style="bold cyan") + Text(prose(text), style="bold"))
 
     def dim(self, text: str) -> str:
         from rich.text import Text
@@ -66,6 +71,26 @@ class Painter:
         from ollm.cli.screen.diffs import diff_view
 
         return self.paint(diff_view(clean(text), self._width()))
+
+
+def prose(text: str) -> str:
+    """Like `clean`, but letters and pictures that are joined stay joined: 👩‍🔬, or a word in Persian. What can be run
+    or written never goes through here."""
+    return "".join(piece if piece in JOINERS else clean(piece) for piece in _JOINED.split(text))
+
+
+def _without_blank_edges(painted: str) -> str:
+    """One blank line between blocks is enough; tables, lists and code bring their own."""
+    lines = painted.split("\n")
+    while lines and not _seen(lines[0]):
+        del lines[0]
+    while lines and not _seen(lines[-1]):
+        del lines[-1]
+    return "\n".join([*lines, ""])
+
+
+def _seen(line: str) -> bool:
+    return bool(_STYLE.sub("", line).strip())
 
 
 def clean(text: str) -> str:

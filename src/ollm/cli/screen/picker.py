@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Coroutine
-from typing import Any, Literal
+from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.layout import HSplit, Layout, Window
+from prompt_toolkit.layout import ConditionalContainer, Dimension, HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
@@ -18,22 +18,16 @@ from prompt_toolkit.styles import Style
 
 from ollm.cli.printable import printable
 from ollm.cli.screen.cells import padded
+from ollm.cli.screen.choice import Choice, ago, fitting
 from ollm.cli.shelf import Shelf, ShelfLine
 from ollm.domain.errors import OllmError
-from ollm.domain.struct import Data
 
 ROWS = 10
+ROOMY = 14  # a terminal of fewer lines shows no preview
 STYLE = Style.from_dict({"chosen": "reverse", "hint": "ansibrightblack"})
 HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Tab archived ones · Ctrl-X delete · Esc leave"
 OTHER_HINT = "Enter resume · Ctrl-N new · Ctrl-A bring back · Tab the others · Ctrl-X delete · Esc leave"
 DOOM = "Ctrl-X again deletes it for good, with every trace of it; any other key keeps it."
-
-
-class Choice(Data, frozen=True):
-    """What the person decided: a session to resume, a new one, or to leave."""
-
-    action: Literal["resume", "new", "leave"]
-    session_id: str | None = None
 
 
 class Picker:
@@ -60,25 +54,35 @@ class Picker:
     async def choose(self) -> Choice:
         return await self._app.run_async(handle_sigint=False, set_exception_handler=False)
 
+    def leave(self) -> None:
+        if self._app.is_running:
+            self._app.exit(result=Choice(action="leave"))
+
     def shown(self) -> list[ShelfLine]:
-        """Those that have every typed word in their title, model, last words or id."""
-        typed = self._filter.text.casefold().split()
-        fitting = (line for line in self._lines if line.archived == self._archived)
-        return [line for line in fitting if all(word in searchable(line) for word in typed)]
+        return fitting((line for line in self._lines if line.archived == self._archived), self._filter.text)
 
     def _layout(self) -> Layout:
         field = Window(BufferControl(self._filter, input_processors=[BeforeInput("Resume which session? ")]), height=1)
-        listed = Window(FormattedTextControl(self._list), height=ROWS, dont_extend_height=True)
-        preview = Window(FormattedTextControl(self._preview), height=4, wrap_lines=True, style="class:hint")
-        hint = Window(FormattedTextControl(self._hint), height=1, style="class:hint")
-        return Layout(HSplit([field, listed, preview, hint]), focused_element=field)
+        listed = Window(FormattedTextControl(self._list), height=self._height, dont_extend_height=True)
+        preview = Window(FormattedTextControl(self._preview), height=Dimension(max=4), wrap_lines=True)
+        roomy = Condition(lambda: self._app.output.get_size().rows >= ROOMY)
+        hint = Window(FormattedTextControl(self._hint), height=Dimension(min=1, max=3), wrap_lines=True)
+        return Layout(HSplit([field, listed, ConditionalContainer(preview, roomy), hint]), focused_element=field)
+
+    def _rows(self) -> int:
+        """How many sessions a terminal of this height shows at once."""
+        return max(1, min(ROWS, self._app.output.get_size().rows - 7))
+
+    def _height(self) -> Dimension:
+        return Dimension.exact(min(self._rows(), max(1, len(self._lines))))
 
     def _list(self) -> StyleAndTextTuples:
         found = self.shown()
-        first = max(0, min(self._place - ROWS // 2, len(found) - ROWS))
+        rows = self._rows()
+        first = max(0, min(self._place - rows // 2, len(found) - rows))
         width = self._app.output.get_size().columns - 1
         lines: StyleAndTextTuples = []
-        for place, line in enumerate(found[first : first + ROWS], start=first):
+        for place, line in enumerate(found[first : first + rows], start=first):
             style = "class:chosen" if place == self._place else ""
             lines.append((style, padded(row(line, width), width)))
             lines.append(("", "\n"))
@@ -172,10 +176,6 @@ class Picker:
         self._app.invalidate()
 
 
-def searchable(line: ShelfLine) -> str:
-    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
-
-
 def row(line: ShelfLine, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
     count = "" if line.messages is None else f"{line.messages} msgs"
@@ -183,11 +183,3 @@ def row(line: ShelfLine, width: int) -> str:
     room = max(16, min(40, width // 3))
     title, model = padded(printable(line.title or "(no title)"), room), padded(printable(line.model), room // 2)
     return f" {title} {ago(line.updated_at):>6}  {model} {count:>9}  {printable(last)}"
-
-
-def ago(moment: int) -> str:
-    seconds = max(0, int(time.time()) - moment // 1000)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return "now"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, in_terminal
 
 FRAME = 0.1
 
@@ -32,12 +32,28 @@ class Printing:
     async def run(self) -> None:
         while True:
             await self._wake.wait()
+            if self._lent:
+                await asyncio.sleep(FRAME)
+                continue
             if not self._alive():
                 self._wake.clear()
             if self._waiting and self._app.is_running:
                 self._write_above()
             self._app.invalidate()
             await asyncio.sleep(FRAME)
+
+    @property
+    def _lent(self) -> bool:
+        """Whether somebody else has the terminal, or is about to: an editor, a command, the list of sessions."""
+        lent = self._app._running_in_terminal_f  # noqa: SLF001 - the toolkit does not tell it otherwise
+        return lent is not None and not lent.done()
+
+    @contextlib.asynccontextmanager
+    async def lend(self) -> AsyncIterator[None]:
+        """Give the terminal away for a while; what waits is written first."""
+        async with in_terminal():
+            self.flush()
+            yield
 
     def flush(self) -> None:
         """Write what waits while the input is not on the screen."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.enums import EditingMode
@@ -70,7 +71,7 @@ class ChatScreen:
         self._began = 0.0
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._rewinding = Rewinding(self, lambda: self.talking.conversation, self.buffer.insert_text)
+        self._rewinding = Rewinding(self, lambda: self.talking.conversation, self._insert)
         self._view = View(self.transcript, self.questions, self._rewinding, lambda: self.talking.queue)
         self.app = self._application()
         self._printing = Printing(self.app, lambda: self.busy)
@@ -174,6 +175,7 @@ class ChatScreen:
 
     def refresh(self, status: Status) -> None:
         self._view.status = status
+        self.transcript.take(status)
         self._view.branch = git_branch(self.look.workspace)
         self.app.output.set_title(f"ollm · {status.title or self.look.workspace.name}")
         self.app.invalidate()
@@ -185,11 +187,13 @@ class ChatScreen:
 
     async def pick_session(self) -> None:
         current = self.talking.conversation.session_id if self.talking.conversation else None
-        async with in_terminal():
-            self._printing.flush()
+        async with self.lend():
             chosen = await self._pick(current)
         if chosen:
             self.exit(chosen)
+
+    def lend(self) -> AbstractAsyncContextManager[None]:
+        return self._printing.lend()
 
     def _ring(self) -> None:
         if self.look.bell:
@@ -253,6 +257,10 @@ class ChatScreen:
     def paste(self, text: str) -> str:
         return self.pastes.fold(text)
 
+    def chip(self) -> str:
+        """The folded paste just before the cursor: one key takes it away."""
+        return self.pastes.at_end(self.buffer.document.text_before_cursor)
+
     def unfold(self) -> None:
         self.transcript.unfold()
 
@@ -271,6 +279,9 @@ class ChatScreen:
             self._rewinding.list = None
         else:
             self.spawn(self._rewinding.confirm())
+
+    def _insert(self, text: str) -> None:
+        self.buffer.insert_text(self.pastes.fold(text))
 
     def _restore_draft(self) -> None:
         self.buffer.reset()

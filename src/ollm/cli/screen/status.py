@@ -12,32 +12,29 @@ from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
 
 BAR = 10
+SHORTEST = 12  # cells of a title that still say something
 
 
 def status_line(status: Status | None, transcript: Transcript, branch: str, queued: int, width: int) -> str:
     """As many parts as fit; the first ones matter most."""
     if status is None:
         return " connecting…" + (f" · {queued} queued" if queued else "")
-    usage = transcript.usage
-    used, limit, trigger = (
-        (usage.used, usage.limit, usage.trigger) if usage else (status.used, status.limit, status.trigger)
-    )
+    room = transcript.room
     parts = [f"{queued} queued"] if queued else []
     parts += [
         f"{printable(status.model)} @ {server(status)}",
-        f"{bar(used, limit, trigger)} {percent(used, limit)}",
+        f"{bar(room.used, room.limit, room.mark)} {percent(room.used, room.limit)}",
         f"{status.mode}·{status.approval}",
     ]
-    if usage and usage.reused_share is not None:
-        parts.append(f"{usage.reused_share:.0%} reused")
+    if room.reused is not None:
+        parts.append(f"{room.reused:.0%} reused")
     if transcript.live.speed.value:
         parts.append(f"{transcript.live.speed.value:.0f} tok/s")
     if transcript.todos:
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
     parts += [f"⎇ {branch}"] if branch else []
-    parts += [printable(status.title)] if status.title else []
-    return joined(parts, width)
+    return joined(parts, width, printable(status.title))
 
 
 def server(status: Status) -> str:
@@ -45,21 +42,25 @@ def server(status: Status) -> str:
     return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
 
 
-def joined(parts: list[str], width: int) -> str:
+def joined(parts: list[str], width: int, title: str) -> str:
+    """The parts that fit, and as much of the title as there is room for."""
     line = f" {parts[0]}"
     for part in parts[1:]:
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
-            break
+            return cut(line, width - 1)
         line += f" · {part}"
-    return cut(line, width - 1)
+    room = width - 4 - get_cwidth(line)
+    if title and get_cwidth(title) > room:
+        title = f"{cut(title, room - 1)}…" if room >= SHORTEST else ""
+    return f"{line} · {title}" if title else cut(line, width - 1)
 
 
-def bar(used: int, limit: int, trigger: int) -> str:
+def bar(used: int, limit: int, starts: int) -> str:
     """How full it is, with a mark where compression starts."""
     if limit <= 0:
         return ""
     filled = min(BAR, round(BAR * used / limit))
-    mark = min(BAR - 1, round(BAR * trigger / limit))
+    mark = min(BAR - 1, round(BAR * starts / limit))
     cells = ["█" if place < filled else "░" for place in range(BAR)]
     if cells[mark] == "░":
         cells[mark] = "┊"

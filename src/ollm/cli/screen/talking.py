@@ -44,6 +44,10 @@ class Stage(Protocol):
 
     async def pick_session(self) -> None: ...
 
+    def lend(self) -> AbstractAsyncContextManager[None]:
+        """The terminal, for something that writes to it itself."""
+        ...
+
 
 class Talking:
     """Holds the conversation once it is open. What is typed before that, or while the model works, waits in a queue."""
@@ -180,7 +184,7 @@ class Talking:
     async def _own_command(self, command: str) -> None:
         if not command:
             return
-        code, self.offer = await run_own_command(command, self._stage.look.workspace)
+        code, self.offer = await run_own_command(command, self._stage.look.workspace, self._stage.lend())
         self._say(f"exit {code} · Alt-A attaches this to your next message", "dim")
 
     async def _safely(self, work: Coroutine[Any, Any, None]) -> None:

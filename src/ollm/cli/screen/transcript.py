@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ollm.cli.screen.live import Live
 from ollm.cli.screen.paint import Painter
@@ -32,15 +33,25 @@ from ollm.domain.events import (
 )
 from ollm.domain.messages import ImagePart
 from ollm.domain.tools import Todo
+from ollm.runtime.base import Status
 
 STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
+
+
+class Room(NamedTuple):
+    """How full the window is, where compression starts, and the share of the last prompt that stood before."""
+
+    used: int = 0
+    limit: int = 0
+    mark: int = 0
+    reused: float | None = None
 
 
 class Transcript:
     """Feed it events; it prints through `out` and keeps what is alive. Knows nothing of the terminal."""
 
     def __init__(self, painter: Painter, out: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
-        self.usage: ContextUsage | None = None
+        self.room = Room()
         self.todos: tuple[Todo, ...] = ()
         self.unfolded = False
         self.live = Live(painter, now)
@@ -69,7 +80,7 @@ class Transcript:
             case ToolFinished():
                 self._finished(event)
             case ContextUsage():
-                self.usage = event
+                self.room = Room(event.used, event.limit, event.fixed + event.trigger, event.reused_share)
                 live.speed.answered()
             case TodosChanged():
                 self.todos = event.todos
@@ -97,6 +108,12 @@ class Transcript:
                 self._end(event)
             case _:
                 pass
+
+    def take(self, status: Status) -> None:
+        """What stands now, told between turns: a command may have changed it."""
+        reused = self.room.reused
+        self.room = Room(status.used, status.limit, status.fixed + status.trigger, reused)
+        self.todos = status.todos
 
     def unfold(self) -> None:
         """Show the newest folded thing in full, and everything from now on; again folds."""

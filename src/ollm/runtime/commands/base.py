@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,12 @@ def words(arguments: str, at_most: int) -> list[str]:
 
 def wrong_usage(name: str, usage: str) -> UsageError:
     return UsageError(f"/{name} is used as: /{name} {usage}".rstrip(), action="/help lists all commands.")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A Markdown block that shows the text exactly as it is."""
+    fence = "~" * max(3, max((len(run) for run in re.findall("~+", text)), default=0) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import msgspec
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+from ollm.runtime.commands.base import CommandTable, fenced, table, words, wrong_usage
 
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
@@ -58,6 +57,8 @@ async def history(conversation: LocalConversation, arguments: str) -> CommandRep
 
 def said(message: dict[str, Any]) -> str:
     """A message with its calls; results stand beside the call that brought them."""
+    if message["role"] == "user":
+        return "\n\n".join(fenced(part["text"]) for part in message["parts"] if part["type"] == "text")
     lines = [quoted(part) for part in message["parts"] if part["type"] in ("text", "thinking")]
     if message["role"] == "assistant":
         lines += [called(call) for call in message["toolCalls"]]
@@ -67,9 +68,8 @@ def said(message: dict[str, Any]) -> str:
 def called(call: dict[str, Any]) -> str:
     result = call.get("result") or {}
     brought = result.get("fullOutput") or result.get("llmContent") or ""
-    fence = "~" * max(3, max((len(run) for run in re.findall("~+", brought)), default=0) + 1)
     head = f"`{call['name']}` {msgspec.json.encode(call['args']).decode()} · {call['status']} · {call['timestamp']}"
-    return f"{head}\n\n{fence}\n{brought}\n{fence}" if brought else head
+    return f"{head}\n\n{fenced(brought)}" if brought else head
 
 
 def quoted(part: dict[str, str]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+from ollm.runtime.commands.base import CommandTable, fenced, table, words, wrong_usage
 from ollm.services.goals import described
 
 if TYPE_CHECKING:
@@ -109,14 +109,31 @@ async def undo(conversation: LocalConversation, arguments: str) -> CommandReply:
     if word not in ("", "yes"):
         raise wrong_usage("undo", "[yes]")
     if word == "":
-        found = parts.late.edits.next_undo()
-        if found is None:
-            raise UsageError("There is no edit to take back.")
-        return CommandReply(text=f"/undo yes puts {found} back as it was before the last edit.")
+        return CommandReply(text=undo_told(conversation))
     done = parts.late.edits.undo(parts.late.policy.boundary)
     if done is None:
         raise UsageError("There is no edit to take back.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
+
+
+def undo_told(conversation: LocalConversation) -> str:
+    """What taking the last edit back would change."""
+    from ollm.tools.file_change import diff_of
+
+    parts = conversation.parts
+    found = parts.late.edits.next_undo()
+    if found is None:
+        raise UsageError("There is no edit to take back.")
+    path, before = found
+    if before is None:
+        return f"`/undo yes` removes {path}, which the last edit created."
+    boundary = parts.late.policy.boundary.approving([path])
+    now = b""
+    if path.exists():
+        with boundary.open_file(str(path)) as file:
+            now = file.read()
+    change = diff_of(path.name, now.decode("utf-8", "replace"), before.decode("utf-8", "replace"))
+    return f"`/undo yes` puts {path} back as it was before the last edit:\n\n{fenced(change.rstrip(), 'diff')}"
 
 
 def split(arguments: str) -> tuple[str, str]:

@@ -1,0 +1,36 @@
+"""What a list of sessions is asked for, however it is shown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Literal
+
+from ollm.cli.shelf import ShelfLine
+from ollm.domain.struct import Data
+
+
+class Choice(Data, frozen=True):
+    """What the person decided: a session to resume, a new one, or to leave."""
+
+    action: Literal["resume", "new", "leave"]
+    session_id: str | None = None
+
+
+def fitting(lines: Iterable[ShelfLine], typed: str) -> list[ShelfLine]:
+    """Those that have every typed word in their title, model, last words, origin or id."""
+    words = typed.casefold().split()
+    return [line for line in lines if all(word in searchable(line) for word in words)]
+
+
+def searchable(line: ShelfLine) -> str:
+    return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
+
+
+def ago(moment: int) -> str:
+    """How long since, of epoch milliseconds."""
+    seconds = max(0, int(time.time()) - moment // 1000)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return "now"

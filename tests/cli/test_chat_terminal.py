@@ -1,0 +1,147 @@
+"""The chat and its terminal: small ones, one that is lent to an editor, what the status line says after a command."""
+
+import signal
+from pathlib import Path
+
+from tests.cli.running import Runner, running
+from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_G, ENTER, ESCAPE, Terminal, at_terminal
+from tests.servers.answers import Answer
+
+BACKSPACE = "\x7f"
+EDITOR = "#!/bin/sh\necho EDITOR-BEGINS\nsleep 1.5\necho EDITOR-ENDS\nprintf 'from the editor' > \"$1\"\n"
+
+
+async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> None:
+    story = "".join(f"Paragraph {number} of it.\n\n" for number in range(60))
+    async with running(tmp_path, [Answer(text=story, pace=0.02), "Edited."]) as runner:
+        editor = tmp_path / "editor"
+        editor.write_text(EDITOR)
+        editor.chmod(0o700)
+        async with at_terminal(runner, "chat", size=(80, 12), EDITOR=str(editor), VISUAL="") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("!echo mine" + ENTER)
+            await terminal.wait_for("› !echo mine", "exit 0")
+            assert "^[[" not in terminal.text(), "an answer of the terminal was echoed"
+            terminal.type("a story" + ENTER)
+            await terminal.wait_for("Paragraph 3 of it.")
+            terminal.type(CTRL_G)
+            await terminal.wait_for("EDITOR-ENDS", "Paragraph 59 of it.", "› from the editor")
+            within = bytes(terminal.raw).partition(b"EDITOR-BEGINS")[2].partition(b"EDITOR-ENDS")[0]
+            assert within.strip() == b"", "something was written while the editor had the terminal"
+            terminal.type(ENTER)
+            await terminal.wait_for("Edited.")
+            await completions_have_room(terminal)
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+async def completions_have_room(terminal: Terminal) -> None:
+    """The input stands at the very bottom here; the list makes its own room."""
+    terminal.type("/co")
+    await terminal.wait_for("/compact ", "/context ", "/continue ", "Go on after a loop")
+    terminal.type(CTRL_C)
+    await terminal.wait_for(gone="/compact ")
+
+
+async def test_the_status_line_follows_commands_and_a_paste_goes_with_one_key(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", "Again."]) as runner:
+        async with at_terminal(runner, "chat", size=(110, 30)) as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("many " * 300 + "words" + ENTER)
+            await terminal.wait_for("Hello.", "· many")
+            assert "reused" not in terminal.screen(), "there was no prompt before the first"
+            await follows_commands(terminal)
+            terminal.paste("".join(f"row {number}\n" for number in range(5000)))
+            await terminal.wait_for("› [pasted 5000 lines #1]")
+            terminal.type(BACKSPACE + "gone" + ENTER)
+            await terminal.wait_for("› gone", "Again.", "reused")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+    assert runner.server.chats[-1]["messages"][-1]["content"] == "gone"
+
+
+async def follows_commands(terminal: Terminal) -> None:
+    before = share(terminal)
+    terminal.type("/context size 2048" + ENTER)
+    await terminal.wait_for("The window is 2048", gone=f" {before}%")
+    terminal.type("/todos add write" + ENTER)
+    await terminal.wait_for("todo 0/1")
+    terminal.type("/todos done 1" + ENTER)
+    await terminal.wait_for("todo 1/1")
+    assert share(terminal) > before + 5
+
+
+def share(terminal: Terminal) -> int:
+    """How full the status line says the window is, in percent."""
+    return int(terminal.screen().rpartition("%")[0].rpartition(" ")[2])
+
+
+async def test_sessions_are_chosen_on_a_tiny_terminal_and_a_signal_ends_the_choice(tmp_path: Path) -> None:
+    async with running(tmp_path, ["About cats.", "About dogs."]) as runner:
+        await two_sessions(runner)
+        async with at_terminal(runner, "chat", size=(40, 10)) as terminal:
+            await terminal.wait_for("Resume which session?", " cats ", " dogs ", "Esc leave")
+            terminal.resize(80, 24)
+            await terminal.wait_for("cats", "dogs", "Esc leave")
+            terminal.kill(signal.SIGTERM)
+            assert await terminal.ended() == 130
+        async with at_terminal(runner, "chat", "--continue") as terminal:
+            await terminal.wait_for("› dogs", "scripted @")
+            terminal.type("/sessions" + ENTER)
+            await terminal.wait_for("Resume which session?")
+            await terminal.settle(0.4)
+            terminal.type(ESCAPE)
+            await terminal.wait_for(gone="Resume which session?")
+            terminal.kill(signal.SIGTERM)
+            assert await terminal.ended() == 130, "the chat listens again after the choice"
+
+
+async def two_sessions(runner: Runner) -> None:
+    for name in ("cats", "dogs"):
+        async with at_terminal(runner, "chat", "--new", TERM="dumb") as terminal:
+            await terminal.wait_for("Ctrl-D leaves", "\n>")
+            terminal.type(f"{name}\n")
+            await terminal.wait_for(f"About {name}.", "\n> ")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+
+
+async def test_plain_lines_choose_a_session_attach_and_run_commands(tmp_path: Path) -> None:
+    async with running(tmp_path, ["About cats.", "About dogs.", "Seen.", "More.", "New one."]) as runner:
+        await two_sessions(runner)
+        (runner.workspace / "note.txt").write_text("a note\n")
+        async with at_terminal(runner, "chat", OLLM_PLAIN="1") as terminal:
+            await terminal.wait_for("1. dogs, ", "2. cats, ", "q to leave:")
+            assert b"\x1b" not in bytes(terminal.raw), "plain lines only"
+            terminal.type("cat\n")
+            await terminal.wait_for("1. cats, ")
+            terminal.type("1\n")
+            await terminal.wait_for("> cats", "About cats.", "Ctrl-D leaves")
+            terminal.type("!echo mine\n")
+            await terminal.wait_for("attach this to your next message?")
+            terminal.type("y\n")
+            terminal.type("see @note.txt\\\nplease\n")
+            await terminal.wait_for("+ note.txt", "Seen.")
+            await switches_plainly(terminal)
+        asked = runner.server.chats[2]["messages"][-1]["content"]
+        async with at_terminal(runner, "chat", OLLM_PLAIN="1") as terminal:
+            await terminal.wait_for("q to leave:")
+            terminal.type(CTRL_C)
+            assert await terminal.ended() == 0
+    assert asked.startswith("see @note.txt\nplease\n\n[note.txt]\na note\n\n\n[$ echo mine]\nmine\n")
+
+
+async def switches_plainly(terminal: Terminal) -> None:
+    terminal.type("/sessions\n")
+    await terminal.wait_for("| session |", "| dogs |")
+    wanted = next(line for line in terminal.text().split("\n") if "| dogs |" in line).split("|")[1].strip()
+    terminal.type(f"/sessions {wanted}\n")
+    await terminal.wait_for("> dogs")
+    terminal.type("more\n")
+    await terminal.wait_for("More.")
+    terminal.type("/new\n")
+    await terminal.wait_for("A new session begins")
+    terminal.type("third\n")
+    await terminal.wait_for("New one.")
+    terminal.type("/exit\n")
+    assert await terminal.ended() == 0
