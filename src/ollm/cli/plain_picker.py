@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ollm.cli.options import printable
 from ollm.cli.plain_lines import Lines
+from ollm.cli.printable import printable
 from ollm.cli.screen.choice import Choice, ago, fitting
 from ollm.cli.shelf import ShelfLine
 
