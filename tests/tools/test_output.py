@@ -84,6 +84,17 @@ def test_escape_sequences_and_control_characters_do_not_get_through() -> None:
 
 
 @covers("T9.5")
+def test_what_makes_text_look_other_than_it_is_does_not_get_through() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+
+    assert clean(f"ab\u202ecba\u202c \u2066x\u2069{hidden}!") == "abcba x!"
+    assert (
+        clean("👩\u200d💻 می\u200cخواهم \u05e9\u05dc\u05d5\u05dd")
+        == "👩\u200d💻 می\u200cخواهم \u05e9\u05dc\u05d5\u05dd"
+    )
+
+
+@covers("T9.5")
 @given(
     text=st.text(
         st.characters(codec=None, min_codepoint=0, max_codepoint=0x2FF) | st.sampled_from("\x1b[]0m;\x07\ud800")

@@ -1,16 +1,18 @@
 """T6.6, T6.7: web_search against stand-ins that answer as the services document it."""
 
 import asyncio
+import inspect
 import json
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import ddgs
 import pytest
+from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
 from ollm.config.settings import ToolSettings, WebSearchSettings
 from ollm.tools.search_backends import SearchHit
@@ -226,38 +228,29 @@ async def test_an_extension_may_bring_its_own_backend(workspace: Path) -> None:
     assert content(await drive("web_search", query="q")) == "1. q\n   https://mine.example\n   5"
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, answer: Any) -> None:
-    """The library's own interface: `DDGS(timeout).text(query, max_results)` gives title, href and body."""
+def stand_in(monkeypatch: pytest.MonkeyPatch, answer: Callable[[], Any]) -> None:
+    """The library's own interface and exceptions: `DDGS(timeout).text(query, max_results)` gives title, href, body."""
 
-    class FailureError(Exception):
-        pass
-
-    class DDGS:
+    class Engines:
         def __init__(self, timeout: int) -> None:
             self.timeout = timeout
 
-        def text(self, query: str, max_results: int) -> list[dict[str, Any]]:
-            found = answer(FailureError)
-            return found[:max_results]
+        def text(self, query: str, max_results: int) -> Any:
+            return answer()
 
-    library, failures = ModuleType("ddgs"), ModuleType("ddgs.exceptions")
-    library.DDGS, failures.DDGSException = DDGS, FailureError
-    monkeypatch.setitem(sys.modules, "ddgs", library)
-    monkeypatch.setitem(sys.modules, "ddgs.exceptions", failures)
+    monkeypatch.setattr(ddgs, "DDGS", Engines)
 
 
-def failing(message: str):
-    def fail(kind: type[Exception]) -> None:
-        raise kind(message)
+def failing(failure: Exception) -> Callable[[], Any]:
+    def fail() -> None:
+        raise failure
 
     return fail
 
 
 @covers("T6.6")
 async def test_ddgs_results_are_shown(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(
-        monkeypatch, lambda _kind: [{"title": "T", "href": "https://t.example", "body": "b"}, {"title": "no link"}]
-    )
+    stand_in(monkeypatch, lambda: [{"title": "T", "href": "https://t.example", "body": "b"}, {"title": "no link"}])
 
     assert (
         content(await searcher(workspace, backend="ddgs")("web_search", query="x"))
@@ -265,13 +258,34 @@ async def test_ddgs_results_are_shown(workspace: Path, monkeypatch: pytest.Monke
     )
 
 
-@pytest.mark.parametrize(("message", "kind"), [("No results found.", "NotFound"), ("202 Ratelimit", "NetworkError")])
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (DDGSException("No results found."), "NotFound"),
+        (RatelimitException("202 Ratelimit"), "NetworkError"),
+        (TimeoutException("timed out"), "Timeout"),
+    ],
+)
 async def test_ddgs_failures_are_told_apart(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, message: str, kind: str
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception, kind: str
 ) -> None:
-    stand_in(monkeypatch, failing(message))
+    stand_in(monkeypatch, failing(failure))
 
     assert error(await searcher(workspace, backend="ddgs")("web_search", query="x"))[0] == kind
+
+
+@pytest.mark.parametrize("nonsense", [None, "text", {}, [None, "x", 5], [{"href": 5}, {"href": "javascript:x"}]])
+async def test_nonsense_from_ddgs_is_no_result(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, nonsense: object
+) -> None:
+    stand_in(monkeypatch, lambda: nonsense)
+
+    assert error(await searcher(workspace, backend="ddgs")("web_search", query="x"))[0] == "NotFound"
+
+
+def test_ddgs_takes_what_it_is_given() -> None:
+    """The stand-in is only worth something while the library looks like it."""
+    assert "query" in inspect.signature(ddgs.DDGS(timeout=1).text).parameters
 
 
 async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +298,7 @@ async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatc
 
 
 async def test_cancelling_a_search_is_quick(workspace: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, lambda _kind: time.sleep(8) or [])
+    stand_in(monkeypatch, lambda: time.sleep(8) or [])
     task = asyncio.create_task(searcher(workspace, backend="ddgs")("web_search", query="x"))
     await asyncio.sleep(0.1)
     started = time.perf_counter()

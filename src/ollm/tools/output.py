@@ -30,11 +30,16 @@ _COMPLETE = re.compile(
 _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"}
 _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)}
 _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
+# Bidi embeddings, overrides and isolates turn text round; tag characters hide whole sentences from people.
+_DECEIVING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """Without terminal escape sequences; other control characters are shown as pictures (ESC is ␛), CRLF is LF."""
+    """Without terminal escape sequences and what makes text look other than it is; other control characters are shown
+    as pictures (ESC is ␛), CRLF is LF."""
+    if not text.isascii():
+        text = _DECEIVING.sub("", text)
     if _is_plain(text):
         return text
     return visible(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))

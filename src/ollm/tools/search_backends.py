@@ -105,16 +105,19 @@ class Ddgs(Data, frozen=True):
     async def search(self, query: str, count: int) -> list[SearchHit]:
         try:
             from ddgs import DDGS
-            from ddgs.exceptions import DDGSException
+            from ddgs.exceptions import DDGSException, TimeoutException
         except ImportError as error:
             raise ToolFailure("NoBackend", "ddgs is not installed; install ollm-cli[search].") from error
         try:
             found = await in_thread(lambda: DDGS(timeout=int(self.timeout)).text(query, max_results=count))
+        except TimeoutException as error:
+            raise ToolFailure("Timeout", f"ddgs: no engine answered in {self.timeout:g} seconds.") from error
         except DDGSException as error:
             if "No results" in str(error):
                 return []
             raise ToolFailure("NetworkError", f"ddgs found no engine that answered: {error}.") from error
-        renamed = [{**item, "url": item.get("href")} for item in found if isinstance(item, dict)]
+        items = found if isinstance(found, list) else []
+        renamed = [{**item, "url": item.get("href")} for item in items if isinstance(item, dict)]
         return hits_in(renamed, (), "body")[:count]
 
 
