@@ -1,4 +1,4 @@
-"""The shell tool, with real commands."""
+"""T5: the shell tool through dispatch, with real commands."""
 
 import asyncio
 import os
@@ -13,15 +13,22 @@ import pytest
 
 from ollm.config.settings import ShellSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
+from ollm.domain.events import Event, ToolOutput
+from ollm.domain.messages import Call
 from ollm.domain.tools import ToolResult
+from ollm.policy.engine import PolicyEngine
+from ollm.policy.rules import RuleSet
+from ollm.runtime.dispatch import Dispatch
+from ollm.runtime.one_call import Desk
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
 from ollm.tools.base import ToolContext, spec_of
-from ollm.tools.output import StreamCleaner
+from ollm.tools.registry import ToolRegistry
 from ollm.tools.shell import Shell
 from tests.covers import covers
+from tests.tools.drive import Person
 
 
 class Bench:
@@ -35,13 +42,27 @@ class Bench:
         self.settings = ToolSettings()
 
     async def run(self, **arguments: Any) -> ToolResult:
-        context = ToolContext(
-            boundary=Boundary.around(self.workspace),
-            environment=self.environment,
-            emit=StreamCleaner(self.emitted.append).feed,
-            settings=self.settings,
+        """One call through dispatch; raises what kept it from running."""
+        boundary = Boundary.around(self.workspace)
+        registry = ToolRegistry()
+        registry.register(Shell, self.jobs)
+        desk = Desk(
+            registry=registry,
+            policy=PolicyEngine(RuleSet(), boundary),
+            context=ToolContext(boundary=boundary, environment=self.environment, settings=self.settings),
+            emit=self._hear,
+            asker=Person(),
         )
-        return await spec_of(Shell, self.jobs).parse(arguments).run(context)
+        (record,) = await Dispatch(desk).run([Call(id="c1", name="shell", arguments=arguments)], 1)
+        if record.error is not None and record.error.type not in ("Timeout", "IdleTimeout"):
+            raise ToolFailure(record.error.type, record.error.message)
+        assert record.result is not None
+        fields = ("llm_content", "return_display", "exit_code")
+        return ToolResult(error=record.error, **{name: getattr(record.result, name) for name in fields})
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, ToolOutput):
+            self.emitted.append(event.text)
 
 
 @pytest.fixture
@@ -60,11 +81,13 @@ def mark() -> Iterator[str]:
     assert sleepers(text) == []
 
 
-def sleepers(mark: str) -> list[int]:
+def sleepers(mark: str, *besides: str) -> list[int]:
+    """The processes that sleep for so long, and those of other programs that speak of it."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
-        line = process.info["cmdline"] or []
-        if process.info["status"] != psutil.STATUS_ZOMBIE and "sleep" in line and mark in line:
+        line = process.info["cmdline"] or [""]
+        wanted = line[0] in ("sleep", *besides) and mark in " ".join(line)
+        if wanted and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(process.pid)
     return found
 
@@ -263,7 +286,7 @@ async def test_cancelling_ends_the_whole_tree_at_once(bench: Bench, mark: str) -
 
     assert time.monotonic() - started < 1
     async with asyncio.timeout(10):
-        while sleepers(mark):
+        while sleepers(mark, "sh"):
             await asyncio.sleep(0.01)
 
 

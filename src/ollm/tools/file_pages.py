@@ -21,7 +21,7 @@ class FilePages:
         self.texts: list[str] = []
         self.failures: list[ToolFailure] = []
         self.read = 0
-        self._tokens = None if max_tokens is None else float(max_tokens)
+        self._tokens = None if max_tokens is None else float(min(max_tokens, limits.max_chars))
         self._chars = limits.max_chars - NOTE_CHARS
         self._lines = limits.max_lines - 5
 

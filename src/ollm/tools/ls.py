@@ -30,7 +30,7 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
 
     path: Where = "."
     recursive: bool = False
-    max_depth: Annotated[Most | None, Meta(description="0: only the directory itself.")] = None
+    max_depth: Annotated[Most | None, Meta(description="How many levels.")] = None
     include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
 
     def summary(self) -> str:
