@@ -209,3 +209,29 @@ async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) ->
         "ollm.tools.web_fetch",
     }
     assert sorted(imported & unasked) == []
+
+
+@pytest.mark.parametrize("extra", [(), ("--yes",), ("--allow", "write_file")])
+async def test_mode_plan_changes_nothing_from_the_start_whatever_was_allowed(
+    tmp_path: Path, extra: tuple[str, ...]
+) -> None:
+    calls = [("write_file", {"path": "a.txt", "content": "x"}), ("shell", {"command": "touch b.txt"})]
+    script = [Answer(calls=[call]) for call in calls] + ["I only planned."]
+    async with running(tmp_path, script) as runner:
+        done = await runner.run("-p", "write it", "--mode", "plan", "-o", "json", *extra)
+
+    answer = json.loads(done.out)
+    assert {call["status"] for call in answer["toolCalls"]} <= {"denied", "failed"}
+    assert len(answer["toolCalls"]) == len(calls)
+    assert not (runner.workspace / "a.txt").exists()
+    assert not (runner.workspace / "b.txt").exists()
+
+
+@pytest.mark.parametrize("grant", ["nonsense::", "shell:", "", "a b:c"])
+async def test_an_allow_that_is_no_grant_ends_before_anything_is_asked(tmp_path: Path, grant: str) -> None:
+    async with running(tmp_path, ["unused"]) as runner:
+        done = await runner.run("-p", "hi", "--allow", grant)
+
+    assert done.code == 2
+    assert "is not a grant" in done.err
+    assert not runner.server.chats

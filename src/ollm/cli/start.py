@@ -52,6 +52,7 @@ class Start(Data, frozen=True):
         workspace = (options["workspace"] or Path.cwd()).resolve()
         if not workspace.is_dir():
             raise UsageError(f"{workspace} is not a directory.", action="Name the project's folder with --workspace.")
+        check_grants(options["allow"])
         return Start(
             workspace=workspace,
             flags=settings_flags(options),
@@ -75,3 +76,12 @@ def settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     policy = {"approval": options["approval"]} if options["approval"] else {}
     return {key: value for key, value in (("provider", provider), ("policy", policy)) if value}
+
+
+def check_grants(texts: tuple[str, ...]) -> None:
+    """Say at once when an --allow is no grant."""
+    if texts:
+        from ollm.policy.grants import parse_grant
+
+        for text in texts:
+            parse_grant(text)

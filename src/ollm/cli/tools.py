@@ -58,9 +58,11 @@ def run_tool(
     import asyncio
 
     from ollm.app import run_by_hand
+    from ollm.cli.start import check_grants
     from ollm.domain.messages import Call
     from ollm.runtime.opening import Opening
 
+    check_grants(grants)
     opening = Opening(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
     try:
         call = Call(id="c1", name=name, arguments=parsed(sys.stdin.read() if arguments == "-" else arguments))

@@ -40,7 +40,7 @@ class Grant(Data, frozen=True):
 
 def parse_grant(text: str, scope: Scope = "session") -> Grant:
     tool, colon, rest = text.strip().partition(":")
-    if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip()):
+    if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :")):
         raise UsageError(
             f"{text!r} is not a grant.", action="Write TOOL or TOOL:TEXT, for example 'shell:npm run test'."
         )

@@ -179,12 +179,13 @@ def _is_setting(word: Word) -> bool:
 def _git(part: Part, judge: PathJudge) -> Part:
     found = read_git(part.words)
     objections = judge.here()
-    if found.reads:
+    subcommand = None if found.subcommand is None else part.words[found.subcommand].text
+    if found.reads or subcommand == "add":
         for word in found.paths:
             objections += judge.read(word)
     else:
         objections += _git_writes(part, judge, found.subcommand)
-    if not found.reads and found.subcommand is not None and part.words[found.subcommand].text == "config":
+    if not found.reads and subcommand == "config":
         objections += Objections(locks=("it changes git's configuration, which is protected",))
     if part.may_differ:
         objections += Objections(remarks=("what git is told is only known when it runs",))

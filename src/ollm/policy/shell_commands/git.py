@@ -203,5 +203,5 @@ def _may_be_path(name: str, word: Word) -> bool:
     return (
         bool(_PATH_LIKE.match(word.text))
         or (name not in ("config", "grep") and word.text.startswith("."))
-        or (name in ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep") and ":" not in word.text)
+        or (name in ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep", "add") and ":" not in word.text)
     )
