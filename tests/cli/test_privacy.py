@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from bench.instant_server import InstantServer
 
 from tests.cli.command import SCRIPT, ollm
 from tests.covers import covers
+from tests.ordinary_user import without_capabilities
 
 WATCH = """
 import os, sys
@@ -96,3 +98,25 @@ def test_variables_that_are_kept_back_are_logged_by_name_and_at_debug_level_only
     assert "MY_SECRET" in logged("DEBUG")
     assert "value-of-it" not in logged("DEBUG")
     assert "MY_SECRET" not in logged("INFO")
+
+
+def test_from_its_first_request_on_an_agent_gives_its_environment_to_nobody(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        agent = subprocess.Popen(
+            [SCRIPT, "-p", "hi", "--provider", "openai", "--model", "m", "--base-url", address],
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "APP_PASSWORD": "sesame"},
+            preexec_fn=without_capabilities,  # noqa: PLW1509 - no thread runs here
+        )
+        try:
+            server.settimeout(60)
+            server.accept()[0].close()
+            reader = subprocess.run(
+                ["cat", f"/proc/{agent.pid}/environ"], capture_output=True, preexec_fn=without_capabilities, check=False
+            )
+        finally:
+            agent.kill()
+            agent.wait()
+
+    assert reader.returncode != 0
+    assert b"sesame" not in reader.stdout

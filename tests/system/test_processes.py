@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from ollm.system.capture import Capture
-from ollm.system.process_tree import from_proc, from_ps
-from ollm.system.processes import Command, Process, ProcessHost, StartError, make_undumpable
+from ollm.system.process_tree import from_proc, from_ps, make_undumpable
+from ollm.system.processes import Command, Process, ProcessHost, StartError
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.workspace import WorkspaceScope
+from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from ollm.domain.context import Approval, CompressionRecord, ModeName
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
 
 
 class Pieces:
-    """What must be closed is pushed onto `stack` when it is built."""
+    """What must be closed is pushed onto `stack` when it is built. From here on the process is an agent, and what it
+    was given is nobody else's to read (safety 3)."""
 
     def __init__(self, scope: WorkspaceScope, opening: Opening, stack: AsyncExitStack) -> None:
         self.scope = scope
@@ -58,6 +60,7 @@ class Pieces:
         self.resumed_mode: ModeName | None = None
         self.asked_to_close: Callable[[], bool] = lambda: False
         self.attached: Callable[[], bool] = lambda: True
+        make_undumpable()
 
     @cached_property
     def stream(self) -> EventStream:
@@ -231,9 +234,8 @@ class Pieces:
     @cached_property
     def host(self) -> ProcessHost:
         """Starts everything this conversation runs, and ends it."""
-        from ollm.system.processes import ProcessHost, make_undumpable
+        from ollm.system.processes import ProcessHost
 
-        make_undumpable()
         host = ProcessHost()
         self.stack.push_async_callback(host.close)
         return host

@@ -21,10 +21,12 @@ from ollm.daemon.hub import Hub
 from ollm.daemon.places import RunFiles, Running, started_at
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError
+from ollm.system.process_tree import make_undumpable
 
 
 async def serve(process: Process, *, tcp: bool) -> None:
     """Run until SIGTERM or SIGINT. Raises BusyError when a daemon runs already."""
+    make_undumpable()
     files = RunFiles(process.home)
     files.prepare()
     with ExitStack() as stack:

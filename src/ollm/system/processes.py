@@ -21,9 +21,8 @@ from typing import TypeVar
 
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
-from ollm.system.process_tree import make_undumpable
 
-__all__ = ["Command", "Process", "ProcessHost", "StartError", "make_undumpable"]
+__all__ = ["Command", "Process", "ProcessHost", "StartError"]
 
 T = TypeVar("T")
 _PACKAGES = str(Path(__file__).parents[2])
