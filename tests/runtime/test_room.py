@@ -210,6 +210,23 @@ async def test_when_compression_makes_no_room_it_stops_trying_and_says_so_once(h
     assert "Ways out" in [event.text for event in house.events if isinstance(event, Notice)][-1]
 
 
+async def test_a_new_message_alone_does_not_start_it_again_but_much_that_was_said_does(house: House) -> None:
+    prompt = await house.begin()
+    words = "word " * int(prompt.budget().available * 0.43)
+    await house.say("user", words)
+    await house.say("user", words)
+    for _ in range(3):
+        await prompt.make_room(house.events.append, house.summarise)
+    before = len(house.of(CompressionSkipped))
+    await house.say("user", "And this?")
+    await prompt.make_room(house.events.append, house.summarise)
+
+    assert (before, len(house.of(CompressionSkipped))) == (3, 3)
+    await house.say("assistant", "I did what was asked. " * 200)
+    await prompt.make_room(house.events.append, house.summarise)
+    assert house.of(Compressed)
+
+
 @covers("D763")
 async def test_removed_context_is_gone_with_the_next_turn(house: House) -> None:
     prompt = await house.begin()

@@ -184,7 +184,6 @@ class Prompt:
     def _begin_turn(self, message: Message) -> None:
         self._words[message.id] = message.text
         self._turns += 1
-        self._room.reset()
         for key in self.entries.begin_turn():
             self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
         self.refresh()

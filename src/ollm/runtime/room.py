@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Emit = Callable[[Event], None]
 Keep = Callable[[CompressionRecord], Awaitable[None]]
 
+WORTH_A_TRY = 10  # that part of the limit must have come since a compression in vain
 WAYS_OUT = (
     "Ways out: /compact, a larger window (/context size N), a new session (/new), or going back (/context restore)."
 )
@@ -105,7 +106,7 @@ class Room:
         self._told_open = False
 
     def reset(self) -> None:
-        """Something new was said or decided: trying again makes sense."""
+        """Something was decided that makes another try worth it."""
         self._breaker.reset()
         self._told_open = False
 
@@ -147,17 +148,25 @@ class Room:
     async def _compress_or_say(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.enabled:
             return
-        if self._breaker.open and prompt.used <= prompt.budget().limit:
-            if not self._told_open:
-                self._told_open = True
-                emit(CompressionSkipped(reason="the last compressions made no room"))
-                emit(Notice(level="warning", text=f"Compression makes no room any more. {WAYS_OUT}"))
+        limit = prompt.budget().limit
+        self._breaker.look(prompt.used, limit // WORTH_A_TRY)
+        if self._breaker.open and prompt.used <= limit:
+            self._say_open(emit)
             return
         await self.snapshot(prompt, "compression")
-        await self._attempt(prompt, emit, (prompt.options(), summarise, "auto"))
+        if not self._breaker.open:
+            await self._attempt(prompt, emit, (prompt.options(), summarise, "auto"))
         if prompt.used > prompt.budget().limit:
             await self._squeeze(prompt, emit)
-        self._breaker.record(made_room=not rules.needs_compression(prompt.budget(), prompt.message_tokens))
+        made_room = not rules.needs_compression(prompt.budget(), prompt.message_tokens)
+        self._breaker.record(made_room=made_room, used=prompt.used)
+        self._told_open = self._told_open and not made_room
+
+    def _say_open(self, emit: Emit) -> None:
+        if not self._told_open:
+            self._told_open = True
+            emit(CompressionSkipped(reason="the last compressions made no room"))
+            emit(Notice(level="warning", text=f"Compression makes no room any more. {WAYS_OUT}"))
 
     async def _squeeze(self, prompt: Compressible, emit: Emit) -> None:
         """Over the limit still: nothing recent is spared but the last group, and no model is asked."""

@@ -6,19 +6,29 @@ TRIES = 2
 
 
 class CompressionBreaker:
-    """Open after so many compressions in a row that left the context over its trigger; closed by success or `reset`."""
+    """Open after so many compressions in a row that left the context over its trigger.
+
+    Closed by one that made room, by `reset`, and when so much was said since that there may be something to fold."""
 
     def __init__(self, tries: int = TRIES) -> None:
         self._tries = tries
         self._failures = 0
+        self._used = 0
 
     @property
     def open(self) -> bool:
         return self._failures >= self._tries
 
-    def record(self, *, made_room: bool) -> None:
+    def record(self, *, made_room: bool, used: int = 0) -> None:
+        """`used` is how full the context was left."""
         self._failures = 0 if made_room else self._failures + 1
+        self._used = used
+
+    def look(self, used: int, worth: int) -> None:
+        """One more try is worth it when `worth` tokens came since the last."""
+        if self.open and used >= self._used + worth:
+            self._failures = self._tries - 1
 
     def reset(self) -> None:
-        """The user sent something new, asked for compression, or the window changed."""
+        """The user asked for compression, or the window changed."""
         self._failures = 0

@@ -21,6 +21,7 @@ from ollm.services.token_counting import TokenCounter
 
 ATTEMPTS = 2
 WORTH_A_SUMMARY = 120  # tokens; less than this is not given to a model
+MOST_OF_IT = 75  # per cent of what it replaces that a summary may take with its list of facts
 NO_ROOM = "nothing in the context can be made smaller"
 
 _log = logging.getLogger(__name__)
@@ -159,7 +160,7 @@ class ChatCompressionService:
         longest, replaced = sizes
         results = [message for group in groups for message in group if failed(message)]
         wanted = facts([*work.user_words(groups), *work.locked, *(message.content for message in results[-1:])])
-        left = min(longest, replaced - self._counter.text(text) - 40)
+        left = min(longest, replaced * MOST_OF_IT // 100 - self._counter.text(text))
         kept: list[str] = []
         lost = missing(text, wanted)
         for fact in reversed(lost):  # the newest matter most
