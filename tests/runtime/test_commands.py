@@ -249,6 +249,22 @@ async def test_model_window_and_approval_can_be_changed(talking: Talking) -> Non
     assert [step["step"] for step in talk.document["metadata"]["contextHistory"]] == ["model", "window"]
 
 
+@pytest.mark.parametrize(("window", "told"), [("1024", True), ("2048", False)])
+async def test_a_window_too_small_to_work_in_is_told_and_used_all_the_same(
+    talking: Talking, monkeypatch: pytest.MonkeyPatch, window: str, told: bool
+) -> None:
+    monkeypatch.setenv("OLLM_CONTEXT_WINDOW", window)
+    async with talking(["one", "two"]) as talk:
+        notices = (await talk.conversation.status()).notices
+        events = await talk.say("Read this. " * 400)
+        reply = (await talk.run(f"/context size {window}")).text
+
+    assert any("too small" in notice for notice in notices) is told
+    assert ("too small" in reply) is told
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].reason == "answered"
+
+
 @pytest.mark.parametrize(
     "line",
     ["/mode wild", "/approval maybe", "/context dance", "/context size 7", "/rewind", "/goal dance x", "/todos dance",

@@ -24,7 +24,8 @@ from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 from tests.sizes import size
 
-WINDOWS = (2048, 3000, 4096, 8192, 32_768)
+WINDOWS = (1024, 1536, 2048, 3000, 4096, 8192, 32_768)
+WORKABLE = 2048  # from here on the context never ends a turn, unless goals or entries fill it
 SESSION = "7d9f4a52-0000-4000-8000-000000000001"
 TOOLS = [
     ToolSchema(name=name, description="Does what its name says.", parameters={"type": "object", "properties": {}})
@@ -107,6 +108,7 @@ class Context(RuleBasedStateMachine):
         try:
             asyncio.run(work)
         except ContextFull:
+            assert self.prompt.model.window < WORKABLE
             self.full = True
             return False
         self.full = False

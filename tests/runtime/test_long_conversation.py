@@ -67,12 +67,14 @@ class Talk:
 
 
 @asynccontextmanager
-async def talking(root: Path, opened: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Talk]:
+async def talking(
+    root: Path, opened: dict[str, Any] | None = None, window: int = WINDOW, **settings: Any
+) -> AsyncIterator[Talk]:
     workspace = root / "project"
     workspace.mkdir(exist_ok=True)
     (workspace / "notes.txt").write_text("\n".join(f"note {n}: nothing of interest" for n in range(60)), "utf-8")
     async with ScriptedServer(reply) as server:
-        provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": WINDOW}
+        provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": window}
         opening = Opening(workspace=workspace, flags={"provider": provider, **settings}, **(opened or {}))
         async with open_conversation(opening) as conversation:
             yield Talk(conversation, server, root / "home")
@@ -114,6 +116,17 @@ async def test_each_request_begins_with_the_one_before_except_after_a_compressio
     ordinary = [chat["messages"] for chat in talk.chats if "<record>" not in chat["messages"][-1]["content"]]
     broken = sum(after[: len(before)] != before for before, after in itertools.pairwise(ordinary))
     assert broken == len([event for event in talk.events if isinstance(event, Compressed)])
+
+
+@pytest.mark.parametrize("window", [1024, 2048])
+async def test_a_very_small_window_goes_on_turn_after_turn_with_tools(home: Path, window: int) -> None:
+    async with talking(home, window=window) as talk:
+        reasons = [await talk.say(f"Message {n}: look at src/part_{n}.py. " + "Go on. " * 30) for n in range(12)]
+
+    assert set(reasons) == {"answered"}
+    assert any(isinstance(event, Compressed) for event in talk.events)
+    assert all(tokens(request) <= window for request in talk.server.requests if request.body)
+    assert len(talk.document()["messages"]) >= 24
 
 
 def tool_names(chat: dict[str, Any]) -> list[str]:

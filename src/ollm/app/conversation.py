@@ -74,6 +74,7 @@ class ConversationScope(Pieces):
     async def model_for(self, resumed: Resumed | None) -> Model:
         """The model a resumed session had, when it can be had and no other is configured."""
         from ollm.domain.errors import ModelError
+        from ollm.providers.window import too_small
 
         model: Model | None = None
         if resumed and not self.process.settings.provider.model:
@@ -83,6 +84,8 @@ class ConversationScope(Pieces):
                 self.notices.append(f"{resumed.session.model} is not to be had here any more.")
         model = model or await self.process.model()
         self.stack.push_async_callback(model.provider.close)
+        if small := too_small(model.window):
+            self.notices.append(small)
         if resumed and model.name != resumed.session.model:
             self.notices.append(f"This session was with {resumed.session.model}; it goes on with {model.name}.")
         return model

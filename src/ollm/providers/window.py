@@ -7,6 +7,17 @@ from ollm.providers.base import Provider
 
 ASKED_FOR = 8192
 UNKNOWN = 4096
+WORKABLE = 2048  # less holds hardly more than instructions, tools and one file
+
+
+def too_small(window: int) -> str:
+    """What the user is told of a window in which little can be done; nothing where it will do."""
+    if window >= WORKABLE:
+        return ""
+    return (
+        f"A window of {window} tokens is too small to work in: {WORKABLE} is the least that does, 4096 is better."
+        " Set provider.contextWindow, or serve the model with more."
+    )
 
 
 async def window(

@@ -22,7 +22,7 @@ from ollm.runtime.prompt_texts import instructions
 from ollm.runtime.rendering import rendered
 from ollm.runtime.room import ContextFull, Room
 from ollm.services import budget as rules
-from ollm.services.chat_compression.folding import cut, folded_calls, recall_call
+from ollm.services.chat_compression.folding import cut, folded_calls, is_line, recall_call
 from ollm.services.chat_compression.users import shortened, with_aside
 from ollm.services.context_manager import ContextManager, fit, render
 from ollm.services.goals import GoalKeeper, described, lasting
@@ -384,22 +384,29 @@ class Prompt:
 
     def shrink_last(self) -> None:
         """The calls and results of the last step, cut until the prompt fits: a last resort."""
+        for least in (LEAST_RESULT, LEAST_RESULT // 4):
+            self._shrink_last(least)
+        self._replace(self._messages, self._context.checkpoints, "compression")
+
+    def _shrink_last(self, least: int) -> None:
         over = self.used - self.budget().limit
         for place in range(len(self._messages) - 1, -1, -1):
             if over <= 0:
                 break
             entry = self._messages[place]
-            self._messages[place] = short = self._shrunk(entry, over)
+            self._messages[place] = short = self._shrunk(entry, over, least)
             over -= self._counter.message(entry) - self._counter.message(short)
             if entry.role == "user":
                 break
-        self._replace(self._messages, self._context.checkpoints, "compression")
+        self._meter.restart(sum(map(self._counter.message_units, self._messages)))
 
-    def _shrunk(self, entry: PromptMessage, over: int) -> PromptMessage:
+    def _shrunk(self, entry: PromptMessage, over: int, least: int) -> PromptMessage:
+        if is_line(entry):
+            return entry
         size = self._counter.text(entry.content)
         way = recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
-        short = cut(entry.content, max(LEAST_RESULT, size - over - LEAST_RESULT), self._counter.text, way)
-        return folded_calls(msgspec.structs.replace(entry, content=short), LEAST_RESULT, self._counter.text)
+        short = cut(entry.content, max(least, size - over - least), self._counter.text, way)
+        return folded_calls(msgspec.structs.replace(entry, content=short), least, self._counter.text)
 
     # Keeping and restoring
 

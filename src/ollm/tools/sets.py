@@ -11,7 +11,7 @@ from ollm.services.token_counting import TokenCounter
 from ollm.tools.slim import slim
 
 FEWEST, LEAST, MOST = 4, 5, 10
-TINY = 3_000
+TINY, TINIEST = 3_000, 2_000  # the tiniest get one tool less
 TOKENS = 1_500
 SHARE = 0.15
 WIDE = 16_000  # smaller windows get the tools in few words
@@ -61,7 +61,7 @@ def tool_set(
     ours = [name for name in _ORDER[mode] if name in allowed]
     theirs = [name for name in allowed if name not in OURS]
     room = SHARE * window - _told(window)
-    least, limit = (FEWEST if window < TINY else LEAST), MOST
+    least, limit = (FEWEST - (window < TINIEST) if window < TINY else LEAST), MOST
     if most is not None:
         least, limit = min(least, most), min(limit, most)
     if folded and "recall" in ours:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.errors import UsageError
+from ollm.providers.window import too_small
 from ollm.runtime import changes
 from ollm.runtime.archive import output, passages, said
 from ollm.runtime.base import CommandReply
@@ -116,7 +117,8 @@ async def size(conversation: LocalConversation, arguments: str) -> CommandReply:
     if not arguments.strip().isdigit() or int(arguments) < 512:
         raise wrong_usage("context", "size N (512 tokens or more)")
     await changes.change_window(conversation.parts, int(arguments))
-    return CommandReply(text=f"The window is {conversation.parts.model.window} tokens from now on.")
+    window = conversation.parts.model.window
+    return CommandReply(text=f"The window is {window} tokens from now on. {too_small(window)}".rstrip())
 
 
 async def compact(conversation: LocalConversation, arguments: str) -> CommandReply:

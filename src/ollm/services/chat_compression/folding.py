@@ -36,7 +36,7 @@ def cut(text: str, tokens: int, cost: TextCost, way: str) -> str:
         omission = _omission(head, gap, way)
         shortened = "\n".join(filter(None, (head.rstrip("\n"), omission, tail.lstrip("\n"))))
         if keep == 0 or cost(shortened) <= tokens:
-            return shortened
+            return shortened if cost(shortened) < cost(text) else text
         keep = int(keep * 0.85) if keep > 8 else 0
 
 

@@ -25,10 +25,11 @@ def facts(texts: Iterable[str]) -> tuple[str, ...]:
             if _ERROR.search(line[:LONGEST_ERROR]):
                 found[line.strip()[:LONGEST_ERROR]] = None
             found.update((quoted.strip(), None) for quoted in _QUOTED.findall(line) if quoted.strip())
-            words = [word for word in line.split() if word not in seen and not _plain(word)]
+            words = [word for word in dict.fromkeys(line.split()) if word not in seen]
             seen.update(words)
             for word in words:
-                found.update((fact, None) for fact in _in_word(word[:LONGEST_WORD]))
+                if not _plain(word):
+                    found.update((fact, None) for fact in _in_word(word[:LONGEST_WORD]))
     return tuple(found)
 
 
