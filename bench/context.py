@@ -53,7 +53,7 @@ def compression() -> Row:
 
 
 def adding() -> Row:
-    """The same message added to a long and to a short context, in CPU time: it is so little that a busy machine hides it."""
+    """The same message added to a long and to a short context, in CPU time: a busy machine hides so little."""
     long, short = adder(grown(10_000)), adder(grown(100))
     taken = [(spent(long), spent(short)) for _ in range(15)]
     ours, baseline = (statistics.median(column) for column in zip(*taken, strict=True))
