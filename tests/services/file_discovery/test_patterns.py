@@ -8,6 +8,8 @@ from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.expressions import NameSearch
 from ollm.services.file_discovery.globs import Endings, compile_globs, expand_braces, glob_regex
+from ollm.services.file_discovery.matcher import Matcher
+from ollm.services.file_discovery.rules import parse_rules
 from tests.covers import covers
 
 
@@ -86,3 +88,27 @@ def test_a_glob_finds_the_same_paths_whichever_way_it_is_looked_for(pattern: str
 @pytest.mark.parametrize("pattern", ["*.py", "**/*.py", "src/**/*.{ts,tsx}", "./**/*_test.go", "**/*"])
 def test_the_globs_people_write_need_no_search(pattern: str) -> None:
     assert isinstance(compile_globs((pattern,)), Endings)
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(["*", "**", "a", "b", ".c", "/", "!", "?", "[ab]", "\\a", " "]), min_size=1, max_size=5
+        ),
+        max_size=6,
+    ),
+    st.lists(st.sampled_from(["a", "b", "ab", "a.c", ".c", "b.c.c", "A", "*a", " "]), unique=True),
+    st.sampled_from(["", "a/", "a/b/"]),
+    st.booleans(),
+)
+def test_no_name_that_a_rule_decides_about_is_overlooked(
+    lines: list[list[str]], names: list[str], base: str, ignore_case: bool
+) -> None:
+    rules = parse_rules(["".join(line).encode() for line in lines], b"", "rules").rules
+    matcher = Matcher(rules, ignore_case=ignore_case)
+
+    spoken_of = matcher.spoken_of(base, names)
+
+    for name in names:
+        if matcher.deciding((base + name).encode(), directory=True) is not None:
+            assert name in spoken_of

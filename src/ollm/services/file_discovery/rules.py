@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.wildmatch import BadPattern, literal, translate
+from ollm.services.file_discovery.wildmatch import BadPattern, literal, literal_length, translate
 
 _LARGEST = 4 << 20
 _LONGEST = 4096
@@ -15,7 +15,8 @@ _ANYWHERE = rb"(?:[^\x00]*/)?"
 
 
 class Rule(Data, frozen=True, gc=False):
-    """One line of an ignore file. `expression` is for paths from the root of the walk."""
+    """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has the
+    name `name` or one that ends with `ending`, where either is set."""
 
     expression: bytes
     negated: bool
@@ -24,6 +25,8 @@ class Rule(Data, frozen=True, gc=False):
     base: bytes
     source: str
     line: int
+    name: str = ""
+    ending: str = ""
 
 
 class BadRule(Data, frozen=True):
@@ -96,7 +99,18 @@ def _rule(line: bytes, base: bytes, text: str, source: str, number: int) -> Rule
         base=base,
         source=source,
         line=number,
+        **_at_a_glance(pattern),
     )
+
+
+def _at_a_glance(pattern: bytes) -> dict[str, str]:
+    """What can be told about the names a pattern matches without looking at the whole path."""
+    last = pattern.rpartition(b"/")[2]
+    if last and literal_length(last) == len(last):
+        return {"name": os.fsdecode(last)}
+    if len(last) > 1 and last.startswith(b"*") and literal_length(last[1:]) == len(last) - 1:
+        return {"ending": os.fsdecode(last[1:])}
+    return {}
 
 
 def _without_trailing_spaces(line: bytes) -> bytes:

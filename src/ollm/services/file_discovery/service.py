@@ -136,7 +136,9 @@ class FileDiscoveryService:
         if cached is not None:
             return cached
         taken, walk, maker = now(), self._walk(options), EntryMaker(options)
-        entries = [entry for listing in walk for entry in maker.entries(listing)]
+        entries: list[FileEntry] = []
+        for listing in walk:
+            entries += maker.entries(listing)
         self._warn(walk)
         return self._cache.put(options, walk, entries, taken, generation)
 
