@@ -1,0 +1,106 @@
+"""How a daemon ends: told to, within a limit, or killed; and what is there afterwards. And how events look on the wire."""
+
+import asyncio
+import json
+import signal
+import time
+from pathlib import Path
+
+from tests.covers import covers
+from tests.daemon.running import Daemon, daemon
+from tests.daemon.test_sessions import WRITE, listing, texts
+from tests.servers.answers import Answer
+
+SLOW = Answer(text="one two three four five six seven eight nine ten", pace=0.5)
+
+
+async def raw_events(found: Daemon, session: str, last: str, enough: int) -> list[list[str]]:
+    """The first events of a stream, each as the lines it was sent in."""
+    reader, writer = await asyncio.open_unix_connection(str(found.socket))
+    request = f"GET /sessions/{session}/events HTTP/1.1\r\nhost: localhost\r\nlast-event-id: {last}\r\n\r\n"
+    writer.write(request.encode())
+    content = b""
+    while content.count(b"\n\n") < enough:
+        content += await asyncio.wait_for(reader.read(65536), 10)
+    writer.close()
+    head, _, body = content.partition(b"\r\n\r\n")
+    assert b"content-type: text/event-stream" in head
+    lines = [line for line in body.decode().split("\r\n") if line.startswith("id: ")]
+    return [line.rstrip("\n").split("\n") for line in lines]
+
+
+async def test_an_event_is_sent_as_its_number_its_type_and_itself(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["hi"]) as found:
+        session = await found.open()
+        said = await found.say(session, "hello")
+
+        for last in ("0", "-1", "nonsense", "9" * 30):
+            first, *_ = await raw_events(found, session, last, 3)
+            assert first[0] == "id: 1", "what cannot be the number of an event is none"
+        known = said[1]["seq"]
+        found_again = await raw_events(found, session, str(known), len(said) - 2)
+
+    assert [[name.partition(":")[0] for name in lines] for lines in found_again] == [["id", "event", "data"]] * (
+        len(said) - 2
+    )
+    events = [json.loads(lines[2].removeprefix("data: ")) for lines in found_again]
+    assert events == said[2:]
+    for lines, event in zip(found_again, events, strict=True):
+        assert lines[:2] == [f"id: {event['seq']}", f"event: {event['type']}"]
+
+
+@covers("W24", "W26", "W156")
+async def test_after_a_kill_in_mid_answer_everything_said_is_there_and_goes_on(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [SLOW, WRITE, "Good."]) as found:
+        session = await found.open()
+        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "count"}) as events:
+            async for event in events:
+                if event["type"] == "text-delta" and "six" in event["text"]:
+                    break
+            await found.end(signal.SIGKILL)
+
+        await found.start()
+        (line,) = (await found.ask("GET", listing(found.workspace))).json
+        assert (line["sessionId"], line["title"], line["status"]) == (session, "count", "closed")
+        asked, cut = (await found.ask("GET", f"/sessions/{session}/history")).json
+        assert asked["parts"][0]["text"] == "count"
+        assert cut["interrupted"]
+        assert cut["parts"][0]["text"].startswith("one two")
+        await found.open(sessionId=session)
+        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "write"}) as events:
+            await anext(event async for event in events if event["type"] == "confirmation-requested")
+            await found.end(signal.SIGKILL)
+
+        await found.start()
+        await found.open(sessionId=session)
+        assert texts(await found.say(session, "well?")) == "Good."
+        document = (await found.ask("GET", f"/sessions/{session}")).json
+    assert [message["role"] for message in document["messages"]] == [
+        *("user", "assistant", "user", "assistant", "tool", "user", "assistant")
+    ]
+    assert [call["status"] for call in document["toolCalls"]] == ["interrupted"]
+    assert not (found.workspace / "new.txt").exists()
+
+
+async def test_a_turn_that_outlasts_the_limit_is_cut_off_and_kept(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("daemon:\n  drainSeconds: 1\n")
+    async with daemon(tmp_path, [SLOW]) as found:
+        session = await found.open()
+        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "count"}) as events:
+            await anext(event async for event in events if event["type"] == "text-delta")
+            assert found.process
+            found.process.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            while (refused := await found.ask("GET", "/health")).status == 200:
+                await asyncio.sleep(0.02)
+            rest = [event async for event in events]
+            assert await found.end() == 0
+
+    assert refused.status == 503
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert time.monotonic() - began < 5
+    assert (rest[-1]["type"], rest[-1]["reason"]) == ("turn-finished", "cancelled")
+    document = json.loads((found.home / "sessions" / f"{session}.json").read_text())
+    assert document["messages"][-1]["interrupted"]
+    assert not (found.home / "sessions" / f"{session}.journal").exists()
