@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
@@ -17,10 +18,13 @@ CHUNKS = [
 
 
 class InstantServer:
-    """Speaks the OpenAI protocol on loopback. `asked` is when the first chat request came, `size` its body's bytes."""
+    """Speaks the OpenAI protocol on loopback. `asked` is when the first chat request came, `size` its body's bytes.
+
+    `when_asked` is called at that moment, while whoever asked waits."""
 
     def __init__(self) -> None:
         self.asked: float | None = None
+        self.when_asked: Callable[[], None] = lambda: None
         self.size = 0
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
@@ -52,6 +56,7 @@ def _handler(server: InstantServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             if self.path.endswith("/chat/completions") and server.asked is None:
                 server.asked = time.perf_counter()
+                server.when_asked()
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             if not self.path.endswith("/chat/completions"):
                 self._answer(404, b"{}")

@@ -170,3 +170,18 @@ async def test_what_was_said_after_the_record_was_written_is_in_the_window_of_an
     words = [text for _, text in sent(runner, 2)[1:-1]]
     assert words == ["remember the blue door", "one", "and the red gate", "two"]
     assert "red gate" in sent(runner, 2)[-1][1]
+
+
+async def test_a_resume_of_a_full_context_takes_no_second_snapshot_of_it(tmp_path: Path) -> None:
+    async with running(tmp_path, ["blue doors and red gates " * 24] * 30) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("provider: {contextWindow: 4096}\ncompression: {enabled: false}\n")
+        await runner.run("-p", "begin")
+        taken: list[list[str]] = []
+        while len(taken) < 20 and not any(taken[:-1]):
+            done = await runner.run("-p", "and now?", "--continue")
+            taken.append(sorted(path.name for path in runner.home.glob("context-snapshots/*/snapshots/snapshot-*")))
+
+    assert done.code == 0, "there was room for one more turn above the threshold"
+    assert len(taken[-2]) == 1
+    assert taken[-1] == taken[-2]

@@ -92,6 +92,7 @@ class ConversationScope(Pieces):
 
     async def take_up(self, parts: Parts, resumed: Resumed) -> None:
         """Fill the prompt with where the session stood."""
+        from ollm.runtime.kept_context import read_kept_context
         from ollm.runtime.resume import Source, take_up
         from ollm.services.snapshots import context_of
 
@@ -104,10 +105,11 @@ class ConversationScope(Pieces):
             return self.session.load() if resumed.skipped else session
 
         record = self.scope.context.record_of(session, load)
-        kept = self.scope.database.kept_context(session.session_id)
+        kept = read_kept_context(self.scope.database.kept_context(session.session_id))
         source = Source(
             session=session,
             load=self.session.load,
+            words=self.session.user_words,
             record=record,
             kept=kept,
             snapshot=lambda name: context_of(self.snapshot_files.load(name)),

@@ -98,9 +98,8 @@ class StoredScope:
             window=known or settings.provider.context_window or UNKNOWN,
             mode=(mode_of(session) if session else None) or settings.modes.default,
         )
-        kept = self._kept(session.session_id) if session else None
-        found = read_kept_context(kept)
-        counter = TokenCounter(found.token_factor if found else 1.0)
+        kept = read_kept_context(self._kept(session.session_id) if session else None)
+        counter = TokenCounter(kept.token_factor if kept else 1.0)
         pieces = self._pieces()
         pieces.instruct()
         await pieces.survey(model.window)

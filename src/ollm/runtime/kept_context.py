@@ -26,6 +26,7 @@ class KeptContext(Data, frozen=True):
     context: ActiveContext
     token_factor: float = 1.0
     ledger: LedgerEntry | None = None  # of the last request
+    armed: bool = True  # no snapshot was taken yet for how full it is
 
     @staticmethod
     def of(prompt: Prompt, last_number: int) -> KeptContext:
@@ -38,6 +39,7 @@ class KeptContext(Data, frozen=True):
             context=prompt.active_context(),
             token_factor=prompt.learnt[0],
             ledger=prompt.ledger.last,
+            armed=prompt.room.armed,
         )
 
 

@@ -79,7 +79,7 @@ class Prompt:
         self.ledger = PrefixLedger()
         self._settings = settings
         self._counter = counter
-        self._room = room
+        self.room = room
         self._meter = Meter(counter)
         self._context = ActiveContext(mode=model.mode)
         self._messages: list[PromptMessage] = []
@@ -156,7 +156,7 @@ class Prompt:
         """Another window or model: a recorded step of the conversation, never a silent one."""
         self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)
         self._cause = "window"
-        self._room.reset()
+        self.room.reset()
         self.refresh()
 
     def _count_front(self) -> None:
@@ -317,12 +317,12 @@ class Prompt:
     async def make_room(self, emit: Emit, summarise: Summarise | None = None) -> None:
         """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
         self._say(emit)
-        await self._room.make(self, emit, summarise)
+        await self.room.make(self, emit, summarise)
 
     async def compact(self, emit: Emit, summarise: Summarise | None = None) -> bool:
         """What `/compact` does; whether it became smaller."""
         self._say(emit)
-        return await self._room.compact(self, emit, summarise)
+        return await self.room.compact(self, emit, summarise)
 
     def options(self, *, hard: bool = False) -> CompressionOptions:
         """What a compression of this context is told; a hard one keeps nothing recent but the last group."""

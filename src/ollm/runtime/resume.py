@@ -14,7 +14,7 @@ from ollm.domain.context import ActiveContext, ModeName
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.workspace import ChatSession, PlanState
-from ollm.runtime.kept_context import RESUMED, kept_number, read_kept_context
+from ollm.runtime.kept_context import RESUMED, KeptContext
 from ollm.runtime.prompt import Prompt
 from ollm.runtime.rebuilding import LoadSnapshot, rebuilt, stepped_back, words_of
 from ollm.services.message_records import from_records
@@ -24,14 +24,16 @@ CLOSING = "Go on from here; look up older messages with recall when you need the
 
 
 class Source(Data, frozen=True):
-    """All there is to take a session up from: its newest messages at least, and `load` for all of it.
+    """All there is to take a session up from: its newest messages at least, and `load` for all of it, `words` for all
+    that the user said.
 
     `snapshot` loads the context of one that was restored."""
 
     session: Session
     load: Callable[[], Session]
+    words: Callable[[], dict[int, str]]
     record: ChatSession
-    kept: bytes | None
+    kept: KeptContext | None
     snapshot: LoadSnapshot
 
 
@@ -39,28 +41,24 @@ def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
     """Fill the prompt; says how, and why not with exactly what was sent before."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
     how = "from the archive"
-
-    def words() -> dict[int, str]:
-        return words_of(source.load())
-
     if full or stepped_back(session):
         whole = rebuilt(source.load(), snapshot)
-        prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), words, cause="resume")
+        prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
     else:
         context, why = read_kept(prompt, kept)
-        prompt.restore(context or seeded(record, prompt.mode), words, cause="resume")
+        prompt.restore(context or seeded(record, prompt.mode), source.words, cause="resume")
         how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
-        if context:
-            add_newer(prompt, session, kept_number(kept))
+        if context and kept:
+            prompt.room.armed = kept.armed
+            add_newer(prompt, session, kept.last_number)
     if not stepped_back(session):
         carry_goals(prompt, kept)
     prompt.entries.add_context(RESUMED, engine_message(record.summary, record.plan), source="system", volatile=True)
     return how
 
 
-def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None, str]:
+def read_kept(prompt: Prompt, found: KeptContext | None) -> tuple[ActiveContext | None, str]:
     """The context of before, or why it cannot be used."""
-    found = read_kept_context(kept)
     if found is None:
         return None, "no context was kept"
     if found.model != prompt.model.model:
@@ -72,21 +70,19 @@ def read_kept(prompt: Prompt, kept: bytes | None) -> tuple[ActiveContext | None,
     return found.context, ""
 
 
-def look_at(prompt: Prompt, session: Session, kept: bytes | None, snapshot: LoadSnapshot) -> None:
+def look_at(prompt: Prompt, session: Session, kept: KeptContext | None, snapshot: LoadSnapshot) -> None:
     """Fill the prompt for somebody who only wants to see it: as it was kept, else from the archive."""
-    found = read_kept_context(kept)
-    if found and found.ledger:
-        prompt.ledger.entries.append(found.ledger)
+    if kept and kept.ledger:
+        prompt.ledger.entries.append(kept.ledger)
     context = None if stepped_back(session) else read_kept(prompt, kept)[0]
     rest = msgspec.structs.replace(rebuilt(session, snapshot), mode=prompt.mode)
     prompt.restore(context or rest, lambda: words_of(session))
-    if context:
-        add_newer(prompt, session, kept_number(kept))
+    if context and kept:
+        add_newer(prompt, session, kept.last_number)
 
 
-def carry_goals(prompt: Prompt, kept: bytes | None) -> None:
+def carry_goals(prompt: Prompt, found: KeptContext | None) -> None:
     """Goals outlive a change of model or window; the next message tells them."""
-    found = read_kept_context(kept)
     if found and not prompt.goals.stack.goals:
         prompt.goals.stack = found.context.goals
 

@@ -101,7 +101,7 @@ class Room:
         self._before = before
         self._clock = clock
         self._breaker = CompressionBreaker()
-        self._armed = True
+        self.armed = True  # passing the threshold takes a snapshot
         self._kept_revision = -1
         self._told_open = False
 
@@ -140,9 +140,9 @@ class Room:
             return
         limit = prompt.budget().limit
         passed = prompt.used >= self._snapshot_settings.auto_threshold * limit
-        if passed and self._armed:
+        if passed and self.armed:
             await self.snapshot(prompt, "threshold")
-        self._armed = not passed
+        self.armed = not passed
         await self._snapshots.check_thresholds(prompt.used, limit)
 
     async def _compress_or_say(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:

@@ -77,6 +77,10 @@ class OpenSession:
         """All that was recorded so far."""
         return self.service.load(self.recorder.session_id).session
 
+    def user_words(self) -> dict[int, str]:
+        """What the user said, in full, by number."""
+        return self.service.user_words(self.recorder.session_id)
+
     def page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
         """A page of the archive, oldest first, as plain JSON."""
         from ollm.runtime.history import page

@@ -210,6 +210,10 @@ class ChatRecordingService:
         writer = self._writers.get(session_id)
         return self._files.read_open(writer, page) if writer else self._files.read(session_id, page)
 
+    def user_words(self, session_id: str) -> dict[int, str]:
+        """What the user said in an open session, in full, by number."""
+        return self._files.user_words(self._writer(session_id))
+
     def title(self, session_id: str) -> str:
         """The title of an open session; empty before the first message."""
         return str(self._writer(session_id).head["metadata"].get("title") or "")

@@ -20,6 +20,7 @@ from ollm.store.session_files.reader import SessionReader
 
 LOOK_EVERY = 1024  # entries between two looks at the clock
 LOOK_AHEAD = 1 << 26  # characters of calls that are held for messages which come later
+_OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
 INTERRUPTED = "Interrupted: the program ended before this call did. It may or may not have had an effect."
 
 
@@ -72,6 +73,15 @@ class SessionStream:
             yield message
         if self.reader.partial:
             yield partial_message(self.reader, last + 1)
+
+    def user_words(self) -> dict[int, str]:
+        """What the user said, by number; what others said is passed over unread."""
+        found: dict[int, str] = {}
+        for position, data in enumerate(self.reader.messages(), start=1):
+            if not data.startswith(_OTHERS):
+                said = lenient.messages(data, position, self.reader.damage)
+                found |= {message.id: message.text for message, _ in said if message.role == "user"}
+        return found
 
     def calls(self) -> Iterator[ToolCallRecord]:
         """All of them. One that nobody can finish any more counts as interrupted."""

@@ -73,6 +73,13 @@ class SessionFiles:
             _turn_to(reader, page)
             return load(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
 
+    def user_words(self, writer: SessionWriter) -> dict[int, str]:
+        """The user's messages in a session of this process, in full, by number."""
+        from ollm.store.session_files.loading import SessionStream
+
+        with contextlib.closing(writer.reader()) as reader:
+            return SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()).user_words()
+
     def read(self, session_id: str, page: Page | None = None) -> Loaded:
         """All that can be read, changing no file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load
