@@ -54,21 +54,41 @@ _KINDS = {
 
 
 class Judgement(Data, frozen=True):
-    """What is to be said about one path, before anything is opened. Reasons are None where there is nothing to ask."""
+    """What is to be said about one path, before anything is opened. `named` is the path as given, without `.` and `..`.
+    A protected name counts in either. Reasons are None where there is nothing to ask."""
 
     resolved: Path
     inside: bool
-    protected_reading: str | None = None
-    protected_writing: str | None = None
+    named: Path
+    places: Places
+
+    @property
+    def protected_reading(self) -> str | None:
+        return self._protected(protected_for_reading)
+
+    @property
+    def protected_writing(self) -> str | None:
+        return self._protected(protected_for_writing)
+
+    def _protected(self, rule: Callable[[Path, Places], str | None]) -> str | None:
+        reason = rule(self.resolved, self.places)
+        return reason if reason or self.named is self.resolved else rule(self.named, self.places)
 
 
 def resolve(given: str, base: Path) -> Path:
     """Where a path leads: links followed, also for the part that does not exist. Only says; nothing is opened."""
+    return _followed(_joined(given, base), given)
+
+
+def _joined(given: str, base: Path) -> str:
     if not given:
         raise ToolFailure("ValidationError", "The path is empty.")
     if "\0" in given:
         raise ToolFailure("ValidationError", f"The path {given!r} holds a NUL character.")
-    path = os.path.join(base, given)  # noqa: PTH118 - asked about for every call
+    return os.path.join(base, given)  # noqa: PTH118 - asked about for every call
+
+
+def _followed(path: str, given: str) -> Path:
     for _ in range(_ATTEMPTS):
         try:
             return Path(os.path.realpath(path))
@@ -124,32 +144,27 @@ class Boundary(Data, frozen=True):
         return msgspec.structs.replace(self, approved=self.approved | frozenset(resolved))
 
     def judge(self, given: str) -> Judgement:
-        """Everything policy asks about a path. A protected name counts in the path as given and as resolved."""
-        resolved = resolve(given, self.workspace)
+        """Everything policy asks about a path."""
+        path = _joined(given, self.workspace)
+        resolved, named = _followed(path, given), os.path.normpath(path)
         return Judgement(
             resolved=resolved,
             inside=self._root_of(resolved) is not None,
-            protected_reading=self._protected(given, resolved, protected_for_reading),
-            protected_writing=self._protected(given, resolved, protected_for_writing),
+            named=resolved if named == str(resolved) else Path(named),
+            places=self.places,
         )
 
     def check(self, given: str, access: Access = "read") -> Path:
         """The resolved path if it may be used in this way, or a ToolFailure (OutsideWorkspace, Denied)."""
-        resolved = resolve(given, self.workspace)
-        approved = self._is_approved(resolved)
-        if self._root_of(resolved) is None and not (access == "read" and approved):
+        judged = self.judge(given)
+        approved = self._is_approved(judged.resolved)
+        if not judged.inside and not (access == "read" and approved):
             raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
         if not approved and access != "run":
-            rule = protected_for_reading if access == "read" else protected_for_writing
-            reason = self._protected(given, resolved, rule)
+            reason = judged.protected_reading if access == "read" else judged.protected_writing
             if reason:
                 raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
-        return resolved
-
-    def _protected(self, given: str, resolved: Path, rule: Callable[[Path, Places], str | None]) -> str | None:
-        named = Path(os.path.normpath(self.workspace / given))
-        reason = rule(resolved, self.places)
-        return reason if reason or named == resolved else rule(named, self.places)
+        return judged.resolved
 
     def open_file(self, given: str) -> BinaryIO:
         """A regular file, open for reading. Close it."""

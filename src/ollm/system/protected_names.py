@@ -61,10 +61,16 @@ def protected_for_writing(path: Path, places: Places) -> str | None:
 
 def protected_for_reading(path: Path, places: Places) -> str | None:
     """Why reading this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
-    for part in path.parts:
-        if is_environment_file(part):
-            return f"{part} may hold secrets"
+    if not _is_without(".env", str(path)):
+        for part in path.parts:
+            if is_environment_file(part):
+                return f"{part} may hold secrets"
     return _private_directory(path, places)
+
+
+def _is_without(text: str, path: str) -> bool:
+    """Whether `text` stands nowhere in a path, beyond doubt: most paths need no look at their parts."""
+    return path.isascii() and text not in path.lower()
 
 
 def _is_fish_snippet(plain: str, path: Path) -> bool:
