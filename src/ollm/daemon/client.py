@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,9 +66,10 @@ class DaemonClient:
         await self._client.close()
 
 
-async def decoded(chunks: AsyncIterator[bytes]) -> AsyncIterator[AnyEvent]:
-    async for event in server_events(chunks):
-        yield msgspec.json.decode(event.data, type=AnyEvent)
+async def decoded(chunks: AsyncGenerator[bytes, None]) -> AsyncIterator[AnyEvent]:
+    async with aclosing(server_events(chunks)) as events:
+        async for event in events:
+            yield msgspec.json.decode(event.data, type=AnyEvent)
 
 
 def failure(status: int, body: bytes) -> OllmError:

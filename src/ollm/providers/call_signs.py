@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from ollm.domain.struct import Data
 from ollm.providers.tool_call_repair import ARGUMENTS, NAMES, plain_name
@@ -26,7 +27,8 @@ class Opening(Data, frozen=True):
     closer: str = ""
 
 
-def opening(names: Iterable[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=64)
+def opening(names: tuple[str, ...]) -> re.Pattern[str]:
     """Finds the first mark. JSON and fences count at the beginning of a line only; tags and tools' names anywhere."""
     tags = "|".join((*TAGS, *map(re.escape, sorted(names, key=len, reverse=True))))
     return re.compile(

@@ -41,7 +41,7 @@ class CallText:
         self.shown = ""
         self.form: WrittenForm | None = None  # how the first call was written
         self._offered = {tool.name: tool for tool in tools}
-        self._marks = opening(self._offered)
+        self._marks = opening(tuple(self._offered))
         self._careful = careful
         self._waiting = ""  # text that is not decided yet; begins with the mark while one is open
         self._before = "\n"  # the character in front of it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -47,7 +47,7 @@ class Exchange:
     async def close(self) -> None:
         await self._client.close()
 
-    async def while_loading(self) -> AsyncIterator[None]:
+    async def while_loading(self) -> AsyncGenerator[None, None]:
         """One round per attempt, for a server that still loads its model; ends when the first token is overdue."""
         begin = monotonic()
         while monotonic() - begin < self._timeouts.first:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import Any
 
 from ollm.domain.context import Usage
@@ -46,8 +47,11 @@ class Ollama:
         last: dict[str, Any] | None = None
         called = False
         try:
-            async with self._exchange.stream("/api/chat", chat_body(request)) as response:
-                async for line in lines(response.chunks()):
+            async with (
+                self._exchange.stream("/api/chat", chat_body(request)) as response,
+                aclosing(lines(response.chunks())) as answer,
+            ):
+                async for line in answer:
                     if not line.strip():
                         continue
                     last = self._checked(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -109,15 +109,16 @@ class OpenAICompatible:
     async def _when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
         """llama.cpp answers 503 until the model is loaded, which takes minutes for a large one."""
         reason: ModelLoadingError | None = None
-        async for _ in self._exchange.while_loading():
-            try:
-                async with aclosing(self._pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
-                    async for piece in pieces:
-                        yield piece
-                    return
-            except ModelLoadingError as error:
-                reason = error
-            yield ProgressPiece(stage="loading")
+        async with aclosing(self._exchange.while_loading()) as attempts:
+            async for _ in attempts:
+                try:
+                    async with aclosing(self._pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
+                        async for piece in pieces:
+                            yield piece
+                        return
+                except ModelLoadingError as error:
+                    reason = error
+                yield ProgressPiece(stage="loading")
         assert reason is not None
         raise ModelTimeoutError(reason.message, action="Raise provider.timeouts.firstToken.") from reason
 
@@ -126,8 +127,8 @@ class OpenAICompatible:
     ) -> AsyncGenerator[AnyPiece, None]:
         assembly = Assembly()
         done = False
-        async with self._exchange.stream(path, body) as response:
-            async for data in _events(response):
+        async with self._exchange.stream(path, body) as response, aclosing(_events(response)) as events:
+            async for data in events:
                 if done := data.strip() == DONE:
                     break
                 pieces = assembly.take(as_chunk(self._checked(data)))
@@ -153,15 +154,16 @@ class OpenAICompatible:
         """The server's list, waited for while it loads its model; None when it keeps none."""
         if self.kind is not None and not anew:
             return self._listing
-        async for _ in self._exchange.while_loading():
-            try:
-                self._remember(await self._exchange.json("GET", f"{self._api}/models"))
-                break
-            except ModelLoadingError:
-                continue
-            except ModelError:
-                self._remember(None)
-                break
+        async with aclosing(self._exchange.while_loading()) as attempts:
+            async for _ in attempts:
+                try:
+                    self._remember(await self._exchange.json("GET", f"{self._api}/models"))
+                    break
+                except ModelLoadingError:
+                    continue
+                except ModelError:
+                    self._remember(None)
+                    break
         return self._listing
 
     def _remember(self, listing: Any) -> None:
@@ -179,11 +181,12 @@ def _template_part(request: ChatRequest) -> JsonObject:
     return {key: body[key] for key in ("model", "messages", "tools") if key in body}
 
 
-async def _events(response: Response) -> AsyncIterator[str]:
+async def _events(response: Response) -> AsyncGenerator[str, None]:
     """The data of each event; a server that does not stream answers with one document, taken as one event."""
     if "application/json" not in response.headers.get("content-type", ""):
-        async for event in server_events(response.chunks()):
-            yield event.data
+        async with aclosing(server_events(response.chunks())) as events:
+            async for event in events:
+                yield event.data
         return
     body = bytearray()
     async for chunk in response.chunks():

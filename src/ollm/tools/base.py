@@ -144,8 +144,10 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
     @property
     def params(self) -> JsonObject:
         """Every parameter that has a value, defaults too: what policy judges and hooks read."""
-        fields = ((field.encode_name, getattr(self.tool, field.name)) for field in msgspec.structs.fields(self.tool))
-        return {name: msgspec.to_builtins(value) for name, value in fields if value is not None and value is not UNSET}
+        kind = type(self.tool)
+        names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+        values = ((outside, getattr(self.tool, name)) for outside, name in names)
+        return {name: msgspec.to_builtins(value) for name, value in values if value is not None and value is not UNSET}
 
     def summary(self) -> str:
         return self.tool.summary()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 
 import h11
@@ -66,7 +66,7 @@ class Connection:
             raise BrokenOff("the server closed the connection without an answer", started=False)
         return event.status_code, {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
 
-    async def chunks(self, patience: Patience) -> AsyncIterator[bytes]:
+    async def chunks(self, patience: Patience) -> AsyncGenerator[bytes, None]:
         """May be asked for again when it was left before the end; gives nothing once the answer is over."""
         while self._protocol.their_state is h11.SEND_BODY:
             event = await self._event(patience)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 
 from ollm.domain.struct import Data
@@ -27,7 +27,7 @@ class Response(Protocol):
     headers: Mapping[str, str]
     patience: Patience
 
-    def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes; borders mean nothing."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -21,7 +21,7 @@ class SecureResponse:
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
         self.patience = patience
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         source = self._response.aiter_bytes()
         while True:
             try:
