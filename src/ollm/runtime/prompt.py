@@ -17,16 +17,17 @@ from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
+from ollm.runtime.fitting import LEAST_RESULT, Fitting
 from ollm.runtime.meter import Meter
 from ollm.runtime.prompt_texts import instructions
 from ollm.runtime.rendering import rendered
+from ollm.runtime.request_parts import RequestParts, spoken
 from ollm.runtime.room import ContextFull, Room
 from ollm.services import budget as rules
-from ollm.services.chat_compression.folding import cut, folded_calls, is_line, recall_call
-from ollm.services.chat_compression.users import shortened, with_aside
+from ollm.services.chat_compression.users import with_aside
 from ollm.services.context_manager import ContextManager, fit, render
 from ollm.services.goals import GoalKeeper, described, lasting
-from ollm.services.prefix_ledger import Part, PrefixLedger
+from ollm.services.prefix_ledger import PrefixLedger
 from ollm.services.reasoning import with_trace
 from ollm.services.token_counting import TokenCounter
 
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ContextFull", "ContextPart", "Prompt", "PromptModel"]
 
-LEAST_RESULT = 60  # tokens a result always gets
 SMALLEST_WINDOW = 512
+TOO_LONG = (
+    "Your message is longer than half of what the model can read at once: it sees the beginning and the end, and can "
+    "look up the rest."
+)
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
 PROJECT_MAP = "project map"  # the context entry that holds one
 Emit = Callable[[Event], None]
@@ -76,11 +80,12 @@ class Prompt:
         self.model = model
         self.entries = entries
         self.goals = goals or GoalKeeper()
-        self.ledger = PrefixLedger()
         self._settings = settings
         self._counter = counter
         self.room = room
         self._meter = Meter(counter)
+        self._fitting = Fitting(counter)
+        self._parts = RequestParts(counter)
         self._context = ActiveContext(mode=model.mode)
         self._messages: list[PromptMessage] = []
         self._words: dict[int, str] = {}
@@ -89,10 +94,9 @@ class Prompt:
         self._when_folded: Callable[[], Sequence[ToolSchema]] | None = None
         self._records: tuple[PromptMessage, ...] = ()
         self._record_units = 0.0
-        self._system = ""
+        self._system = PromptMessage(role="system", content="")
         self._told: set[str] = set()
         self._notes: list[Notice] = []
-        self._step_left = 0
         self._known_goals = self.goals.stack
         self._turns = rules.TURNS_OF_ROOM  # since the last compression
         self._cause: str | None = None
@@ -103,7 +107,12 @@ class Prompt:
 
     def system_prompt(self) -> str:
         """Instructions and context entries, as settled when the turn started."""
-        return self._system
+        return self._system.content
+
+    @property
+    def ledger(self) -> PrefixLedger:
+        """How much of each request the server had read before."""
+        return self._parts.ledger
 
     def refresh(self) -> None:
         """Look at the context entries again; done when a turn starts, and when the mode changes."""
@@ -112,9 +121,9 @@ class Prompt:
         for entry in left:
             self._say_once(f"Context entry {entry.key!r} is left out: entries may take a quarter of the window.")
         system = "\n\n".join(filter(None, (told, render(kept))))
-        if self._system and system != self._system:
+        if self._system.content and system != self._system.content:
             self._cause = self._cause or "context entry"
-        self._system = system
+        self._system = PromptMessage(role="system", content=system)
         self._count_front()
 
     def set_tools(
@@ -160,10 +169,11 @@ class Prompt:
         self.refresh()
 
     def _count_front(self) -> None:
+        self._parts.set_front(self._system, self._records)
         self._meter.set_front(self._fixed_units() + self._record_units)
 
     def _fixed_units(self) -> float:
-        system = self._counter.message_units(PromptMessage(role="system", content=self._system))
+        system = self._counter.message_units(self._system)
         return system + self._counter.schemas(self._tools) / self._counter.factor
 
     # What is said
@@ -173,7 +183,7 @@ class Prompt:
         if message.role == "user":
             self._begin_turn(message)
         if message.role == "assistant":
-            self._step_left = rules.step_cap(self.budget())
+            self._fitting.begin_step(self.budget())
             self._think(message)
         if message.role != "user":
             self._known_goals = self.goals.stack
@@ -194,24 +204,14 @@ class Prompt:
 
     def _fitted(self, entry: PromptMessage, waiting: int) -> PromptMessage:
         """Cut to what one message may take of the window; the whole stands in the archive."""
-        state = self.budget()
         if entry.role == "tool":
-            cap = max(LEAST_RESULT, min(rules.result_cap(state), self._step_left // waiting))
-            way = recall_call(entry.sources[0], entry.call_id)
-            entry = msgspec.structs.replace(entry, content=cut(entry.content, cap, self._counter.text, way))
-            self._step_left = max(0, self._step_left - self._counter.text(entry.content))
+            return self._fitting.result(entry, self.budget(), waiting)
         if entry.role != "user":
             return entry
-        if self._counter.text(entry.content) > rules.user_cap(state):
-            self._notes.append(
-                Notice(
-                    level="warning",
-                    text="Your message is longer than half of what the model can "
-                    "read at once: it sees the beginning and the end, and can look up the rest.",
-                )
-            )
-            entry = shortened(entry, max(LEAST_RESULT, state.available // 4), self._counter.text)
-        return msgspec.structs.replace(entry, content=with_aside(entry.content, self._aside()))
+        shown = self._fitting.user(entry, self.budget())
+        if shown is not entry:
+            self._notes.append(Notice(level="warning", text=TOO_LONG))
+        return msgspec.structs.replace(shown, content=with_aside(shown.content, self._aside()))
 
     def _aside(self) -> str:
         """What is true at this moment only, and goals the user changed since the model last spoke."""
@@ -226,16 +226,10 @@ class Prompt:
     # What is sent
 
     def messages(self) -> tuple[PromptMessage, ...]:
-        """The next request. Only the first message is a system message: many chat templates refuse a second one."""
-        system = PromptMessage(role="system", content=self._system)
-        spoken = [_spoken(message) for message in self._messages]
-        named = [("system prompt", system), *(("checkpoint", found) for found in self._records)]
-        named += [(_named(found), found) for found in spoken]
-        parts = [Part(name=name, message=found, tokens=self._counter.message(found)) for name, found in named]
-        self.ledger.record(parts, self._cause)
-        self._cause = None
+        """The next request: the last one and what is new."""
+        cause, self._cause = self._cause, None
         self._meter.sent()
-        return (system, *self._records, *spoken)
+        return self._parts.send(self._messages, cause)
 
     def doubts(self, usage: Usage) -> bool:
         """Whether the last request may have been cut: a long one, of which the server reports much less."""
@@ -296,7 +290,7 @@ class Prompt:
         by_role = dict.fromkeys(("user", "assistant", "tool", "system"), 0)
         for message in self._messages:
             by_role[message.role] += self._counter.message(message)
-        entries, project_map = self._system[len(told) :], self._project_map()
+        entries, project_map = self._system.content[len(told) :], self._project_map()
         mapped = [ContextPart(name=PROJECT_MAP, tokens=self._counter.text(project_map))] if project_map else []
         return [
             ContextPart(name="instructions", tokens=self._counter.text(told)),
@@ -310,7 +304,7 @@ class Prompt:
     def _project_map(self) -> str:
         """The part of the system prompt that maps the project, if it has one."""
         text = render([entry for entry in self.entries.standing() if entry.key == PROJECT_MAP])
-        return text if text in self._system else ""
+        return text if text in self._system.content else ""
 
     # Making room
 
@@ -331,7 +325,7 @@ class Prompt:
         settings, state = self._settings.compression, self.budget()
         recent = rules.recent_tokens(state, settings.preserve_recent)
         longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
-        system = self._counter.message(PromptMessage(role="system", content=self._system))
+        system = self._counter.message(self._system)
         return CompressionOptions(
             strategy=settings.strategy,
             preserve_recent_tokens=0 if hard else recent,
@@ -354,7 +348,7 @@ class Prompt:
         return self._turns == 0
 
     def compressible(self) -> tuple[PromptMessage, ...]:
-        return (PromptMessage(role="system", content=self._system), *self._messages)
+        return (self._system, *self._messages)
 
     def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
         """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
@@ -373,9 +367,10 @@ class Prompt:
 
     def _replace(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str) -> None:
         self._context = msgspec.structs.replace(self._context, checkpoints=tuple(checkpoints))
-        self._records = tuple(_spoken(checkpoint.message) for checkpoint in checkpoints)
+        self._records = tuple(spoken(checkpoint.message) for checkpoint in checkpoints)
         self._record_units = sum(map(self._counter.message_units, self._records))
         self._messages = list(messages)
+        self._parts.restart()
         self._cause = cause
         self._offer_recall()
         self.revision += 1
@@ -394,19 +389,11 @@ class Prompt:
             if over <= 0:
                 break
             entry = self._messages[place]
-            self._messages[place] = short = self._shrunk(entry, over, least)
+            self._messages[place] = short = self._fitting.shrunk(entry, over, least)
             over -= self._counter.message(entry) - self._counter.message(short)
             if entry.role == "user":
                 break
         self._meter.restart(sum(map(self._counter.message_units, self._messages)))
-
-    def _shrunk(self, entry: PromptMessage, over: int, least: int) -> PromptMessage:
-        if is_line(entry):
-            return entry
-        size = self._counter.text(entry.content)
-        way = recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
-        short = cut(entry.content, max(least, size - over - least), self._counter.text, way)
-        return folded_calls(msgspec.structs.replace(entry, content=short), least, self._counter.text)
 
     # Keeping and restoring
 
@@ -452,11 +439,3 @@ class Prompt:
         notes, self._notes = self._notes, []
         for note in notes:
             emit(note)
-
-
-def _spoken(message: PromptMessage) -> PromptMessage:
-    return msgspec.structs.replace(message, role="user") if message.role == "system" else message
-
-
-def _named(message: PromptMessage) -> str:
-    return f"message {message.sources[0]}" if message.sources else "message"

@@ -1,8 +1,7 @@
-"""How much of a prompt the server has read before: a hash for each part of a request, compared with the last one."""
+"""How much of a prompt the server has read before: each request compared, part by part, with the last one."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 
 import msgspec
@@ -31,26 +30,22 @@ class LedgerEntry(Data, frozen=True):
 
 
 class PrefixLedger:
-    """The newest entries, and the hashes of the last request. A message object is hashed once."""
+    """The newest entries, and the parts of the last request. A part that is the same object costs next to nothing."""
 
     def __init__(self) -> None:
         self.entries: list[LedgerEntry] = []
-        self._last: list[tuple[str, bytes, int]] = []
-        self._digests: dict[int, tuple[PromptMessage, bytes]] = {}
+        self._last: Sequence[Part] = ()
 
     def record(self, parts: Sequence[Part], cause: str | None = None) -> LedgerEntry:
         """`cause` names a step that was meant to change the front, such as a compression or a change of mode."""
-        known, self._digests = self._digests, {}
-        now = [(part.name, self._digest(part.message, known), part.tokens) for part in parts]
-        same = _common(self._last, now)
-        broken = None if same == len(self._last) else cause or self._last[same][0]
+        before, same = self._last, _common(self._last, parts)
         entry = LedgerEntry(
-            reused_share=_share(sum(tokens for _, _, tokens in self._last[:same]), self._last),
-            reused_tokens=sum(tokens for _, _, tokens in now[:same]),
-            tokens=sum(tokens for _, _, tokens in now),
-            broken_by=broken,
+            reused_share=_tokens(before[:same]) / (_tokens(before) or 1) if before else 1.0,
+            reused_tokens=_tokens(parts[:same]),
+            tokens=_tokens(parts),
+            broken_by=None if same == len(before) else cause or before[same].name,
         )
-        self._last = now
+        self._last = parts
         self.entries = [*self.entries[1 - KEPT :], entry]
         return entry
 
@@ -58,27 +53,20 @@ class PrefixLedger:
     def last(self) -> LedgerEntry | None:
         return self.entries[-1] if self.entries else None
 
-    def _digest(self, message: PromptMessage, known: dict[int, tuple[PromptMessage, bytes]]) -> bytes:
-        held = known.get(id(message))
-        digest = held[1] if held and held[0] is message else _hash(message)
-        self._digests[id(message)] = (message, digest)
-        return digest
 
-
-def _hash(message: PromptMessage) -> bytes:
-    sent = msgspec.structs.replace(message, sources=())
-    return hashlib.blake2b(repr(sent).encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _common(before: Sequence[tuple[str, bytes, int]], after: Sequence[tuple[str, bytes, int]]) -> int:
+def _common(before: Sequence[Part], after: Sequence[Part]) -> int:
     same = 0
     for old, new in zip(before, after, strict=False):
-        if old[1] != new[1]:
+        if old is not new and not _sends_the_same(old.message, new.message):
             break
         same += 1
     return same
 
 
-def _share(reused: int, before: Sequence[tuple[str, bytes, int]]) -> float:
-    total = sum(tokens for _, _, tokens in before)
-    return reused / total if total else 1.0
+def _sends_the_same(old: PromptMessage, new: PromptMessage) -> bool:
+    """Where a message comes from is not sent."""
+    return old is new or msgspec.structs.replace(old, sources=()) == msgspec.structs.replace(new, sources=())
+
+
+def _tokens(parts: Sequence[Part]) -> int:
+    return sum(part.tokens for part in parts)
