@@ -10,7 +10,7 @@ from ollm.domain.errors import ModelError, ModelTimeoutError, UnknownModelError
 from ollm.domain.messages import JsonObject
 from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
 from ollm.providers.exchange import Exchange
-from ollm.providers.openai_messages import chat_body
+from ollm.providers.openai_messages import Encoded, chat_body
 from ollm.providers.openai_stream import DONE, Assembly
 from ollm.providers.sentences import ModelLoadingError, from_words, server_words, unknown_model
 from ollm.providers.server_kind import (
@@ -38,10 +38,11 @@ class OpenAICompatible:
         self._exchange = exchange
         self._api = api
         self._listing: Any = None
+        self._encoded = Encoded()
         self.kind: Kind | None = None  # None: not asked yet
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        body = chat_body(request)
+        body = chat_body(request, self._encoded)
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
         try:

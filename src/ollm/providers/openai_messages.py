@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 import msgspec
 
 from ollm.domain.messages import JsonObject, PromptMessage
@@ -10,10 +12,34 @@ from ollm.providers.base import ChatRequest
 from ollm.providers.wire import functions
 
 
-def chat_body(request: ChatRequest) -> JsonObject:
+class Encoded:
+    """The messages of the last request as JSON: those that stand in the next one too are not encoded again."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[PromptMessage, msgspec.Raw]] = {}
+
+    def __call__(self, messages: Iterable[PromptMessage]) -> list[msgspec.Raw]:
+        found = [(message, self._raw(message)) for message in messages]
+        self._known = {id(message): (message, raw) for message, raw in found}
+        return [raw for _, raw in found]
+
+    def _raw(self, message: PromptMessage) -> msgspec.Raw:
+        held = self._known.get(id(message))
+        return held[1] if held and held[0] is message else _encoded(message)
+
+
+def _encoded(message: PromptMessage) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(message_body(message)))
+
+
+def bodies(messages: Iterable[PromptMessage]) -> list[JsonObject]:
+    return [message_body(message) for message in messages]
+
+
+def chat_body(request: ChatRequest, written: Callable[[list[PromptMessage]], Sequence[object]] = bodies) -> JsonObject:
     body: JsonObject = {
         "model": request.model,
-        "messages": [message_body(message) for message in in_turn(request.messages)],
+        "messages": written(in_turn(request.messages)),
         "stream": True,
         "stream_options": {"include_usage": True},
     }

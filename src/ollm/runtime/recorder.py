@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
 from ollm.domain.clock import Clock, stamp
-from ollm.domain.messages import AnyPart, Message, Role
+from ollm.domain.messages import AnyPart, Call, Message, Role, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, title_of
 
@@ -25,10 +29,27 @@ class Recorder:
         self.messages = []
 
     async def message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
-        draft = Message(role=role, parts=parts, timestamp=stamp(self._clock()), interrupted=interrupted)
-        message = await self._service.record_message(self.session_id, draft)
+        at = stamp(self._clock())
+        return await self._record(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
+
+    async def answer(self, parts: tuple[AnyPart, ...], calls: Sequence[Call]) -> Message:
+        """The model's answer and, with it, that its calls start."""
+        if not calls:
+            return await self.message("assistant", parts)
+        from ollm.runtime.call_results import recordable
+
+        at = stamp(self._clock())
+        asked = tuple(ToolCallPart(call.id) for call in calls)
+        started = [
+            ToolCallRecord(id=call.id, name=call.name, args=recordable(call.arguments), timestamp=at) for call in calls
+        ]
+        return await self._record(Message(role="assistant", parts=(*parts, *asked), timestamp=at), started)
+
+    async def _record(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
+        message = await self._service.record_message(self.session_id, draft, started)
         self.messages.append(message)
-        if role == "user" and not self.title:
+        self.calls |= {call.id: msgspec.structs.replace(call, message_id=message.id) for call in started}
+        if message.role == "user" and not self.title:
             self.title = title_of(message)
         return message
 
@@ -36,8 +57,11 @@ class Recorder:
         await self._service.record_partial(self.session_id, parts)
 
     async def tool_call(self, record: ToolCallRecord) -> None:
+        """A call that starts or has ended; that it starts may have been written with the answer that asked for it."""
+        known = self.calls.get(record.id)
         self.calls[record.id] = record
-        await self._service.record_tool_call(self.session_id, record)
+        if known is None or (known.status, known.args) != (record.status, record.args):
+            await self._service.record_tool_call(self.session_id, record)
 
     def new_call_id(self) -> str:
         """Call ids are ours: unique in the session, short to cite."""

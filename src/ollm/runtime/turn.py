@@ -22,7 +22,6 @@ from ollm.domain.messages import (
     PromptMessage,
     Role,
     TextPart,
-    ToolCallPart,
     ToolResultPart,
 )
 from ollm.domain.struct import Data
@@ -203,8 +202,7 @@ class Turn:
 
     async def _record_answer(self, answer: Answer, calls: Sequence[Call]) -> Message:
         """The answer with its calls, which are not run yet."""
-        parts = (*answer.parts, *(ToolCallPart(call.id) for call in calls))
-        message = await self._parts.recorder.message("assistant", parts)
+        message = await self._parts.recorder.answer(answer.parts, calls)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
         }

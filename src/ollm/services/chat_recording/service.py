@@ -136,16 +136,26 @@ class ChatRecordingService:
 
         return Known(message_count=counts[0], last_number=counts[1], since=since)
 
-    async def record_message(self, session_id: str, message: Message) -> Message:
-        """Write a message down and give it back with its number; on disk when this returns."""
+    async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
+        """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks
+        for: that they start is written with it."""
         writer = self._writer(session_id)
         recorded = msgspec.structs.replace(message, id=writer.last_number + 1)
-        at = self._activity(writer)
-        self._name(writer, recorded)
-        tokens = self._tokens(writer, f"{recorded.text}{recorded.thinking}")
-        self._try(session_id, lambda: writer.record_message(at, _json(recorded), tokens))
+        started = [msgspec.structs.replace(call, message_id=recorded.id) for call in calls]
+        self._try(session_id, lambda: self._write_message(writer, recorded, started))
         self._emit(MessageRecorded(session_id=session_id, message_id=recorded.id, role=recorded.role))
+        for call in started:
+            self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
         return recorded
+
+    def _write_message(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
+        at = self._activity(writer)
+        with writer.together():
+            self._name(writer, message)
+            tokens = self._tokens(writer, f"{message.text}{message.thinking}")
+            writer.record_message(at, _json(message), tokens)
+            for call in calls:
+                writer.record_call(at, _json(call), 0)
 
     async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
         """Keep an answer under way: `parts` is all of it so far. The recorded answer takes its place; after a crash
@@ -251,9 +261,7 @@ class ChatRecordingService:
         if message.role == "user" and not writer.head["metadata"].get("title"):
             title = title_of(message)
             if title:
-                usual, writer.deferred = writer.deferred, True  # it goes to disk with the message itself
                 writer.change(self._activity(writer), {}, {"title": title})
-                writer.deferred = usual
 
     def _enforce_limit(self, session_id: str) -> None:
         try:

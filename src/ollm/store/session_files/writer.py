@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -79,6 +80,17 @@ class SessionWriter:
         self._journal.open()
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is recorded inside goes to the disk at the end, with one sync."""
+        usual, self.deferred = self.deferred, True
+        try:
+            yield
+        finally:
+            self.deferred = usual
+        if not usual:
+            self.flush()
 
     def record_message(self, at: str, message: JsonObject, tokens: int) -> None:
         """Add a message. One that goes on from the partial answer is written as what is new in it."""
