@@ -59,6 +59,18 @@ def test_paths_come_once_and_no_more_than_asked_for(paths: list[str], typed: str
     assert len(best) >= min(limit, len(holding))
 
 
+@given(
+    st.lists(st.text("abc/.é", min_size=1, max_size=8), max_size=20),
+    st.lists(st.text("abc/é", max_size=5), max_size=6),
+)
+def test_what_was_asked_before_changes_no_answer(paths: list[str], asked: list[str]) -> None:
+    finder = PathFinder(paths)
+    finder.ready()
+    for word in asked:
+        for end in range(len(word) + 1):
+            assert finder.best(word[:end]) == PathFinder(paths).best(word[:end])
+
+
 def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
     rng = random.Random(1)
     words = ["alpha", "beta", "file", "test", "core", "util", "main", "index", "view", "model"]

@@ -6,7 +6,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ class WorkspaceFiles:
         self._discovery = discovery
         self._root = root
         self._finder: PathFinder | None = None
+        self._known: Sequence[str] = ()
         self._made = 0.0
         self._lock = threading.Lock()
         sys.setswitchinterval(SWITCH)
@@ -48,7 +49,11 @@ class WorkspaceFiles:
         try:
             if self._finder is None or time.monotonic() - self._made > FRESH:
                 found = asyncio.run(self._discovery().paths(DiscoveryOptions(root=str(self._root))))
-                self._finder, self._made = PathFinder(found.paths), time.monotonic()
+                if self._finder is None or self._known != found.paths:
+                    finder = PathFinder(found.paths)
+                    finder.ready()
+                    self._finder, self._known = finder, found.paths
+                self._made = time.monotonic()
         except OllmError:
             self._made = time.monotonic()
         finally:

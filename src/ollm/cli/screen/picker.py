@@ -40,6 +40,7 @@ class Picker:
         self._archived = False
         self._doomed: str | None = None
         self._problem = ""
+        self._found: tuple[tuple[str, bool, list[ShelfLine]], list[ShelfLine]] | None = None
         self._filter = Buffer(multiline=False, on_text_changed=lambda _: self._to_top())
         self._app: Application[Choice] = Application(
             layout=self._layout(),
@@ -59,7 +60,12 @@ class Picker:
             self._app.exit(result=Choice(action="leave"))
 
     def shown(self) -> list[ShelfLine]:
-        return fitting((line for line in self._lines if line.archived == self._archived), self._filter.text)
+        """Looked for once for each thing that is typed, however often it is asked for."""
+        asked = (self._filter.text, self._archived, self._lines)
+        if self._found is None or self._found[0] != asked:
+            standing = (line for line in self._lines if line.archived == self._archived)
+            self._found = asked, fitting(standing, self._filter.text)
+        return self._found[1]
 
     def _layout(self) -> Layout:
         field = Window(BufferControl(self._filter, input_processors=[BeforeInput("Resume which session? ")]), height=1)

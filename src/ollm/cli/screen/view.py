@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 from prompt_toolkit.application.current import get_app
-from prompt_toolkit.formatted_text import ANSI, AnyFormattedText, StyleAndTextTuples
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
 from ollm.cli.printable import printable
 from ollm.cli.screen.cells import cut, padded
@@ -31,21 +32,21 @@ class View:
         self._questions = questions
         self._rewinding = rewinding
         self._queue = queue
-        self._live: tuple[int, AnyFormattedText] = (-1, "")
+        self._live: tuple[int, StyleAndTextTuples] = (-1, [])
 
-    def live(self) -> AnyFormattedText:
+    def live(self) -> StyleAndTextTuples:
         """Painted once for each time the screen is, however often it is asked for."""
         counter = get_app().render_counter
         if self._live[0] != counter:
             self._live = (counter, self._live_lines())
         return self._live[1]
 
-    def _live_lines(self) -> AnyFormattedText:
+    def _live_lines(self) -> StyleAndTextTuples:
         size = get_app().output.get_size()
         waiting = self._questions.current is not None
         lines = [] if waiting else self._transcript.live.lines(size.columns, max(3, size.rows // 3))
         lines += [cut(f"  ↳ queued: {printable(text)}", size.columns - 1) for text in self._queue()[:QUEUED]]
-        return ANSI("\n".join(lines)) if lines else ""
+        return in_runs("\n".join(lines))
 
     def question(self) -> StyleAndTextTuples:
         if self._rewinding.list:
@@ -59,6 +60,17 @@ class View:
 
     def before(self) -> StyleAndTextTuples:
         return [("class:prompt", "no, because: " if self._questions.refusing else "› ")]
+
+
+def in_runs(text: str) -> StyleAndTextTuples:
+    """Text with escape sequences as one fragment for each run of a style: the toolkit makes one of every letter, and
+    looks at all of them several times for each time it paints."""
+    if "\x1b" not in text:
+        return [("", text)] if text else []
+    letters = to_formatted_text(ANSI(text))
+    return [
+        (style, "".join(letter[1] for letter in run)) for style, run in groupby(letters, key=lambda letter: letter[0])
+    ]
 
 
 def width() -> int:

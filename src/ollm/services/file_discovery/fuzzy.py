@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, islice
+from math import ceil
 
 from ollm.services.file_discovery.expressions import compile_bytes, compile_set
 from ollm.services.file_discovery.wildmatch import literal
@@ -29,16 +30,24 @@ class PathFinder:
         whole = [path.lower() for path in self._paths]
         self._names = _Lines([path.rpartition("/")[2] for path in whole])
         self._whole = _Lines(whole)
+        self._nothing: str | None = None  # no path holds these letters in order, so none does with more of them
+
+    def ready(self) -> None:
+        """Make what only a search without a hit needs, before somebody waits for it."""
+        list(self._names.alike("\x7f" * 3, 1))
 
     def best(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` paths. Nothing typed gives the shortest ones."""
         wanted = typed.strip().removeprefix("./").lower()
         found: dict[int, None] = {}
-        for group in self._groups(wanted):
+        nothing = self._nothing is not None and wanted.startswith(self._nothing)
+        for group in () if nothing else self._groups(wanted):
             for at in group:
                 found[at] = None
                 if len(found) == limit:
                     return [self._paths[number] for number in found]
+        if not found:
+            self._nothing = wanted if not nothing else self._nothing
         if not found and len(wanted) > 2:
             found = dict.fromkeys(islice(self._names.alike(wanted.rpartition("/")[2], limit), limit))
         return [self._paths[number] for number in found]
@@ -75,24 +84,40 @@ class _Lines:
         """The numbers of the lines that hold these letters in this order; a line may come more than once."""
         expression = rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted)
         somewhere, each = compile_set([expression], anywhere=True), compile_bytes(expression)
-        for first in range(0, len(self._starts) - 1, _AT_ONCE):
-            start = self._starts[first]
-            part = self._text[start : self._starts[min(first + _AT_ONCE, len(self._starts) - 1)]]
+        for start, part in self._parts():
             if somewhere.Match(part):
                 for found in each.finditer(part):
                     yield bisect_right(self._starts, start + found.start()) - 1
 
+    def _parts(self) -> Iterator[tuple[int, bytes]]:
+        """The text in pieces that are searched in one go, with where they start."""
+        for first in range(0, len(self._starts) - 1, _AT_ONCE):
+            start = self._starts[first]
+            yield start, self._text[start : self._starts[min(first + _AT_ONCE, len(self._starts) - 1)]]
+
     @cached_property
-    def _different(self) -> list[bytes]:
-        return list(dict.fromkeys(self._text[1:-1].split(b"\0")))
+    def _different(self) -> dict[int, list[bytes]]:
+        """The texts, each once, by their length."""
+        lengths: dict[int, dict[bytes, None]] = {}
+        for _, part in self._parts():
+            for line in part.split(b"\0"):
+                lengths.setdefault(len(line), {})[line] = None
+        return {length: list(lines) for length, lines in lengths.items() if length}
+
+    def _near_in_length(self, letters: int) -> list[bytes]:
+        """Those that could be alike at all: two texts share no more letters than the shorter one has."""
+        least = _ALIKE / (200 - _ALIKE)
+        lengths = range(ceil(least * letters), int(letters / least) + 1)
+        return [line for length in lengths for line in self._different.get(length, ())]
 
     def alike(self, wanted: str, limit: int) -> Iterator[int]:
         """The numbers of the lines with a letter wrong, missing or too many, the likest first."""
         from rapidfuzz import fuzz, process
 
+        near = self._near_in_length(len(os.fsencode(wanted)))
         best: list[tuple[float, int, bytes]] = []
-        for first in range(0, len(self._different), _AT_ONCE):
-            part = self._different[first : first + _AT_ONCE]
+        for first in range(0, len(near), _AT_ONCE):
+            part = near[first : first + _AT_ONCE]
             found = process.extract(os.fsencode(wanted), part, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE)
             best += [(-score, first + at, text) for text, score, at in found]
         for _, _, text in sorted(best):
