@@ -37,7 +37,7 @@ class ContextSnapshot(Data, frozen=True):
     goal_stack: GoalStack | None = None
     reasoning_storage: ReasoningStorage | None = None
     trigger: SnapshotTrigger = "manual"
-    mode: ModeName = "assistant"
+    mode: ModeName | None = None  # none in files that were written before there were modes
     checkpoints: tuple[Checkpoint, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Emit = Callable[[Event], None]
 Keep = Callable[[CompressionRecord], Awaitable[None]]
 
+_log = logging.getLogger(__name__)
 WORTH_A_TRY = 10  # that part of the limit must have come since a compression in vain
 WAYS_OUT = (
     "Ways out: /compact, a larger window (/context size N), a new session (/new), or going back (/context restore)."
@@ -186,6 +188,7 @@ class Room:
         try:
             result = await service.compress(prompt.compressible(), options)
         except OllmError as error:
+            _log.warning("Compression failed: %s", error, extra={"operation": "compress"})
             emit(CompressionError(message=str(error)))
             return False
         if result.skipped:

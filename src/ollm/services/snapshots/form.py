@@ -7,11 +7,14 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.context import ActiveContext, GoalStack, ReasoningStorage
+from ollm.domain.context import ActiveContext, GoalStack, ModeName, ReasoningStorage
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
 from ollm.domain.struct import Data
+
+
+USUAL_MODE: ModeName = "code"
 
 
 class ContextState(Data, frozen=True):
@@ -95,7 +98,7 @@ def context_of(snapshot: ContextSnapshot) -> ActiveContext:
         checkpoints=snapshot.checkpoints,
         goals=snapshot.goal_stack or GoalStack(),
         reasoning=snapshot.reasoning_storage or ReasoningStorage(),
-        mode=snapshot.mode,
+        mode=snapshot.mode or USUAL_MODE,
     )
 
 
