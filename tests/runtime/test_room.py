@@ -227,6 +227,20 @@ async def test_a_new_message_alone_does_not_start_it_again_but_much_that_was_sai
     assert house.of(Compressed)
 
 
+@covers("H298")
+async def test_a_snapshot_tells_how_far_the_context_was_compressed(house: House) -> None:
+    prompt = await house.begin()
+    await house.turn()
+    first = await house.snapshots.create_snapshot(prompt.state())
+    await until_compressed(house, 2)
+    last = await house.snapshots.create_snapshot(prompt.state())
+
+    assert first
+    assert last
+    assert first.metadata.compression_ratio == 1.0
+    assert 0 < last.metadata.compression_ratio < 0.7
+
+
 @covers("D763")
 async def test_removed_context_is_gone_with_the_next_turn(house: House) -> None:
     prompt = await house.begin()

@@ -194,6 +194,35 @@ def test_without_a_model_a_digest_written_by_the_engine_stands_in() -> None:
     assert "read_file(src/part_1.py)" in result.created.text or "earlier steps" in result.created.text
 
 
+@covers("S10.3")
+def test_whatever_the_model_s_port_throws_the_context_gets_smaller() -> None:
+    async def odd(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        yield "Goal:"
+        raise RuntimeError("no such thing")
+
+    result = squeezed(make.talk(20, lines=4), options(), odd)
+
+    assert (result.fallback, result.skipped) == ("no such thing", "")
+    assert result.compressed_token_count < result.original_token_count
+
+
+def test_a_list_of_facts_leaves_room() -> None:
+    messages = [
+        message
+        for n in range(30)
+        for message in (
+            make.user(2 * n + 1, " ".join(f"src/area_{n}/part_{m}.py" for m in range(12))),
+            make.assistant(2 * n + 2, "It was looked at, line by line. " * 5),
+        )
+    ]
+    result = squeezed(messages, options(), make.good)
+
+    assert result.created is not None
+    assert "Facts: " in result.created.text
+    gone = [message for message in messages if set(message.sources) <= set(result.created.message_ids)]
+    assert result.created.tokens < 0.85 * counter.messages(gone)
+
+
 @pytest.mark.parametrize(
     "answer", ["", "   ", "ok", "x " * 4000, "<think>hm, what do they want from me here?</think>"], ids=repr
 )
@@ -306,6 +335,20 @@ def test_a_breaker_opens_after_two_compressions_without_room_and_closes_again() 
     breaker.record(made_room=False)
     assert breaker.open
     breaker.reset()
+    assert not breaker.open
+
+
+def test_an_open_breaker_allows_one_try_when_much_was_said_since() -> None:
+    breaker = CompressionBreaker()
+    for _ in range(2):
+        breaker.record(made_room=False, used=1000)
+    breaker.look(1099, worth=100)
+    assert breaker.open
+    breaker.look(1100, worth=100)
+    assert not breaker.open
+    breaker.record(made_room=False, used=1100)
+    assert breaker.open
+    breaker.record(made_room=True, used=500)
     assert not breaker.open
 
 

@@ -329,6 +329,7 @@ async def test_older_forms_are_read(shelf: Shelf) -> None:
             ("assistant", "Hi."),
             ("user", "Go"),
         ]
+        assert context.mode == "code"
 
 
 async def test_erasing_a_session_leaves_nothing_of_its_snapshots(shelf: Shelf) -> None:

@@ -97,6 +97,7 @@ class Prompt:
         self._system = PromptMessage(role="system", content="")
         self._told: set[str] = set()
         self._notes: list[Notice] = []
+        self._said_units = 0.0  # of everything said, whatever became of it in the context
         self._known_goals = self.goals.stack
         self._turns = rules.TURNS_OF_ROOM  # since the last compression
         self._cause: str | None = None
@@ -189,6 +190,7 @@ class Prompt:
             self._known_goals = self.goals.stack
         new = rendered(message, calls)
         for place, entry in enumerate(new):
+            self._said_units += self._counter.message_units(entry)
             self._append(self._fitted(entry, len(new) - place))
 
     def _begin_turn(self, message: Message) -> None:
@@ -409,6 +411,7 @@ class Prompt:
         self._context = msgspec.structs.replace(context, folded=context.folded or bool(context.checkpoints))
         self.refresh()
         self._replace(context.messages, context.checkpoints, cause)
+        self._said_units = max(self._said_units, self._meter.spoken)
 
     def state(self) -> ContextState:
         """What a snapshot is made from."""
@@ -421,6 +424,7 @@ class Prompt:
             token_count=self.used,
             context=self.active_context(),
             user_messages=self._all_words(),
+            archive_tokens=max(self.used, self._counter.tokens(self._meter.front + self._said_units)),
             reasoning_model=bool(self._context.reasoning.traces),
         )
 

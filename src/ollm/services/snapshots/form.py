@@ -13,7 +13,6 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
 from ollm.domain.struct import Data
 
-
 USUAL_MODE: ModeName = "code"
 
 
