@@ -457,6 +457,15 @@ proxychains4 -q rm -rf x
 graftcp rm -rf x"""
 )
 
+LONG = [
+    f"docker run {'-e A=1 ' * 300}image rm -rf x",
+    f"bwrap {'--setenv A 1 ' * 200}rm -rf x",
+    f"parallel {{}} ::: {'ls ' * 100}'rm -rf x'",
+    f"sudo $X {'a ' * 60}rm -rf x",
+    f"{'nohup ' * 500}rm -rf x",
+    f"{'ls; ' * 1000}rm -rf x",
+]
+
 RUN_BY_INPUT = [
     "at now <<EOF\nrm -rf x\nEOF",
     "bash <<EOF\nrm -rf x\nEOF",

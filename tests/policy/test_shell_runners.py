@@ -3,7 +3,7 @@
 import pytest
 
 from tests.policy.conftest import Place, rule, shell
-from tests.policy.runner_lines import RUN, RUN_BY_INPUT, TOLD
+from tests.policy.runner_lines import LONG, RUN, RUN_BY_INPUT, TOLD
 
 DENY = [
     rule("deny", "program", "rm", flags=["recursive", "force"]),
@@ -12,7 +12,7 @@ DENY = [
 ]
 
 
-@pytest.mark.parametrize("command", [*RUN, *RUN_BY_INPUT])
+@pytest.mark.parametrize("command", [*RUN, *RUN_BY_INPUT, *LONG])
 def test_a_denied_command_is_found_in_whatever_starts_it(place: Place, command: str):
     assert shell(place.engine(DENY, "allow"), command).decision == "deny"
 

@@ -164,7 +164,7 @@ class _Analyst:
             return [(rest, inner, part.remarks)]
         found = [*inner_commands(name, part.words), *_evaluated(name, part.words)]
         found += _started_by_settings(name, part.words)
-        judged = with_effects(part, PathJudge(self._boundary, part.directories, self._judged))
+        judged = part if part.guess else self._with_effects(part)  # a guess is held against rules alone
         more = [*_settings(name, part.words), *_unsure(name, part.words, found)]
         if more:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *more))
@@ -178,6 +178,9 @@ class _Analyst:
                 merged = msgspec.structs.replace(one, guess=one.guess or inner.guess, more=one.more or inner.more)
                 waiting.append((one.words, merged, ()))
         return waiting
+
+    def _with_effects(self, part: Part) -> Part:
+        return with_effects(part, PathJudge(self._boundary, part.directories, self._judged))
 
     def _nested(self, inner: Inner, command: Command, place: _Place) -> None:
         if not inner.static and not inner.guess and not place.guess:

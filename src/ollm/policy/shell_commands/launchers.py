@@ -15,7 +15,7 @@ from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.words import Word
 
 Finder = Callable[[Sequence[Word]], list[Inner]]
-_MOST = 400
+_MOST = 6000  # more words do not fit into a line that is read at all
 _MARK = re.compile(
     r"\s*(?:--?[\w-]+=)?(?:\+|:?!|\\!|\.(?:shell|system)\b|(?:platform )?shell\b|exec:|system:|spawn\b|system\b"
     r"|exec\b=?|run-shell\b|set-hook\b|\$\{?\w+\}?:)*\s*[\"']?",

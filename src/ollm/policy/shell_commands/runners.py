@@ -47,9 +47,12 @@ def _parallel(words: Sequence[Word]) -> list[Inner]:
         return [Inner(script=word.text, static=word.static) for word in arguments]
     listed = [word for word in arguments if not re.fullmatch(r":{3,4}\+?", word.text)]
     text = " ".join(word.text for word in command)
-    filled = [text.replace("{}", word.text) if "{}" in text else f"{text} {word.text}" for word in listed[:40]]
+    filled = [text.replace("{}", word.text) if "{}" in text else f"{text} {word.text}" for word in listed]
     static = all(word.static for word in command)
-    return [Inner(script=text, static=static, more=True), *(Inner(script=one, guess=True) for one in filled)]
+    return [
+        Inner(script=text, static=static, more=True),
+        *([Inner(script="\n".join(filled), guess=True)] if filled else []),
+    ]
 
 
 def _fd(words: Sequence[Word]) -> list[Inner]:

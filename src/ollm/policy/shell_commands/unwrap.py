@@ -35,7 +35,7 @@ def unwrap(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
         if option.value
     ]
     if found.uncertain:
-        inner += [Inner(words=tuple(words[index:]), guess=True) for index in range(2, min(len(words), 40))]
+        inner += [Inner(words=tuple(words[index:]), guess=True) for index in range(2, len(words))]
     while wrapper.assignments and rest and (rest[0].text == "-" or _ASSIGNMENT.match(rest[0].text)):
         rest = rest[1:]
     rest = rest_of(rest[wrapper.operands :])
