@@ -18,8 +18,9 @@ from ollm.policy.shell_commands.parse import parse, stretches, with_marker
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
 from ollm.policy.shell_commands.programs import EVALUATES
 from ollm.policy.shell_commands.runners import INTERPRETERS
+from ollm.policy.shell_commands.scope import Scope, is_harmless_variable
 from ollm.policy.shell_commands.unwrap import Inner
-from ollm.policy.shell_commands.walk import Scope, Walker, is_harmless_variable
+from ollm.policy.shell_commands.walk import Walker
 from ollm.policy.shell_commands.words import Word, literal
 from ollm.policy.shell_commands.wrapper_table import WRAPPERS
 from ollm.policy.shell_commands.wrappers import SHELLS, inner_commands, splits_off
