@@ -49,11 +49,8 @@ class LocalShelf:
         if not self._anything():
             return []
         context = self._scope.context
-        counts = {found.session_id: found.message_count for found in self._scope.process.library.summaries()}
-        return [
-            line_of(record, counts.get(record.session_id), context.origin_of(record.session_id))
-            for record in context.list_sessions()
-        ]
+        origins = context.origins()
+        return [line_of(record, count, origins.get(record.session_id)) for record, count in context.counted_sessions()]
 
     def _anything(self) -> bool:
         from ollm.store.workspace_place import workspace_directory

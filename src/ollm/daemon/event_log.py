@@ -9,34 +9,48 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+from functools import cached_property
 
+from ollm.daemon.sse import encoded
 from ollm.domain.events import AnyEvent
 
 KEPT = 5_000
 WAITING = 10_000
 
 
+class Frame:
+    """An event and how it is sent; put into bytes once, for however many readers."""
+
+    def __init__(self, event: AnyEvent) -> None:
+        self.event = event
+
+    @cached_property
+    def data(self) -> bytes:
+        return encoded(self.event)
+
+
 class EventLog:
     """Fed with every event of one conversation; any number of readers."""
 
     def __init__(self) -> None:
-        self._events: deque[AnyEvent] = deque(maxlen=KEPT)
-        self._readers: set[asyncio.Queue[AnyEvent | None]] = set()
+        self._frames: deque[Frame] = deque(maxlen=KEPT)
+        self._readers: set[asyncio.Queue[Frame | None]] = set()
         self._closed = False
 
     @property
     def last(self) -> int:
-        return self._events[-1].seq if self._events else 0
+        return self._frames[-1].event.seq if self._frames else 0
 
     @property
     def readers(self) -> int:
         return len(self._readers)
 
     def add(self, event: AnyEvent) -> None:
-        self._events.append(event)
+        frame = Frame(event)
+        self._frames.append(frame)
         for queue in tuple(self._readers):
             if queue.qsize() < WAITING:
-                queue.put_nowait(event)
+                queue.put_nowait(frame)
             else:
                 self._readers.discard(queue)
                 queue.put_nowait(None)
@@ -46,14 +60,14 @@ class EventLog:
         for queue in self._readers:
             queue.put_nowait(None)
 
-    async def after(self, seq: int) -> AsyncIterator[AnyEvent]:
+    async def after(self, seq: int) -> AsyncIterator[Frame]:
         """Everything after number `seq`, then what comes; ends when the session is closed."""
-        queue: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
-        known = [event for event in self._events if event.seq > (seq if seq <= self.last else 0)]
+        queue: asyncio.Queue[Frame | None] = asyncio.Queue()
+        known = [frame for frame in self._frames if frame.event.seq > (seq if seq <= self.last else 0)]
         self._readers.add(queue)
         try:
-            for event in known:
-                yield event
+            for frame in known:
+                yield frame
             if self._closed:
                 return
             while (found := await queue.get()) is not None:

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 from ollm.daemon.attachments import Attachments
-from ollm.daemon.event_log import EventLog
+from ollm.daemon.event_log import EventLog, Frame
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
 from ollm.runtime.base import Attachment
@@ -141,11 +141,11 @@ class Hub:
             async for _ in events:
                 pass
 
-    async def turn_events(self, session_id: str, after: int) -> AsyncIterator[AnyEvent]:
+    async def turn_events(self, session_id: str, after: int) -> AsyncIterator[Frame]:
         """The events of the turn that began after number `after`, up to its end."""
-        async for event in self.get(session_id).log.after(after):
-            yield event
-            if isinstance(event, TurnFinished):
+        async for frame in self.get(session_id).log.after(after):
+            yield frame
+            if isinstance(frame.event, TurnFinished):
                 return
 
     async def close(self, session_id: str) -> None:

@@ -27,9 +27,8 @@ from ollm.daemon.bodies import (
     SessionLine,
     SnapshotReply,
 )
+from ollm.daemon.event_log import Frame
 from ollm.daemon.service import DaemonService, parse_id
-from ollm.daemon.sse import server_sent
-from ollm.domain.events import AnyEvent
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
@@ -37,8 +36,9 @@ Limit = Annotated[int, Parameter(ge=1, le=1000)]
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
-def stream(events: AsyncIterator[AnyEvent]) -> Stream:
-    return Stream(server_sent(events), media_type="text/event-stream", headers={"cache-control": "no-store"})
+def stream(frames: AsyncIterator[Frame]) -> Stream:
+    sent = (frame.data async for frame in frames)
+    return Stream(sent, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
 @get("/health")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import msgspec
 
 from ollm.domain.events import AnyEvent
-
-
-async def server_sent(events: AsyncIterator[AnyEvent]) -> AsyncIterator[bytes]:
-    async for event in events:
-        yield encoded(event)
 
 
 def encoded(event: AnyEvent) -> bytes:

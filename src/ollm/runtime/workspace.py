@@ -40,14 +40,18 @@ class WorkspaceContext:
     def list_sessions(self) -> list[ChatSession]:
         """Every session of the workspace, newest first, with title and status as the archive has them; those the
         database does not know are taken from there."""
+        return [record for record, _ in self.counted_sessions()]
+
+    def counted_sessions(self) -> list[tuple[ChatSession, int]]:
+        """The same, each with how many messages it has."""
         known = {record.session_id: record for record in self._database.all()}
         places = self.aliases()
         found = [
-            as_archived(known[summary.session_id], summary) if summary.session_id in known else brief_record(summary)
+            (as_archived(known.get(summary.session_id) or brief_record(summary), summary), summary.message_count)
             for summary in self._archived()
             if summary.session_id in known or summary.workspace in places
         ]
-        return sorted(found, key=lambda record: record.updated_at, reverse=True)
+        return sorted(found, key=lambda counted: counted[0].updated_at, reverse=True)
 
     def claim(self, session: Session) -> None:
         """Raises UsageError when a session belongs to another workspace."""
@@ -61,7 +65,7 @@ class WorkspaceContext:
     def owns(self, session: Session) -> bool:
         """Whether a session was held here; one that names no workspace belongs wherever it is taken up."""
         home = session.metadata.workspace
-        return home is None or home in self.aliases() or self.origin_of(session.session_id) is not None
+        return home is None or home in self.aliases() or session.session_id in self.origins()
 
     def known_until(self, session_id: str) -> int:
         """The number up to which the database knows a session: messages before it need not be read to resume."""
@@ -110,10 +114,10 @@ class WorkspaceContext:
     def _newest_episode(self, session_id: str) -> int:
         return next((episode.number for episode in self._database.episodes(session_id, newest=1)), 0)
 
-    def origin_of(self, session_id: str) -> str | None:
-        """Where a session comes from when this folder is a copy of another: that folder's path."""
+    def origins(self) -> dict[str, str]:
+        """Where sessions come from when this folder is a copy of another: that folder's path, by their ids."""
         copied: dict[str, list[str]] = json.loads(self._database.fact("copied") or "{}")
-        return next((path for path, ids in copied.items() if session_id in ids), None)
+        return {session_id: path for path, ids in copied.items() for session_id in ids}
 
     def aliases(self) -> set[str]:
         """This folder's path and those it had before it was moved."""
