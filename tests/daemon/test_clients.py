@@ -37,6 +37,21 @@ def text_of(events: list[AnyEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
 
 
+async def test_a_conversation_goes_on_after_the_daemon_was_started_anew(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        conversation = await Client(found).open()
+        assert text_of(await heard(conversation.turn("first"))) == "one"
+        for kill, text in ((15, "two"), (9, "three")):
+            await found.end(kill)
+            with pytest.raises(OllmError, match="does not answer"):
+                await heard(conversation.turn("nobody hears this"))
+            await found.start()
+            assert text_of(await heard(conversation.turn(f"say {text}"))) == text
+        said = [message for message in await conversation.history() if message["role"] == "user"]
+        assert [message["parts"][0]["text"] for message in said] == ["first", "say two", "say three"]
+        await conversation.close()
+
+
 @pytest.mark.parametrize("size", [100, 3_000_000])
 async def test_pictures_and_texts_go_beside_a_message_whatever_their_size(tmp_path: Path, size: int) -> None:
     data = base64.b64encode(b"\x89PNG" + bytes(size)).decode()

@@ -6,6 +6,7 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.archive import SessionArchive
+from ollm.store.session_files import Page
 
 CONTENT = "x = 1\n" * 400
 CALL = ToolCallRecord(
@@ -19,7 +20,7 @@ CALL = ToolCallRecord(
 )
 
 
-async def load() -> Session:
+async def load(page: Page | None = None) -> Session:
     said = (
         Message(role="user", parts=(TextPart("Write it"),), timestamp="", id=1),
         Message(role="assistant", parts=(TextPart("Writing."), ToolCallPart("c1")), timestamp="", id=2),

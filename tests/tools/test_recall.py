@@ -45,7 +45,7 @@ def session() -> Session:
 
 @pytest.fixture
 def drive(workspace: Path) -> Driver:
-    async def load() -> Session:
+    async def load(page: object) -> Session:
         return session()
 
     driver = Driver(workspace)
@@ -90,7 +90,7 @@ async def test_what_is_not_there_is_said(drive: Driver, arguments: dict[str, Any
 
 
 async def test_before_there_is_a_session_nothing_is_found(workspace: Path) -> None:
-    async def load() -> None:
+    async def load(page: object) -> None:
         return None
 
     driver = Driver(workspace)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore
+    from ollm.store.session_files import Page
     from ollm.store.snapshot_files import SnapshotFiles
     from ollm.system.processes import ProcessHost
     from ollm.tools.registry import ToolRegistry
@@ -273,9 +274,9 @@ class Pieces:
 
         return ContextManager(self.process.clock, lambda text: self.stream.emit(Notice(level="warning", text=text)))
 
-    async def archived(self) -> Session | None:
-        """The session as it stands, for `recall`."""
-        return self.session.load() if self.session.id else None
+    async def archived(self, page: Page | None) -> Session | None:
+        """The session as it stands, or a page of it, for `recall`."""
+        return self.session.load(page) if self.session.id else None
 
     def prompt(self, model: Model) -> Prompt:
         from ollm.runtime.prompt import Prompt, PromptModel

@@ -62,8 +62,11 @@ def stop() -> None:
     if running is None:
         print("No daemon is running.")
         return
+    from ollm.app import Process
+
+    patience = Process().settings.daemon.drain_seconds + 20  # for what runs, and for putting things away
     os.kill(running.pid, signal.SIGTERM)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience
     while files.running() is not None:
         if time.monotonic() > deadline:
             raise OllmError(f"Process {running.pid} does not end.", action=f"kill -9 {running.pid}")

@@ -81,11 +81,15 @@ def failure(status: int, body: bytes) -> OllmError:
 
 
 class RemoteConversation:
-    """A `Conversation` whose turn runs in the daemon. A lost stream is taken up again where it broke."""
+    """A `Conversation` whose turn runs in the daemon.
 
-    def __init__(self, client: DaemonClient, opened: OpenReply) -> None:
+    A lost stream is taken up again where it broke; a session that was closed there meanwhile, as by a new start of the
+    daemon, is opened again."""
+
+    def __init__(self, client: DaemonClient, opened: OpenReply, workspace: str) -> None:
         self._client = client
         self._id = opened.session_id
+        self._workspace = workspace
         self._last = 0
         self._left = False
 
@@ -96,6 +100,7 @@ class RemoteConversation:
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
         finished: list[TurnFinished] = []
+        await self._stay_open()
         body = {"text": text, "attachments": [await self._attach(found) for found in attachments]}
 
         async def events() -> AsyncIterator[AnyEvent]:
@@ -148,6 +153,7 @@ class RemoteConversation:
 
     async def _turn_events(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:
         """The text is sent once; when the stream breaks off, the rest is read from the session's events."""
+        before = self._last
         try:
             async with self._client.stream("POST", self._path("messages"), body) as events:
                 async for event in events:
@@ -156,12 +162,19 @@ class RemoteConversation:
                     if isinstance(event, TurnFinished):
                         return
         except HttpFailure as error:
-            if not self._last:
-                raise NoServerError(
-                    f"The daemon broke off: {error}.", action="`ollm chat --continue` goes on."
-                ) from error
+            if self._last == before and (await self.status()).last_event == before:
+                raise NoServerError(f"The daemon broke off: {error}.", action="Send your message again.") from error
         async for event in self._rest():
             yield event
+
+    async def _stay_open(self) -> None:
+        try:
+            await self.status()
+        except NotFoundError:
+            body = {"workspacePath": self._workspace, "sessionId": self._id}
+            await self._client.call("POST", "/sessions", body, type=OpenReply)
+            self._last = 0  # the daemon counts its events anew
+            await self.status()
 
     async def _rest(self) -> AsyncIterator[AnyEvent]:
         for _ in range(TRIES):
@@ -189,6 +202,7 @@ class RemoteConversation:
         await self._client.call("POST", self._path("cancel"), type=Accepted)
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
+        await self._stay_open()
         body = {"name": name, "arguments": arguments}
         return await self._client.call("POST", self._path("commands"), body, type=CommandReply)
 
@@ -211,7 +225,8 @@ class RemoteConversation:
 
 
 async def open_remote(client: DaemonClient, body: dict[str, Any]) -> RemoteConversation:
-    return RemoteConversation(client, await client.call("POST", "/sessions", body, type=OpenReply))
+    opened = await client.call("POST", "/sessions", body, type=OpenReply)
+    return RemoteConversation(client, opened, body["workspacePath"])
 
 
 async def remote_sessions(client: DaemonClient, workspace: Path) -> list[SessionLine]:

@@ -8,30 +8,31 @@ from collections.abc import Awaitable, Callable
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import Page
 from ollm.tools.recall import Passage
 
 AROUND = 120
 
 
 class SessionArchive:
-    """`load` gives the session as it stands on disk, or None before there is one."""
+    """`load` gives the session as it stands on disk, or at least a page of it; None before there is one."""
 
-    def __init__(self, load: Callable[[], Awaitable[Session | None]]) -> None:
+    def __init__(self, load: Callable[[Page | None], Awaitable[Session | None]]) -> None:
         self._load = load
 
     async def message(self, number: int) -> str | None:
-        session = await self._load()
+        session = await self._load(Page(before=number + 1, limit=1))
         found = next((message for message in session.messages if message.id == number), None) if session else None
         return None if session is None or found is None else said(found, session.tool_calls)
 
     async def call(self, call_id: str) -> str | None:
-        session = await self._load()
+        session = await self._load(None)
         calls = session.tool_calls if session else ()
         found = next((call for call in calls if call.id == call_id), None)
         return None if found is None else output(found)
 
     async def search(self, query: str, limit: int) -> list[Passage]:
-        session = await self._load()
+        session = await self._load(None)
         return passages(session, query, limit) if session else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,9 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model import Model
 from ollm.runtime.recorder import Recorder
 from ollm.services.chat_recording import ChatRecordingService
+
+if TYPE_CHECKING:
+    from ollm.store.session_files import Page
 
 
 class Resumed(Data, frozen=True):
@@ -73,9 +76,9 @@ class OpenSession:
     def title(self) -> str:
         return self._recorder.title if self._recorder else ""
 
-    def load(self) -> Session:
-        """All that was recorded so far."""
-        return self.service.load(self.recorder.session_id).session
+    def load(self, page: Page | None = None) -> Session:
+        """All that was recorded so far; with `page` at least that much of it."""
+        return self.service.load(self.recorder.session_id, page).session
 
     def user_words(self) -> dict[int, str]:
         """What the user said, in full, by number."""

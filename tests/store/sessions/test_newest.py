@@ -1,5 +1,6 @@
 """A long session is opened from its end: what is not needed is not read, and any doubt is."""
 
+import asyncio
 import io
 import os
 import shutil
@@ -10,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.session import Session
+from ollm.runtime.archive import SessionArchive
+from ollm.runtime.archive import said as recalled
 from ollm.runtime.history import page
-from ollm.store.session_files import layout
+from ollm.store.session_files import Page, layout
 from ollm.store.session_files.journal import encode
 from ollm.store.session_files.loading import INTERRUPTED
 from ollm.store.session_files.sections import OddLayoutError, Sections
@@ -209,6 +213,22 @@ def test_the_places_of_entries_are_found_whatever_their_lengths(messages, after:
 def test_a_document_cut_short_is_no_layout_of_ours(cut: int):
     with pytest.raises(OddLayoutError):
         Sections(io.BytesIO(document([(1, "user", 50), (2, "assistant", 50)])[:-cut]))
+
+
+async def test_any_message_is_recalled_from_where_it_stands(home: Home):
+    async with asyncio.timeout(60):
+        session_id = await asyncio.to_thread(long_session, home)
+    whole = home.files.read(session_id).session
+    read: list[int] = []
+
+    async def load(asked: Page | None) -> Session:
+        session = home.files.read(session_id, asked).session
+        read.append(len(session.messages))
+        return session
+
+    for message in whole.messages[::7]:
+        assert await SessionArchive(load).message(message.id) == recalled(message, whole.tool_calls)
+    assert max(read) < 20
 
 
 @pytest.mark.parametrize("limit", [1, 7, 50])
