@@ -298,3 +298,30 @@ def test_nesting_deeper_than_a_hundred_levels_is_said_with_the_size_and_not_cont
     refused = ollm("-p", "go on", "--session", ID, home=home, OLLM_BASE_URL="http://127.0.0.1:1", OLLM_MODEL="m")
     assert refused.returncode != 0
     assert prints(path) == before
+
+
+@pytest.mark.soak
+def test_a_pager_gets_the_first_page_at_once_and_leaving_it_ends_the_reading_quietly(path: Path):
+    over(path, path.stat().st_size * 2 // 5, b"\xff\xff")  # which nobody hears of who does not read so far
+    program = (
+        "import os,pty,resource,sys\n"
+        "pty.spawn(sys.argv[1:])\n"
+        "used=resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print('took',used.ru_utime+used.ru_stime,used.ru_maxrss//1024)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, SCRIPT, "sessions", "view", ID],
+        env={**os.environ, "OLLM_HOME": str(path.parent.parent), "PAGER": "head -c 300", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    shown, _, took = done.stdout.rpartition("took ")
+    seconds, megabytes = map(float, took.split())
+    assert shown.startswith("giant")
+    assert "not everything" not in shown
+    assert "rror" not in shown
+    assert megabytes < FLAT
+    assert seconds < 3

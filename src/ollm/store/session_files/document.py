@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
 from ollm.store.session_files.lenient import deeper_than, parse_object
 from ollm.store.session_files.lines import Line, lines
 from ollm.store.session_files.objects import TooDeepError, end_of
-from ollm.store.session_files.sections import CALL
+from ollm.store.session_files.sections import CALL, OddLayoutError, Sections
 
 _ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 _LONGEST_HEAD = 1 << 26
@@ -68,6 +69,8 @@ class Document:
 
     def _find_calls(self) -> int:
         """Where calls begin, for who asks before all messages were read."""
+        with contextlib.suppress(OddLayoutError):
+            return Sections(self._file).middle
         last = self._body
         for line in lines(self._file, last):
             self._look_for_calls(line, last)

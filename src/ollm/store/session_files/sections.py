@@ -45,18 +45,18 @@ class Sections:
         self._end = file.seek(0, 2) - len(CLOSE)
         if self._end < self._messages or self._lines(self._end, self._end + len(CLOSE)) != [CLOSE]:
             raise OddLayoutError
-        self._middle = self._first(self._messages, self._end, _is_behind_messages)
-        self._calls = self._middle + len(MIDDLE)
-        if self._lines(self._middle, self._calls) != [MIDDLE]:
+        self.middle = self._first(self._messages, self._end, _is_behind_messages)
+        self._calls = self.middle + len(MIDDLE)
+        if self._lines(self.middle, self._calls) != [MIDDLE]:
             raise OddLayoutError
 
     def messages(self, after: int, before: int | None = None) -> tuple[int, int]:
         """From where to where the messages between two numbers stand."""
 
         def first(number: int) -> int:
-            return self._first(self._messages, self._middle, lambda line: number_of(line) > number)
+            return self._first(self._messages, self.middle, lambda line: number_of(line) > number)
 
-        return first(after), first(before - 1) if before else self._middle
+        return first(after), first(before - 1) if before else self.middle
 
     def calls(self, after: int, before: int | None = None) -> tuple[int, int]:
         """From where to where the calls of the messages between two numbers stand."""
@@ -68,7 +68,7 @@ class Sections:
 
     def beginning(self, number: int, least: int) -> int:
         """A number not over `number`, which a message of the user's follows, and `least` messages where there are."""
-        newest = self._newest(self._messages, self._middle)
+        newest = self._newest(self._messages, self.middle)
         last = number_of(newest[-1]) if newest else 0
         wanted, step = min(number, last - least), least
         while wanted > 0 and step < 2 * wanted:
