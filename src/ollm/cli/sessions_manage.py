@@ -17,6 +17,7 @@ FINAL = "It is gone for good, with its snapshots, from the trash too."
 def delete(session: str, yes: bool) -> None:
     """Delete a session for good, with every trace of it."""
     from ollm.app import Process
+    from ollm.cli.sessions_list import progress
     from ollm.store.session_files.places import ids_in, one_of
 
     library = Process().library
@@ -24,7 +25,8 @@ def delete(session: str, yes: bool) -> None:
     session_id = one_of([*library.places.ids(), *(ids_in(trash) if trash else [])], session)
     title = _title(library, session_id)
     confirm_or_fail(f"Delete session {session_id[:8]}{title}? {FINAL}", yes)
-    library.delete(session_id)
+    for error in library.delete_each([session_id], progress("Taking out what was said")):
+        raise error
     print(f"Deleted session {session_id}.")
 
 
@@ -127,17 +129,12 @@ def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
     from ollm.cli.sessions_list import progress
 
-    show, failed = progress("Deleting"), 0
-    for done, session_id in enumerate(ids, start=1):
-        try:
-            library.delete(session_id)
-        except OllmError as error:
-            failed += 1
-            warn(error.message)
-        show(done, len(ids))
-    print(f"Deleted {len(ids) - failed} sessions.")
+    failed = library.delete_each(ids, progress("Deleting"))
+    for error in failed:
+        warn(error.message)
+    print(f"Deleted {len(ids) - len(failed)} sessions.")
     if failed:
-        raise OllmError(f"{failed} could not be deleted.")
+        raise OllmError(f"{len(failed)} could not be deleted.")
 
 
 TYPE_CHECKING = False

@@ -7,11 +7,13 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
-from ollm.store.session_index import database
+from ollm.store.session_index import database, erasing
 from ollm.store.session_index import index as indexing
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.index import SessionIndex
@@ -333,3 +335,60 @@ def test_a_deleted_session_leaves_no_byte_of_what_was_said(tmp_path):
     assert left == []
     assert (tmp_path / "input-history").read_text() == '{"text":"other"}\n'
     assert len(found(home, "stays")) == 1
+
+
+def bytes_under(root: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
+
+
+def test_what_went_to_the_trash_leaves_no_byte_when_it_is_deleted_from_there(tmp_path):
+    home = Home(tmp_path)
+    marker = "zqxmarkerzqx"
+    gone = home.recorded(f"a {marker} inside")
+    many(home, [f"others say word{number}" for number in range(300)])
+    assert len(found(home, marker)) == 1
+    home.library().to_trash(gone)
+    assert found(home, marker) == []
+    home.library().delete(gone)
+    assert marker.encode() not in bytes_under(tmp_path)
+    assert len(found(home, "word7")) > 0
+
+
+def test_scrubbing_may_stop_at_any_time_and_the_next_deletion_ends_it(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    marker = "zqxmarkerzqx"
+    gone, other = home.recorded(f"a {marker} inside"), home.recorded("short")
+    chance = random.Random(2)
+    for _ in range(6):
+        many(home, [" ".join(f"w{chance.randrange(9000)}" for _ in range(20)) for _ in range(300)])
+        search(home.index(), "short")
+    monkeypatch.setattr(erasing, "STEP", 1)
+    assert home.library().delete_each([gone], seconds=0) == []
+    assert home.library().delete_each([other]) == []
+    assert marker.encode() not in bytes_under(tmp_path)
+    assert len(home.index().lines()) == 6
+
+
+def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):
+    home = Home(tmp_path)
+    ids = [home.recorded(f"text {number} zqxmarkerzqx") for number in range(5)]
+    search(home.index(), "text")
+    told = []
+    assert home.library().delete_each(ids, lambda done, total: told.append((done, total))) == []
+    assert told[-1] == (5, 5)
+    assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
+    assert home.index().lines() == []
+
+
+def test_a_deletion_that_cannot_reach_the_index_says_so(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    gone = home.recorded("text zqxmarkerzqx")
+    search(home.index(), "text")
+    monkeypatch.setattr(indexing, "ERASE_MILLISECONDS", 10)
+    holder = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StorageError, match=r"not every trace.*index\.db"):
+        home.library().delete(gone)
+    holder.close()
+    assert home.index().lines() == []
+    assert b"zqxmarkerzqx" not in bytes_under(tmp_path)

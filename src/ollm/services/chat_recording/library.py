@@ -5,8 +5,7 @@ What a person asks to delete is gone for good and everywhere; what the limit rem
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from ollm.store.session_files import Places, SessionFiles, SessionWriter
 if TYPE_CHECKING:
     from ollm.services.chat_recording.checking import Finding
     from ollm.store.session_index.index import Progress, SessionIndex
+
+PURGE_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
 
 
 class SessionLibrary:
@@ -56,22 +57,56 @@ class SessionLibrary:
 
     def delete(self, session_id: str) -> None:
         """Remove every trace of a session, in the trash too. Raises `BusyError` while a process has it open."""
+        failed = self.delete_each([session_id])
+        if failed:
+            raise failed[0]
+
+    def delete_each(
+        self, ids: Sequence[str], progress: Progress | None = None, seconds: float | None = None
+    ) -> list[OllmError]:
+        """Remove every trace of these sessions; gives what went wrong. With `seconds` the index may finish later."""
+        gone: list[str] = []
+        failed: list[OllmError] = []
+        for done, session_id in enumerate(ids, start=1):
+            try:
+                self._remove(session_id)
+                gone.append(session_id)
+            except _TraceLeftError as error:
+                gone.append(session_id)
+                failed.append(StorageError(str(error)))
+            except OllmError as error:
+                failed.append(error)
+            if progress:
+                progress(done, len(ids))
+        if self.index and gone:
+            try:
+                self.index.erase_all(gone, progress, seconds)
+            except StorageError as error:
+                failed.append(_left(gone, error))
+        return failed
+
+    def _remove(self, session_id: str) -> None:
+        """Its files, and what other stores keep of it; the index is told apart from that."""
         workspace = self._workspace_of(session_id)
         self.files.remove(session_id)
         failed = []
-        for trace in (*self._traces(workspace), *([self.index] if self.index else [])):
+        for trace in self._traces(workspace):
             try:
                 trace.erase(session_id)
             except OllmError as error:
                 failed.append(str(error))
         if failed:
-            raise StorageError(f"Session {session_id} is gone, but not every trace of it: {' '.join(failed)}")
+            raise _TraceLeftError(f"Session {session_id} is gone, but not every trace of it: {' '.join(failed)}")
 
     def delete_all_but(self, keep: int) -> list[str]:
         """Delete the least recently active until `keep` are left; gives the ids that went."""
         if keep < 0:
             raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
-        return [found.session_id for found in self.summaries()[keep:] if self._when_free(found, self.delete)]
+        old = [found.session_id for found in self.summaries()[keep:] if found.status != "active"]
+        for error in self.delete_each(old):
+            if not isinstance(error, BusyError):
+                raise error
+        return [session_id for session_id in old if self.places.home_of(session_id) is None]
 
     def enforce_limit(self) -> list[str]:
         """Move what is over `maxSessions` to the trash, one-shot sessions first, and empty what is too old there."""
@@ -94,7 +129,7 @@ class SessionLibrary:
         """Put a session where it can be restored from for `trashDays`."""
         self.files.move(session_id, self._trash(), at=self._clock())
         if self.index:
-            self.index.erase(session_id)
+            self.index.forget(session_id)
 
     def restore(self, session_id: str) -> None:
         """Take a session back out of the trash."""
@@ -111,9 +146,10 @@ class SessionLibrary:
         if self.places.trash is None:
             return
         oldest = self._clock() - timedelta(days=self._settings.trash_days)
-        for session_id in self.files.trashed_before(oldest):
-            with contextlib.suppress(BusyError):
-                self.delete(session_id)
+        old = self.files.trashed_before(oldest)
+        for error in self.delete_each(old, seconds=PURGE_SECONDS) if old else ():
+            if not isinstance(error, BusyError):
+                raise error
 
     def rename(self, session_id: str, title: str) -> None:
         self._change(session_id, {"title": title})
@@ -154,6 +190,15 @@ class SessionLibrary:
             return self.files.described(session_id).metadata.workspace
         except OllmError:
             return None
+
+
+class _TraceLeftError(OllmError):
+    """The session's own files are gone, something of it elsewhere is not."""
+
+
+def _left(ids: list[str], error: OllmError) -> StorageError:
+    what = f"Session {ids[0]} is" if len(ids) == 1 else f"{len(ids)} sessions are"
+    return StorageError(f"{what} gone, but not every trace: {error.message}", action=error.action)
 
 
 def _close(writer: SessionWriter, work: Callable[[], None]) -> None:

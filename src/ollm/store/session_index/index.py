@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ollm.domain.errors import StorageError
 from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ Row = tuple[Any, ...]
 BATCH_BYTES = 8_000_000
 LARGE_BYTES = 180_000_000  # a session from here on is not read to its end in one go
 LARGE_SECONDS = 3.0
+SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
+ERASE_MILLISECONDS = 10_000  # to wait for others
 
 
 class SessionIndex:
@@ -124,7 +127,34 @@ class SessionIndex:
 
     def erase(self, session_id: str) -> None:
         """Take a session out, so that no byte of it stays in the file."""
-        self.guarded(lambda: self._erase([session_id]))
+        self.erase_all([session_id])
+
+    def erase_all(self, ids: list[str], progress: Progress | None = None, seconds: float | None = None) -> None:
+        """Take sessions out for good. With `seconds` the last of it may wait for another time."""
+        from ollm.store.session_index import database
+        from ollm.store.session_index.erasing import erase_rows, holds_most, scrub
+
+        def work() -> None:
+            self.connection.execute(f"PRAGMA busy_timeout = {ERASE_MILLISECONDS}")
+            if holds_most(self.connection, set(ids)):
+                self.close()
+                database.remove(self.path)
+                return
+            erase_rows(self.connection, ids, progress)
+            scrub(self.connection, progress, seconds)
+
+        self.guarded(work)
+        if self._connection and not self.in_file and self.path.exists():
+            raise StorageError(
+                f"{self.path} cannot be changed now.", action="Remove it: it is built anew from the sessions there are."
+            )
+
+    def forget(self, session_id: str) -> None:
+        """Take a session out of lists and searches; what was said in it may stay in the file until something is
+        erased."""
+        from ollm.store.session_index.erasing import erase_rows
+
+        self.guarded(lambda: erase_rows(self.connection, [session_id]))
 
     def _owned(self, session_id: str) -> bool:
         from ollm.system.locks import owner
@@ -155,7 +185,7 @@ class SessionIndex:
         changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
         changed.sort(key=lambda name: _time(found[name]))
         if gone:
-            self._writing(lambda: self._erase_rows(gone))
+            self._clear_away(gone)
         done = 0
         for batch in _batches(changed, found):
             rows.update(self._writing(partial(self._update_all, batch, found, rows, text)))
@@ -163,6 +193,13 @@ class SessionIndex:
             if progress:
                 progress(done, len(changed))
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
+
+    def _clear_away(self, gone: list[str]) -> None:
+        """Somebody else removed these sessions' files: what the index holds of them goes too."""
+        from ollm.store.session_index.erasing import erase_rows, scrub
+
+        erase_rows(self.connection, gone)
+        scrub(self.connection, seconds=SCRUB_SECONDS)
 
     def _rows(self, only: str | None = None) -> dict[str, dict[str, Any]]:
         where = " WHERE session_id = ?" if only else ""
@@ -226,20 +263,6 @@ class SessionIndex:
         from ollm.store.session_index.texts import forget
 
         forget(self.connection, session)
-
-    def _erase(self, ids: list[str]) -> None:
-        known = [session_id for session_id in ids if self._rows(session_id)]
-        if known:
-            self._writing(lambda: self._erase_rows(known))
-
-    def _erase_rows(self, ids: list[str]) -> None:
-        """Rows, texts and words. Words stay in old segments until these are merged, so they are."""
-        for session_id in ids:
-            found = self.connection.execute("SELECT id FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
-            if found:
-                self._forget(found[0])
-                self.connection.execute("DELETE FROM sessions WHERE id = ?", found)
-        self.connection.execute("INSERT INTO words(words) VALUES ('optimize')")
 
 
 def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: Taker | None) -> Line:

@@ -95,7 +95,7 @@ class Taker:
         query = "SELECT call FROM entries WHERE session = ? AND call > ?"
         self._calls = {call for (call,) in connection.execute(query, (self._session, UNDER_WAY))}
         query = "SELECT id FROM entries WHERE session = ? AND call = ?"
-        _forget(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
+        forget_some(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
 
     def __call__(self, entry: Entry) -> None:
         if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
@@ -117,10 +117,11 @@ class Taker:
 def forget(connection: sqlite3.Connection, session: int) -> None:
     """Take out all texts of a session."""
     query = "SELECT rowid FROM words WHERE words MATCH ?"
-    _forget(connection, connection.execute(query, (f'"{session_mark(session)}"',)).fetchall())
+    forget_some(connection, connection.execute(query, (f'"{session_mark(session)}"',)).fetchall())
 
 
-def _forget(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
+def forget_some(connection: sqlite3.Connection, rows: list[tuple[int]]) -> None:
+    """Take out these texts and their words."""
     for row in rows:
         found = connection.execute("SELECT session, role, text FROM entries WHERE id = ?", row).fetchone()
         if found:
