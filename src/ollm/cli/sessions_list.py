@@ -27,7 +27,7 @@ def list_sessions(trash: bool, limit: int | None, workspace: str | None, as_json
     from ollm.app import Process
 
     process = Process()
-    rows = _trashed(process) if trash else process.session_index.lines(progress("Reading sessions"))
+    rows = _trashed(process) if trash else process.session_index.lines(progress("Reading sessions", "MB"))
     if workspace:
         wanted = str(resolve_workspace(workspace))
         rows = [row for row in rows if row["workspace"] == wanted]
@@ -71,7 +71,7 @@ def search(
     place = str(resolve_workspace(workspace)) if workspace else None
     filters = Filters(place, parse_since(since) if since else None, model, role)
     index = Process().session_index
-    found = find(index, " ".join(text), filters, limit, progress("Reading sessions"))
+    found = find(index, " ".join(text), filters, limit, progress("Reading sessions", "MB"))
     if index.behind:
         warn(f"{len(index.behind)} large sessions are not searched to their end yet; the next search reads on.")
     if not found.ranked and found.total > RANKED_UP_TO:
@@ -110,9 +110,9 @@ def parse_since(text: str) -> str:
 
 
 def progress(label: str, unit: str = "") -> Callable[[int, int], None]:
-    """A bar on stderr, once something has taken longer than a second and somebody looks on."""
+    """A bar on stderr, once something has taken longer than a second and somebody looks on; bytes are shown in MB."""
     started = time.monotonic()
-    shown = False
+    shown, scale = False, 1_000_000 if unit == "MB" else 1
 
     def show(done: int, total: int) -> None:
         nonlocal shown
@@ -120,7 +120,7 @@ def progress(label: str, unit: str = "") -> Callable[[int, int], None]:
             return
         shown = True
         filled = 30 * done // max(total, 1)
-        line = f"{label} [{'#' * filled}{' ' * (30 - filled)}] {done}/{total} {unit}".rstrip()
+        line = f"{label} [{'#' * filled}{' ' * (30 - filled)}] {done // scale}/{total // scale} {unit}".rstrip()
         print("\r\033[K" + ("" if done == total else line), end="", file=sys.stderr, flush=True)
 
     return show

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Piece = TypeVar("Piece", str, bytes)
 LOOK_EVERY = 16  # pieces between two looks at the bar
-MEGABYTE = 1_000_000
 
 
 @click.command()
@@ -116,8 +115,7 @@ def _counted(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[Piece]:
     show = progress("Reading", "MB")
     for position, piece in enumerate(pieces):
         if position % LOOK_EVERY == 0:
-            done, size = stream.reader.progress
-            show(done // MEGABYTE, size // MEGABYTE)
+            show(*stream.reader.progress)
         yield piece
     show(1, 1)
 

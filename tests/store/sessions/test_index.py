@@ -13,6 +13,7 @@ import pytest
 
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
+from ollm.store.session_files.journal import encode
 from ollm.store.session_index import database, erasing
 from ollm.store.session_index import index as indexing
 from ollm.store.session_index import search as searching
@@ -248,18 +249,27 @@ def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
     assert found(home, "needle", workspace="/nowhere") == []
 
 
-def test_a_large_session_is_read_on_by_the_next_search(tmp_path, monkeypatch):
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_stopped(tmp_path, monkeypatch, listed):
     monkeypatch.setattr(indexing, "LARGE_BYTES", 100)
     monkeypatch.setattr(indexing, "LARGE_SECONDS", 0)
+    monkeypatch.setattr(indexing, "LEAST_SECONDS", 0)
     home = Home(tmp_path)
     session_id = many(home, ["hay", "needle"])
+    data = home.document(session_id).read_bytes()
+    calls = b'],"toolCalls":[\n' + encode(call("c1", result="haystack")) + b"\n]}\n"
+    home.document(session_id).write_bytes(data.replace(b'],"toolCalls":[\n]}\n', calls))
     index = home.index()
+    if listed:
+        assert index.lines()[0]["messageCount"] == 2
     assert search(index, "needle").hits == []
     assert index.behind == {session_id}
     monkeypatch.setattr(indexing, "LARGE_SECONDS", 5)
+    monkeypatch.setattr("ollm.store.session_index.entries.read_all", None)  # nothing is read from the start again
     assert [hit["number"] for hit in search(index, "needle").hits] == [2]
-    assert [hit["number"] for hit in search(index, "hay").hits] == [1]
+    assert [hit["role"] for hit in search(index, "haystack").hits] == ["tool"]
     assert index.behind == set()
+    assert [hit["number"] for hit in search(home.index(), "hay").hits] == [1, 1]
 
 
 def test_a_time_nobody_understands_is_kept_as_it_stands(tmp_path):

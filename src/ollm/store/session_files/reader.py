@@ -90,6 +90,17 @@ class SessionReader:
         self.skipped = begin
         return True
 
+    def go_on(self, message: int, call: int) -> bool:
+        """Leave out messages up to one number, and calls of messages before another. False: all must be read."""
+        if self._document is None or not isinstance(self._entries, Document):
+            return False
+        try:
+            sections = Sections(self._document)
+            self._entries.narrow(sections.messages(message), sections.calls(call - 1))
+        except OddLayoutError:
+            return False
+        return True
+
     def messages(self) -> Iterator[bytes]:
         """Every message; those of the journal that the document already holds come once."""
         count, data = 0, b""

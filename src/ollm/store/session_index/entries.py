@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -14,7 +15,7 @@ from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter, journal, lenient
 from ollm.store.session_files.damage import Damage
-from ollm.store.session_files.loading import calls_of, file_time, messages_of, partial_message, session_of
+from ollm.store.session_files.loading import LOOK_EVERY, calls_of, file_time, messages_of, partial_message, session_of
 from ollm.store.session_files.reader import SessionReader, continued
 from ollm.store.session_index.texts import UNDER_WAY, Entry
 
@@ -25,8 +26,12 @@ class Take(Protocol):
     """Is handed every entry, and may work on them for so many `seconds` in all."""
 
     seconds: float
+    late: bool
 
     def __call__(self, entry: Entry) -> None: ...
+
+    def look(self, read: int) -> None:
+        """Is told now and then how many bytes were gone through."""
 
 
 class Line(NamedTuple):
@@ -57,13 +62,40 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
             count, last = count + 1, max(last, message.id)
             if take:
                 take(of_message(message))
-        if take and reader.partial:
-            take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-        for call, _ in calls_of(reader):
-            entry = of_call(call)
-            if entry and take:
-                take(entry)
+                if count % LOOK_EVERY == 0:
+                    take.look(reader.progress[0])
+        if take:
+            _take_rest(reader, last, take)
+        else:
+            deque(calls_of(reader), maxlen=0)
         return _line(reader, session_id, file_time(document, journal_path), count, last)
+
+
+def read_on(directory: Path, session_id: str, taken: tuple[int, int], take: Take) -> bool:
+    """Hand over what follows the messages up to one number, and the calls of messages from another on.
+
+    False when that cannot be found without reading all of it.
+    """
+    paths = directory / f"{session_id}.json", directory / f"{session_id}.journal"
+    with contextlib.closing(SessionReader(*paths)) as reader:
+        if not reader.go_on(*taken):
+            return False
+        last = taken[0]
+        for message, _ in messages_of(reader):
+            last = max(last, message.id)
+            take(of_message(message))
+            if take.late:
+                return True
+        _take_rest(reader, last, take)
+    return True
+
+
+def _take_rest(reader: SessionReader, last: int, take: Take) -> None:
+    if reader.partial:
+        take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
+    for call, _ in calls_of(reader):
+        if entry := of_call(call):
+            take(entry)
 
 
 def line_of(writer: SessionWriter) -> Line:

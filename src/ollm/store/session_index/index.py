@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ollm.store.session_index.entries import Line
     from ollm.store.session_index.texts import Taker
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]  # bytes gone through, and all there are
 LINE = (
     "journal_read",
     "start_time",
@@ -39,8 +40,9 @@ SHOWN = (
 )
 Row = tuple[Any, ...]
 BATCH_BYTES = 8_000_000
-LARGE_BYTES = 180_000_000  # a session from here on is not read to its end in one go
+LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
 LARGE_SECONDS = 3.0
+LEAST_SECONDS = 0.2
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 ERASE_MILLISECONDS = 10_000  # to wait for others
 
@@ -53,6 +55,8 @@ class SessionIndex:
         self.directories = tuple(directories)
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
+        self._large_until = 0.0
+        self._look: Callable[[int], None] = partial(_tell, None, 0, 0)
         self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
     @property
@@ -186,12 +190,13 @@ class SessionIndex:
         changed.sort(key=lambda name: _time(found[name]))
         if gone:
             self._clear_away(gone)
-        done = 0
+        self._large_until = time.process_time() + LARGE_SECONDS
+        total, done = sum(found[name].size for name in changed), 0
         for batch in _batches(changed, found):
+            self._look = partial(_tell, progress, done, total)
             rows.update(self._writing(partial(self._update_all, batch, found, rows, text)))
-            done += len(batch)
-            if progress:
-                progress(done, len(changed))
+            done += sum(found[name].size for name in batch)
+            self._look(0) if done < total else _tell(progress, total, total, 0)
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
     def _clear_away(self, gone: list[str]) -> None:
@@ -235,7 +240,7 @@ class SessionIndex:
         if "id" not in values:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
-        taker = self._taker(values, LARGE_SECONDS if stamp.size > LARGE_BYTES else None) if text else None
+        taker = self._taker(values, self._seconds(stamp)) if text else None
         line = line or _read(session_id, stamp, row, taker)
         if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
             self._forget(values["id"])
@@ -257,7 +262,11 @@ class SessionIndex:
     def _taker(self, row: dict[str, Any], seconds: float | None = None) -> Taker:
         from ollm.store.session_index.texts import Taker
 
-        return Taker(self.connection, row, seconds)
+        return Taker(self.connection, row, seconds, self._look)
+
+    def _seconds(self, stamp: Stamp) -> float | None:
+        """How long a session may be worked on: all large ones together for a few seconds in one go."""
+        return max(LEAST_SECONDS, self._large_until - time.process_time()) if stamp.size > LARGE_BYTES else None
 
     def _forget(self, session: int) -> None:
         from ollm.store.session_index.texts import forget
@@ -267,8 +276,12 @@ class SessionIndex:
 
 def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: Taker | None) -> Line:
     """The tail of the journal when that is all that changed, otherwise everything."""
-    from ollm.store.session_index.entries import Line, read_all, read_tail
+    from ollm.store.session_index.entries import Line, read_all, read_on, read_tail
 
+    if row and taker and row["stamp"] == stamp.text and not row["text_stamp"]:
+        taken = Line(*(row[name] for name in LINE))  # listed, or searched in part: only what follows is new
+        if not row["damaged"] and read_on(stamp.directory, session_id, taker.places, taker):
+            return taken
     if row and stamp.journal and _only_grew(row["text_stamp" if taker else "stamp"], stamp):
         before = Line(*(row[name] for name in LINE))
         if taker:
@@ -280,6 +293,11 @@ def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: Take
             if line:
                 return line
     return read_all(stamp.directory, session_id, taker)
+
+
+def _tell(progress: Progress | None, done: int, total: int, more: int) -> None:
+    if progress:
+        progress(min(done + more, total), total)
 
 
 def _only_grew(known: str, stamp: Stamp) -> bool:

@@ -9,6 +9,7 @@ import math
 import sqlite3
 import time
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -85,8 +86,15 @@ class Taker:
     With `seconds` it stops after that much work and is `late`; the next one goes on behind message `taken`.
     """
 
-    def __init__(self, connection: sqlite3.Connection, row: dict[str, Any], seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        row: dict[str, Any],
+        seconds: float | None = None,
+        look: Callable[[int], None] | None = None,
+    ) -> None:
         self._connection = connection
+        self._look = look
         self._session = row["id"]
         self._number = self.taken = row["text_number"]
         self.seconds = math.inf if seconds is None else seconds
@@ -96,6 +104,16 @@ class Taker:
         self._calls = {call for (call,) in connection.execute(query, (self._session, UNDER_WAY))}
         query = "SELECT id FROM entries WHERE session = ? AND call = ?"
         forget_some(connection, connection.execute(query, (self._session, UNDER_WAY)).fetchall())
+
+    def look(self, read: int) -> None:
+        if self._look:
+            self._look(read)
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """The number of the last message taken, and of the last one whose calls were taken in part at least."""
+        query = "SELECT max(number) FROM entries WHERE session = ? AND call > ?"
+        return self._number, self._connection.execute(query, (self._session, UNDER_WAY)).fetchone()[0] or 0
 
     def __call__(self, entry: Entry) -> None:
         if not entry.text or (entry.call in self._calls if entry.call else entry.number <= self._number):
