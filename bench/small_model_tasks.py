@@ -87,12 +87,12 @@ class Bench:
                 steps=len(calls) + 1,
                 calls=calls,
                 text=answer.get("text", ""),
-                reason=answer.get("reason", "timeout"),
+                reason=answer["reason"],
                 seconds=round(time.monotonic() - begin, 1),
             )
 
     def _answered(self, task: Task, workspace: Path, *, ladder: bool) -> dict[str, Any]:
-        """What `-o json` printed; nothing when it took too long."""
+        """What `-o json` printed; where there is no such document, what was said instead."""
         home = self._place / ("home" if ladder else "home-without")
         environment = {**os.environ, "OLLM_HOME": str(home), "OLLM_CONTEXT_WINDOW": WINDOW}
         command = (*STARTS[ladder], "-p", task.asked, "--mode", "code", "-o", "json", "--yes")
@@ -100,9 +100,12 @@ class Bench:
             done = subprocess.run(
                 command, cwd=workspace, env=environment, capture_output=True, timeout=SECONDS, check=False
             )
+        except subprocess.TimeoutExpired:
+            return {"reason": "timeout"}
+        try:
             return msgspec.json.decode(done.stdout, type=dict[str, Any])
-        except (subprocess.TimeoutExpired, msgspec.DecodeError):
-            return {}
+        except msgspec.DecodeError:
+            return {"reason": "error", "text": done.stderr.decode("utf-8", "replace")}
 
 
 def rows() -> Iterator[Row]:

@@ -57,7 +57,7 @@ async def probed(runner: Runner) -> dict[str, Any]:
     [
         (model(native), {"callForm": "native", "resultForm": "tool", "maxTools": None, "verbatimEdits": True}),
         (model(fenced), {"callForm": "text", "writtenForm": "fence", "resultForm": "tool", "maxTools": None}),
-        (model(fenced, takes_results="user", bears=5), {"callForm": "text", "resultForm": "user", "maxTools": 5}),
+        (model(fenced, takes_results="user", bears=3), {"callForm": "text", "resultForm": "user", "maxTools": 3}),
         (model(native, bears=3, copies=False), {"callForm": "native", "maxTools": 3, "verbatimEdits": False}),
         (lambda request: Answer(text="I cannot."), {"callForm": "none", "maxTools": None}),
     ],
@@ -84,7 +84,8 @@ async def test_what_was_found_is_kept_shown_by_the_doctor_and_used(tmp_path: Pat
     assert "writes its calls as text" in doctor.out
     assert "results go back as user messages" in doctor.out
     assert "tokens a second" in doctor.out
-    assert len(runner.server.chats[-1]["tools"]) == 3
+    shown = [tool["function"]["name"] for tool in runner.server.chats[-1]["tools"]]
+    assert shown == ["answer", "edit_file", "read_file", "write_file"]  # three, and to speak
 
 
 async def test_the_card_is_a_table_for_people(tmp_path: Path) -> None:

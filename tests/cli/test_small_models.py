@@ -68,21 +68,19 @@ async def test_a_model_that_does_not_write_as_its_template_does_gets_results_as_
 
     assert said["text"] == "It says 4711."
     sent = runner.server.chats[1]["messages"]
-    assert [message["role"] for message in sent] == ["system", *["user", "assistant"] * 3, "user"]
-    assert sent[1]["content"] == "What does hello.txt say?"  # the worked exchange
-    assert sent[6]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
-    assert "read_file returned:" in sent[7]["content"]
+    assert [message["role"] for message in sent] == ["system", *["user", "assistant"] * 6, "user"]
+    worked = ["What does hello.txt say?", "Change it to hello.", "Thank you!"]
+    assert [sent[at]["content"] for at in (1, 5, 9)] == worked
+    assert sent[12]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
+    assert "read_file returned:" in sent[13]["content"]
     assert facts(runner)["resultForm"] == "user"
 
 
-async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form(tmp_path: Path) -> None:
-    said, runner = await answered(tmp_path, [TAGGED, TAGGED, "It says 4711."])
+async def test_words_a_model_writes_as_a_call_are_shown_as_words(tmp_path: Path) -> None:
+    spoken = '```json\n{"name": "answer", "arguments": {"text": "It says 4711."}}\n```'
+    said, _ = await answered(tmp_path, [FENCE, spoken])
 
-    assert said["text"] == "It says 4711."
-    assert len(said["toolCalls"]) == 1
-    assert [message["role"] for message in runner.server.chats[1]["messages"]][-1] == "tool"
-    assert "read_file returned:" in runner.server.chats[2]["messages"][-1]["content"]
-    assert facts(runner)["resultForm"] == "user"
+    assert (said["text"], [call["name"] for call in said["toolCalls"]]) == ("It says 4711.", ["read_file"])
 
 
 async def test_a_prompt_with_results_as_user_messages_only_grows(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ollm.domain.messages import Call, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece
-from ollm.providers.call_rendering import call_schema, listed, spoken
+from ollm.providers.call_rendering import ANSWER, call_schema, listed, spoken
 from ollm.providers.exchange import Exchange
 from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
@@ -74,6 +74,74 @@ async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() 
     ]
     (bound,) = (request.body for request in server.requests if request.path == "/completion")
     assert bound["json_schema"] == call_schema(TOOLS)
+
+
+WRITER = ModelFacts(key="k", call_form="text", result_form="user")
+SPEAK = '{"name": "answer"}'
+
+
+async def test_a_model_that_writes_its_calls_says_first_whether_it_acts() -> None:
+    async with talking(['{"name": "read_file", "arguments": {"path": "a.txt"}}'], WRITER, kind="llama.cpp") as (
+        model,
+        server,
+    ):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
+    assert server.chats == []
+    (first,) = (request.body for request in server.requests if request.path == "/completion")
+    assert first["json_schema"] == call_schema((ANSWER, *TOOLS))
+    assert model.facts == WRITER
+
+
+async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
+    async with talking([SPEAK, "Hello."], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [TextPiece("Hello.")]
+    assert server.chats[0]["temperature"] == 0.2
+
+
+def done(result: str) -> tuple[PromptMessage, ...]:
+    call = Call(id="c", name="read_file", arguments={"path": "a.txt"})
+    return (
+        *ASKED,
+        PromptMessage(role="assistant", content="", calls=(call,)),
+        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file"),
+    )
+
+
+async def test_after_a_result_it_may_speak_at_once_and_after_a_failure_it_is_asked_to_try_again() -> None:
+    other = '{"name": "read_file", "arguments": {"path": "b.txt"}}'
+    async with talking(["It says hi.", other], WRITER, kind="llama.cpp") as (model, server):
+        spoken_at_once = await asked(model, done("hi"))
+        again = await asked(model, done("Error FileNotFound: a.txt does not exist."))
+
+    assert TextPiece("It") in spoken_at_once
+    assert CallPiece("read_file", {"path": "b.txt"}) in again
+    (prompt,) = (request.body["prompt"] for request in server.requests if request.path == "/completion")
+    assert "read_file failed:" in prompt
+    assert "Write another call" in prompt
+
+
+async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form() -> None:
+    facts = ModelFacts(key="k", call_form="text", result_form="tool")
+    async with talking([FENCE, "It says hi."], facts) as (model, server):
+        pieces = await asked(model, done("hi"))
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert [chat["messages"][-1]["role"] for chat in server.chats] == ["tool", "user"]
+    assert "read_file returned:\nhi" in server.chats[1]["messages"][-1]["content"]
+    assert model.facts.result_form == "user"
+
+
+async def test_the_call_that_just_failed_is_not_taken_again() -> None:
+    same = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+    async with talking([same, "There is no such file."], WRITER, kind="llama.cpp") as (model, _):
+        pieces = await asked(model, done("Error FileNotFound: a.txt does not exist."))
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("There") in pieces
 
 
 async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ollm.domain.tools import ToolSchema
     from ollm.runtime.probing import Card, Trial
 
-SHOWN = 8192  # the tools are tried in the words of a window of this size
+SHOWN = 8192  # the tools are tried in the words of a window of this size at most
 
 
 async def probe_model(process: Process, name: str | None, report: Callable[[Trial], None]) -> Card:
@@ -29,7 +29,7 @@ async def probe_model(process: Process, name: str | None, report: Callable[[Tria
     schemas = tools_of(process.workspace or Path.cwd()).get_function_schemas()
 
     def tools(count: int) -> tuple[ToolSchema, ...]:
-        return tool_set("code", schemas, SHOWN, count)
+        return tool_set("code", schemas, min(SHOWN, model.window), count)
 
     try:
         request = ChatRequest(model=model.name, messages=(), window=model.window)

@@ -20,6 +20,15 @@ MARKS: dict[WrittenForm, tuple[str, str]] = {
     "tag": ("<tool_call>\n", "\n</tool_call>"),
     "json": ("", ""),
 }
+CLOSED = {"additionalProperties": False}  # a model that may add parameters of its own goes on adding them
+FAILED = "Error "  # how the result of a call that failed begins
+# What a model that writes its calls names when it wants to speak: with no such choice it calls whatever is said.
+ANSWER = ToolSchema(
+    name="answer",
+    description="Say something when no tool is needed.",
+    parameters={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+)
+AGAIN = "Write another call that does it right."
 EXAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
@@ -48,9 +57,11 @@ def spoken(messages: Sequence[PromptMessage], form: WrittenForm) -> tuple[Prompt
 
 def _spoken(message: PromptMessage, form: WrittenForm) -> PromptMessage:
     if message.role == "tool":
+        tool, failed = message.tool_name or "The tool", message.content.startswith(FAILED)
+        told = f"failed:\n{message.content}\n{AGAIN}" if failed else f"returned:\n{message.content}"
         return PromptMessage(
             role="user",
-            content=f"{message.tool_name or 'The tool'} returned:\n{message.content}",
+            content=f"{tool} {told}",
             images=message.images,
             sources=message.sources,
         )
@@ -76,18 +87,37 @@ def worked(
 ) -> tuple[PromptMessage, ...]:
     """A finished exchange in front of the conversation: a question, a call, its result, the answer.
 
-    Very small models do what they see done, not what they are told."""
-    if not any(tool.name == "read_file" for tool in tools):
+    Very small models do what they see done, not what they are told. A second exchange changes what the first one read,
+    where that can be; a last one needs no tool."""
+    offered = {tool.name for tool in tools}
+    if "read_file" not in offered:
         return tuple(messages)
-    call = Call(id="", name="read_file", arguments={"path": "hello.txt"})
-    shown = (
-        PromptMessage(role="user", content="What does hello.txt say?"),
-        PromptMessage(role="assistant", content="", calls=(call,)),
-        PromptMessage(role="tool", content="hi there", tool_name="read_file"),
-        PromptMessage(role="assistant", content="It says: hi there"),
+    shown = _exchange(
+        ("What does hello.txt say?", "hello.txt says: hi there"), _call("read_file", path="hello.txt"), "hi there"
     )
+    if "edit_file" in offered:
+        edit = _call("edit_file", path="hello.txt", target="hi there", replacement="hello")
+        answers = ("Change it to hello.", "Done: hello.txt says hello now.")
+        shown += _exchange(answers, edit, "Edited hello.txt: 1 edit made.")
+    if ANSWER in tools:
+        thanked = PromptMessage(role="assistant", content="", calls=(_call(ANSWER.name, text="You are welcome."),))
+        shown += (PromptMessage(role="user", content="Thank you!"), thanked)
     first = 1 if messages and messages[0].role == "system" else 0
     return (*messages[:first], *spoken(shown, form), *messages[first:])
+
+
+def _call(name: str, **arguments: str) -> Call:
+    return Call(id="", name=name, arguments=dict(arguments))
+
+
+def _exchange(said: tuple[str, str], call: Call, result: str) -> tuple[PromptMessage, ...]:
+    asked, answered = said
+    return (
+        PromptMessage(role="user", content=asked),
+        PromptMessage(role="assistant", content="", calls=(call,)),
+        PromptMessage(role="tool", content=result, tool_name=call.name),
+        PromptMessage(role="assistant", content=answered),
+    )
 
 
 def how_to_call(tools: Sequence[ToolSchema], form: WrittenForm) -> str:
@@ -120,18 +150,18 @@ def _line(tool: ToolSchema) -> str:
 
 
 def call_schema(tools: Sequence[ToolSchema]) -> JsonObject:
-    """A JSON Schema that allows one call of any of these tools and nothing else."""
-    return {
-        "anyOf": [
-            {
-                "type": "object",
-                "properties": {"name": {"const": tool.name}, "arguments": tool.parameters},
-                "required": ["name", "arguments"],
-                "additionalProperties": False,
-            }
-            for tool in tools
-        ]
-    }
+    """A JSON Schema that allows one call of any of these tools and nothing else. `ANSWER` ends with its name: what is
+    to be said is better said in words."""
+    return {"anyOf": [_one_call(tool) for tool in tools]}
+
+
+def _one_call(tool: ToolSchema) -> JsonObject:
+    name: JsonObject = {"name": {"const": tool.name}}
+    if tool is ANSWER:
+        return {"type": "object", "properties": name, "required": ["name"], **CLOSED}
+    arguments = {**tool.parameters, **CLOSED}
+    properties = {**name, "arguments": arguments}
+    return {"type": "object", "properties": properties, "required": ["name", "arguments"], **CLOSED}
 
 
 def _json(value: Any) -> str:

@@ -11,6 +11,7 @@ from ollm.domain.context import Usage
 from ollm.domain.model_facts import WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece
+from ollm.providers.call_rendering import ANSWER
 from ollm.runtime.pace import Pace
 from ollm.services.loop_detection.streamed_text import StreamedText
 
@@ -35,6 +36,7 @@ class Hearing:
         self.wants_schema = False
         self._tools = tools
         self._careful = careful
+        self._may_answer = ANSWER in tools
         self._bound = bound
         self._blank = ""
         self._loop = StreamedText("text", TIMES)
@@ -72,6 +74,8 @@ class Hearing:
                             yield TextPiece(shown)
                         if self._enough(text):
                             break
+                    case CallPiece() if self._is_answer(piece):
+                        yield TextPiece(answered(piece))
                     case CallPiece():
                         self._take(piece)
                     case FinishPiece():
@@ -83,6 +87,9 @@ class Hearing:
                 self._prompt_tokens = 0
         if shown := self._end():
             yield TextPiece(shown)
+
+    def _is_answer(self, call: CallPiece) -> bool:
+        return self._may_answer and call.name == ANSWER.name
 
     def _take(self, piece: CallPiece) -> None:
         from ollm.providers.tool_call_repair import mended
@@ -112,9 +119,15 @@ class Hearing:
         shown = self._written.finish()
         if self.native:
             return shown
-        self.calls += self._written.calls
+        self.calls += [call for call in self._written.calls if not self._is_answer(call)]
+        shown += "\n".join(answered(call) for call in self._written.calls if self._is_answer(call))
         self.form = self._written.form
         if self._written.attempts:
             self.rejected = "".join(attempt.text for attempt in self._written.attempts)
             self.mistake = self._written.attempts[0].mistake
         return shown
+
+
+def answered(call: CallPiece) -> str:
+    """The words of a call that is none."""
+    return str(call.arguments.get("text", "")) if isinstance(call.arguments, dict) else call.arguments

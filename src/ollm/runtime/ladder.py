@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import takewhile
 
 from msgspec.structs import replace
 
@@ -15,8 +16,9 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
+from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.call_rendering import MARKS, call_schema, how_to_call, listed, spoken, worked
+from ollm.providers.call_rendering import ANSWER, FAILED, MARKS, call_schema, how_to_call, listed, spoken, worked
 from ollm.runtime.hearing import Hearing
 
 LONGEST_CALL = 4096  # tokens of a call that is bound to a schema
@@ -36,9 +38,11 @@ class Ladder:
     async def climb(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
         hearing = self.hearing()
-        async with aclosing(self.ask(hearing)) as pieces:
-            async for piece in pieces:
-                yield piece
+        hearing.calls = await self._decided(hearing)
+        if not hearing.calls:
+            async with aclosing(self.ask(hearing)) as pieces:
+                async for piece in pieces:
+                    yield piece
         if hearing.wants_schema:
             hearing.calls = await self.bound(hearing)
         if again := self._another_way(hearing):
@@ -65,14 +69,22 @@ class Ladder:
         facts, request = self.facts, self._request
         if facts.takes_tools and facts.result_form == "tool":
             return request
-        messages = worked(spoken(request.messages, facts.written_form), request.tools, facts.written_form)
+        tools = self._offered()
+        messages = worked(spoken(request.messages, facts.written_form), tools, facts.written_form)
         if facts.takes_tools:
-            return replace(request, messages=messages)
-        return replace(request, messages=listed(messages, request.tools, facts.written_form), tools=())
+            return replace(request, messages=messages, tools=tools)
+        return replace(request, messages=listed(messages, tools, facts.written_form), tools=())
+
+    def _offered(self) -> tuple[ToolSchema, ...]:
+        """The tools, and to speak as one of them for a model that writes its calls."""
+        tools = self._request.tools
+        writes = self.facts.call_form in ("text", "constrained") and self.facts.result_form == "user"
+        named = any(tool.name == ANSWER.name for tool in tools)
+        return (ANSWER, *tools) if writes and not named else tools
 
     def hearing(self) -> Hearing:
         form = self.facts.call_form
-        return Hearing(self._request.tools, careful=form == "native", bound=form == "constrained")
+        return Hearing(self._offered(), careful=form == "native", bound=form == "constrained")
 
     async def ask(self, hearing: Hearing, request: ChatRequest | None = None) -> AsyncGenerator[AnyPiece, None]:
         """One request, as it is unless another is given; what came of it is in `hearing`."""
@@ -90,6 +102,26 @@ class Ladder:
                     yield piece
         self.facts = hearing.pace.learnt(self.facts)
         self._count(hearing.finish.usage)
+
+    async def _decided(self, hearing: Hearing) -> list[CallPiece]:
+        """The call a model that writes its calls begins with, when it wants one: asked by schema, it decides whether to
+        act before it can talk itself out of it. Only where that goes on inside its answer and so costs a few tokens."""
+        from ollm.providers.tool_call_repair import read_calls
+
+        offered = self._offered()
+        if ANSWER not in offered or not self._open():
+            return []
+        try:
+            text = await self._completed(hearing, offered)
+        except ModelError:
+            return []
+        calls = list(read_calls(text or "", {tool.name: tool for tool in self._request.tools}).calls)
+        return [] if self._asked_before(calls) else calls
+
+    def _open(self) -> bool:
+        """Whether nothing was done yet about what the user said, or what was tried last has failed."""
+        last = self._request.messages[-1] if self._request.messages else None
+        return last is not None and (last.role == "user" or (last.role == "tool" and last.content.startswith(FAILED)))
 
     # Mending
 
@@ -126,14 +158,14 @@ class Ladder:
 
         self.stumbles += 1
         try:
-            text = await self._completed(hearing)
+            text = await self._completed(hearing, self._request.tools)
             if text is None:
                 text = await self._answered(hearing)
         except ModelError:
             return []
         return list(read_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
 
-    async def _completed(self, hearing: Hearing) -> str | None:
+    async def _completed(self, hearing: Hearing, tools: tuple[ToolSchema, ...]) -> str | None:
         """Go on from where the call began, inside the model's own answer (llama.cpp)."""
         prompt = await self._provider.render(self._rendered())
         if prompt is None:
@@ -142,7 +174,7 @@ class Ladder:
             model=self._request.model,
             prompt=prompt + hearing.shown + MARKS[self.facts.written_form][0],
             max_tokens=min(self._request.max_tokens or LONGEST_CALL, LONGEST_CALL),
-            schema=call_schema(self._request.tools),
+            schema=call_schema(tools),
             temperature=0,
         )
         return await self._text(self._provider.complete(request))
@@ -182,12 +214,13 @@ class Ladder:
 
     def _repeats(self, calls: list[CallPiece]) -> bool:
         """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""
-        if self.facts.result_form == "user" or self.facts.call_form == "native" or not calls:
-            return False
-        asked = next((m for m in reversed(self._request.messages) if m.role != "tool"), None)
-        if asked is None or asked.role != "assistant" or not asked.calls:
-            return False
-        return [(c.name, c.arguments) for c in asked.calls] == [(c.name, c.arguments) for c in calls]
+        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._asked_before(calls)
+
+    def _asked_before(self, calls: list[CallPiece]) -> bool:
+        """Whether these calls were all made before since the user's last words."""
+        turn = takewhile(lambda message: message.role != "user", reversed(self._request.messages))
+        made = [(call.name, call.arguments) for message in turn for call in message.calls]
+        return bool(calls) and all((call.name, call.arguments) in made for call in calls)
 
     def _learn(self, hearing: Hearing) -> None:
         if hearing.native:
@@ -198,10 +231,9 @@ class Ladder:
             self.facts = replace(self.facts, call_form="constrained")
 
     def _learn_form(self, form: WrittenForm) -> None:
-        """A model that writes calls in another form than its template's does not take results in that one either."""
+        """A model that does not call as its template says does not take results in that form either."""
         if self.facts.call_form in ("unknown", "none"):
-            results = "tool" if form == "tag" and self.facts.takes_tools else "user"
-            self.facts = replace(self.facts, call_form="text", result_form=results)
+            self.facts = replace(self.facts, call_form="text", result_form="user")
         self.facts = replace(self.facts, written_form=form)
 
     def _count(self, usage: Usage) -> None:

@@ -15,6 +15,8 @@ from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, 
 from ollm.runtime.ladder import Ladder
 from ollm.runtime.reading_time import ReadingTime
 
+CALM = 0.2  # temperature for a model that writes its calls: it is small, and a slip in them costs a step
+
 
 class Model:
     """Messages in, pieces out. The window stays fixed: another one would make a server load the model anew."""
@@ -37,7 +39,12 @@ class Model:
     ) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls in whatever form the model makes them, and one end."""
         request = ChatRequest(
-            model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
+            model=self.name,
+            messages=messages,
+            window=self.window,
+            tools=tools,
+            max_tokens=max_tokens,
+            temperature=CALM if tools and self.facts.call_form in ("text", "constrained") else None,
         )
         if expected := self._reading.of(request, self.facts):
             yield expected

@@ -98,8 +98,8 @@ class Probe:
             PromptMessage(role="assistant", content="", calls=(call,)),
             PromptMessage(role="tool", content=f"The code is {CODE}.", call_id=call.id, tool_name=call.name),
         )
-        forms = (facts,) if facts.result_form == "user" else (facts, replace(facts, result_form="user"))
-        for tried in forms:
+        as_tool, as_user = replace(facts, result_form="tool"), replace(facts, result_form="user")
+        for tried in (as_tool, as_user) if facts.call_form == "native" else (as_user, as_tool):
             ladder, hearing = self._asked(tried, self._tools(COUNTS[0]), *history)
             text = await spoken_text(ladder.ask(hearing))
             if CODE in text and not hearing.calls:
@@ -115,7 +115,7 @@ class Probe:
         held = 0
         for count in COUNTS:
             calls = await self._called(facts, self._tools(count), "Read the file beta/gamma.txt.")
-            if [(c.name, c.arguments) for c in calls[:1]] != [("read_file", {"path": "beta/gamma.txt"})]:
+            if not any(_reads(call, "beta/gamma.txt") for call in calls[:1]):
                 break
             held = count
         most = None if held == COUNTS[-1] else max(COUNTS[0], held)
@@ -163,6 +163,11 @@ class Probe:
         request = replace(self._request, messages=(TOLD, *messages), tools=tools, max_tokens=ANSWER, temperature=0)
         ladder = Ladder(self._provider, request, facts)
         return ladder, ladder.hearing()
+
+
+def _reads(call: CallPiece, path: str) -> bool:
+    arguments = call.arguments
+    return call.name == "read_file" and isinstance(arguments, dict) and arguments.get("path") == path
 
 
 async def spoken_text(pieces: AsyncGenerator[AnyPiece, None]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 LINES = 50_000
 SHOWN = 12
+SHORT = 1_000  # characters of a file that is shown whole
 
 
 def closest_text(text: str, target: str) -> str:
@@ -15,7 +16,8 @@ def closest_text(text: str, target: str) -> str:
     anchor = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))
     near = process.extract(wanted[anchor][:500], standing, scorer=fuzz.ratio, limit=5, score_cutoff=50)
     if not near or not wanted[anchor].strip():
-        return "Nothing in it comes near; read the file again."
+        whole = f"It says:\n{text}" if 0 < len(text) <= SHORT else "Read the file again."
+        return f"Nothing in it comes near. {whole}"
     starts = {max(index - anchor, 0) for _line, _score, index in near}
     block = "\n".join(wanted)[:20_000]
     first = max(

@@ -15,6 +15,7 @@ from ollm.domain.struct import Data
 from ollm.tools.closest_text import closest_text
 
 _NUMBERED = re.compile(r"^\s*\d+\t")
+_BESIDE_SIGNS = re.compile(r" ?([^\w\s]) ?")
 LISTED = 10
 
 
@@ -127,6 +128,7 @@ def _tolerant(flat: FlatText, target: str, replacement: str, number: int) -> Pla
     ways: list[tuple[list[str], Callable[[str], str], str]] = [
         (lines, str.rstrip, "white space at the ends of lines was not compared"),
         (lines, _squeezed, "white space was not compared"),
+        (lines, _tight, "white space was not compared"),
     ]
     if all(_NUMBERED.match(line) for line in lines):
         ways.append((bare, str.rstrip, "the line numbers in the target were left out"))
@@ -140,6 +142,11 @@ def _tolerant(flat: FlatText, target: str, replacement: str, number: int) -> Pla
 
 def _squeezed(line: str) -> str:
     return " ".join(line.split())
+
+
+def _tight(line: str) -> str:
+    """`port=80` for `port = 80`: white space beside a sign; between words it matters."""
+    return _BESIDE_SIGNS.sub(r"\1", _squeezed(line))
 
 
 def _windows(standing: list[str], wanted: list[str], form: Callable[[str], str]) -> list[int]:

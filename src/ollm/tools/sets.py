@@ -8,14 +8,14 @@ from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
 from ollm.services.modes import OURS, tools_for
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.slim import slim
+from ollm.tools.slim import SMALL, TINY, slim
 
 FEWEST, LEAST, MOST = 4, 5, 10
-TINY, TINIEST = 3_000, 2_000  # the tiniest get one tool less
+TINIEST = 2_000  # they get one tool less
 TOKENS = 1_500
 SHARE = 0.15
 WIDE = 16_000  # smaller windows get the tools in few words
-INSTRUCTIONS = ((TINY, 55), (8_000, 145), (16_000, 385), (32_000, 650))
+INSTRUCTIONS = ((TINY, 55), (SMALL, 145), (16_000, 385), (32_000, 650))
 
 # The most needed first: where the window is small the end of the line is left out.
 _ORDER: dict[ModeName, tuple[str, ...]] = {
@@ -51,17 +51,18 @@ _ORDER: dict[ModeName, tuple[str, ...]] = {
 def tool_set(
     mode: ModeName, schemas: Sequence[ToolSchema], window: int, most: int | None = None, *, folded: bool = False
 ) -> tuple[ToolSchema, ...]:
-    """The tools of a mode by name: five to ten of ours, four where the window is tiny, under 1,500 tokens, and with the
-    instructions under 15 % of the window; the last ones in few words where there is no room for more. Those that
-    extensions bring have 15 % to themselves, since a person asked for them. `most` is how many the model was seen to
-    bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still be called."""
-    by_name = {schema.name: slim(schema, tiny=window < TINY) if window < WIDE else schema for schema in schemas}
+    """The tools of a mode by name: five to ten of ours, five where the window is small and four where it is tiny, under
+    1,500 tokens, and with the instructions under 15 % of the window; the last ones in few words where there is no room
+    for more. Those that extensions bring have 15 % to themselves, since a person asked for them. `most` is how many the
+    model was seen to bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still
+    be called."""
+    by_name = {schema.name: slim(schema, window) if window < WIDE else schema for schema in schemas}
     cost = TokenCounter().schemas  # not the model's own: what is shown must not change with what is learnt of it
     allowed = tools_for(mode, by_name)
     ours = [name for name in _ORDER[mode] if name in allowed]
     theirs = [name for name in allowed if name not in OURS]
     room = SHARE * window - _told(window)
-    least, limit = (FEWEST - (window < TINIEST) if window < TINY else LEAST), MOST
+    least, limit = (FEWEST - (window < TINIEST) if window < TINY else LEAST), (LEAST if window < SMALL else MOST)
     if most is not None:
         least, limit = min(least, most), min(limit, most)
     if folded and "recall" in ours:
@@ -74,7 +75,7 @@ def tool_set(
         own, schema = name not in theirs, by_name[name]
         price = cost([schema])
         if own and window >= WIDE and price > left[own]:
-            schema = slim(schema)
+            schema = slim(schema, window)
             price = cost([schema])
         fits = price <= left[own] and len(shown) < limit + len(theirs)
         if (len(shown) < least and own) or (fits and (most is None or len(shown) < most)):

@@ -8,30 +8,37 @@ from __future__ import annotations
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ToolSchema
 
-# Optional parameters worth their tokens; required ones always stay.
+TINY, SMALL = 3_000, 8_000  # windows below these
+# Optional parameters a tool is of no use without; required ones always stay.
 _KEPT: dict[str, tuple[str, ...]] = {
-    "read_file": ("startLine", "endLine"),
-    "grep": ("path",),
-    "shell": ("command",),
-    "write_file": ("overwrite",),
     "recall": ("query", "messageId", "callId"),
     "write_todos": ("text", "id"),
     "memory": ("key", "value"),
     "goal": ("text",),
     "ls": ("path",),
 }
+# And those worth their tokens. A small window does not show them: very small models ask for the first line of a file
+# and take it for all, search a file they made up, or overwrite what they should add to.
+_WORTH: dict[str, tuple[str, ...]] = {
+    "read_file": ("startLine", "endLine"),
+    "grep": ("path",),
+    "write_file": ("overwrite",),
+}
 MOST_OPTIONAL = 4
-# One edit at a time, without a list: `edit_file` takes it in this form too.
-ONE_EDIT: JsonObject = {
-    "type": "object",
-    "properties": {"path": {"type": "string"}, "target": {"type": "string"}, "replacement": {"type": "string"}},
-    "required": ["path", "target", "replacement"],
+# Other forms that these tools take too: one edit without a list around it, a command and nothing else.
+_FORMS: dict[str, JsonObject] = {
+    "edit_file": {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "target": {"type": "string"}, "replacement": {"type": "string"}},
+        "required": ["path", "target", "replacement"],
+    },
+    "shell": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
 }
 _TOLD = {
     "edit_file": "Replace a text copied exactly from a file.",
     "grep": "Search the text of files.",
     "shell": "Run a bash command.",
-    "write_file": "Create a file; overwrite replaces one.",
+    "write_file": "Create a new file.",
     "read_file": "Read a file.",
     "glob": "Find files by name, such as **/*.py.",
     "ls": "List a directory.",
@@ -45,16 +52,18 @@ _TOLD = {
 }
 
 
-def slim(schema: ToolSchema, *, tiny: bool = False) -> ToolSchema:
-    """The same tool in fewer words; a tiny window sees no optional parameter where another one is required.
+def slim(schema: ToolSchema, window: int) -> ToolSchema:
+    """The same tool in fewer words.
 
     Tools that are not ours keep their first sentence and their required parameters, or the first ones where none is."""
-    full = ONE_EDIT if schema.name == "edit_file" else schema.parameters
-    needed = tuple(full.get("required", ()))
-    if not needed and schema.name not in _TOLD:
-        needed = tuple(full.get("properties", ()))[:MOST_OPTIONAL]
-    parameters = _object(full, needed if tiny and needed else (*needed, *_KEPT.get(schema.name, ())))
-    if tiny:
+    full = _FORMS.get(schema.name, schema.parameters)
+    kept = (*full.get("required", ()), *_KEPT.get(schema.name, ()))
+    if not kept and schema.name not in _TOLD:
+        kept = tuple(full.get("properties", ()))[:MOST_OPTIONAL]
+    if window >= SMALL:
+        kept += _WORTH.get(schema.name, ())
+    parameters = _object(full, kept)
+    if window < TINY:
         parameters.pop("required", None)  # all that is shown is required
     told = _TOLD.get(schema.name) or schema.description.split(". ")[0][:120]
     return ToolSchema(name=schema.name, description=told, parameters=parameters)
