@@ -18,8 +18,8 @@ async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> 
         editor.write_text(EDITOR)
         editor.chmod(0o700)
         async with at_terminal(runner, "chat", size=(80, 12), EDITOR=str(editor), VISUAL="") as terminal:
+            terminal.type("!echo mine" + "\n")  # before there is an input: a terminal then makes a line end of Enter
             await terminal.wait_for("scripted @")
-            terminal.type("!echo mine" + ENTER)
             await terminal.wait_for("› !echo mine", "exit 0")
             assert "^[[" not in terminal.text(), "an answer of the terminal was echoed"
             terminal.type("a story" + ENTER)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+WHOLE_HELP = ('string split ","', 'string split --max 1 ","')  # fish would show help only up to its first comma
+
 
 @click.command(short_help="Print a shell's completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -18,4 +20,5 @@ def completion(shell: str) -> None:
 
     found = get_completion_class(shell)
     assert found is not None
-    print(found(command, {}, "ollm", "_OLLM_COMPLETE").source())
+    script = found(command, {}, "ollm", "_OLLM_COMPLETE").source()
+    print(script.replace(*WHOLE_HELP))

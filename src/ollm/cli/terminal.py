@@ -124,6 +124,7 @@ class Terminal:
 
     def _look(self) -> Look:
         from ollm.cli.screen.look import Look
+        from ollm.cli.screen.resizing import wraps_again
         from ollm.config.environment import wants_colour
 
         return Look(
@@ -132,6 +133,7 @@ class Terminal:
             colour=wants_colour(self._process.environment),
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,
+            wraps_again=wraps_again(self._process.environment),
         )
 
     # Choosing a session

@@ -13,6 +13,7 @@ from ollm.cli.screen.history import InputHistory
 from ollm.cli.screen.paint import Painter, clean, prose
 from ollm.cli.screen.picker import Picker, row
 from ollm.cli.screen.questions import Questions, painted
+from ollm.cli.screen.resizing import rows_more, wraps_again
 from ollm.cli.screen.status import bar, joined, status_line
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import git_branch
@@ -205,6 +206,16 @@ def test_the_status_line_says_what_matters_first_and_fits() -> None:
     assert status_line(status(), shown, "main", 2, 30).startswith(" 2 queued · qwen3")
     assert all(len(status_line(status(), shown, "main", 0, width)) < width for width in range(8, 90))
     assert status_line(None, shown, "", 0, 80) == " connecting…"
+
+
+def test_a_narrower_terminal_makes_more_rows_of_the_same_lines() -> None:
+    assert rows_more([0, 40, 41, 80, 81], 40) == 0 + 0 + 1 + 1 + 2
+    assert rows_more([], 40) == 0
+    assert wraps_again({"TERM": "xterm-256color"})
+    assert wraps_again({"TERM": "screen-256color", "TMUX": "x", "XTERM_VERSION": "XTerm(370)"})
+    assert not any(
+        wraps_again(found) for found in ({"TERM": "xterm", "XTERM_VERSION": "XTerm(370)"}, {"TERM": "linux"})
+    )
 
 
 def test_the_bar_marks_where_compression_starts() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
+
+TYPED_AHEAD = 1.0  # seconds in which nobody makes a new line, but may have pressed Enter before there was an input
 
 
 class Actions(Protocol):
@@ -64,6 +67,8 @@ class Moments:
         self.vi: Filter = Condition(lambda: actions.vi)
         self.here: Filter = has_focus(actions.buffer)
         self.typing: Filter = self.here & ~self.asking & ~self.choosing
+        began = time.monotonic()
+        self.typed_ahead: Filter = Condition(lambda: time.monotonic() - began < TYPED_AHEAD)
         self._last: dict[str, float] = {}
 
     def twice(self, event: KeyPressEvent, key: str) -> bool:
@@ -100,8 +105,13 @@ def add_input(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
         buffer.reset(append_to_history=bool(text.strip()) and not text.startswith(" ") and not actions.refusing)
         actions.submit(text)
 
+    @keys.add("c-j", filter=moments.typing & moments.typed_ahead)
+    def _send_ahead(event: KeyPressEvent) -> None:
+        """Enter, pressed before the terminal was ours, comes as Ctrl-J."""
+        _send(event)
+
     @keys.add("escape", "enter", filter=moments.typing)
-    @keys.add("c-j", filter=moments.typing)
+    @keys.add("c-j", filter=moments.typing & ~moments.typed_ahead)
     def _newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 

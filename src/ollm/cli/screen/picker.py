@@ -19,6 +19,7 @@ from prompt_toolkit.styles import Style
 from ollm.cli.printable import printable
 from ollm.cli.screen.cells import padded
 from ollm.cli.screen.choice import Choice, ago, fitting
+from ollm.cli.screen.output import calm_output
 from ollm.cli.shelf import Shelf, ShelfLine
 from ollm.domain.errors import OllmError
 
@@ -46,6 +47,7 @@ class Picker:
             layout=self._layout(),
             key_bindings=self._keys(),
             style=STYLE,
+            output=calm_output(),
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
         )

@@ -23,9 +23,11 @@ from ollm.cli.screen.completion import ChatCompleter
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.history import InputHistory
 from ollm.cli.screen.look import Look
+from ollm.cli.screen.output import calm_output
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import Printing
 from ollm.cli.screen.questions import Questions, painted
+from ollm.cli.screen.resizing import ChatApplication
 from ollm.cli.screen.rewind import Rewinding
 from ollm.cli.screen.talking import Opener, Talking
 from ollm.cli.screen.transcript import Transcript
@@ -94,16 +96,18 @@ class ChatScreen:
 
     def _application(self) -> Application[None]:
         view = self._view
-        app: Application[None] = Application(
+        app = ChatApplication(
             layout=layout.chat_layout(self.buffer, view.live, view.question, view.footer, view.before),
             key_bindings=keys.bindings(self),
             style=STYLE,
             color_depth=None if self.look.colour else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if self.look.vi else EditingMode.EMACS,
+            output=calm_output(),
             full_screen=False,
             mouse_support=False,
             erase_when_done=True,
         )
+        app.wraps_again = self.look.wraps_again
         app.ttimeoutlen = 0.05
         app.timeoutlen = 1.0 if self.look.vi else ESCAPE_WAIT
         return app

@@ -1,0 +1,46 @@
+"""A narrower terminal wraps again what stands on it: the rows of ours above the cursor become more, and all of them are
+to be taken away before they are drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.data_structures import Point
+from prompt_toolkit.layout.screen import Screen
+
+
+class ChatApplication(Application[None]):
+    """`wraps_again` says whether the terminal does that."""
+
+    wraps_again = False
+
+    def _on_resize(self) -> None:
+        renderer = self.renderer
+        screen, at = renderer._last_screen, renderer._cursor_pos  # noqa: SLF001 - the toolkit thinks that nothing moved
+        if self.wraps_again and screen:
+            columns = self.output.get_size().columns
+            more = rows_more(widths(screen, at.y), columns) + at.x // columns
+            renderer._cursor_pos = Point(x=at.x % columns, y=at.y + more)  # noqa: SLF001
+        super()._on_resize()
+
+
+def rows_more(taken: Sequence[int], columns: int) -> int:
+    """How many rows are added when lines of these widths are wrapped to so many columns."""
+    return sum(max(0, (width - 1) // columns) for width in taken)
+
+
+def widths(screen: Screen, rows: int) -> list[int]:
+    """Cells taken in each of the first rows, without blanks at their ends."""
+    return [
+        max((column + cell.width for column, cell in screen.data_buffer[row].items() if cell.char.strip()), default=0)
+        for row in range(rows)
+    ]
+
+
+def wraps_again(environment: Mapping[str, str]) -> bool:
+    """Most terminals do; xterm, the console and screen cut or keep the lines they have."""
+    if "XTERM_VERSION" in environment and "TMUX" not in environment:
+        return False
+    name = environment.get("TERM", "")
+    return "TMUX" in environment or not name.startswith(("linux", "screen"))
