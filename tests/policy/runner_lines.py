@@ -1,6 +1,7 @@
 """Lines with a program that starts another one. Data only: `test_shell_runners.py` says what must become of them.
 
-RUN would remove files and must be denied where `rm -rf` is; TOLD only speaks of what is denied.
+RUN would remove files and must be denied where `rm -rf` is; TOLD only speaks of what is denied. SPELLED runs `rm` in
+every way bash has of saying it; SPELLED_UNSURELY does too, in ways that only bash can find out, and must be asked about.
 """
 
 from tests.policy.shell_lines import lines
@@ -476,6 +477,18 @@ RUN_BY_INPUT = [
     "python3 <<EOF\nimport os\nos.system('rm -rf x')\nEOF",
 ]
 
+FOUND_BY_VALUE = [
+    "xargs -I% sh -c '%' <<< 'rm -rf x'",
+    "scp -o ProxyCommand='rm -rf x' a h:",
+    "git clone -u 'rm -rf x' r",
+    "git clone 'ext::rm -rf x' y",
+    "git ls-remote 'ext::sh -c rm% -rf% x'",
+    'for c in "rm -rf x"; do eval $c; done',
+    ": ${x:=rm}; $x -rf y",
+    "{,rm} -rf x",
+    "parallel -X rm -rf ::: x",
+]
+
 TOLD = lines(
     r"""echo 'rm -rf x'
 echo rm -rf x
@@ -602,4 +615,243 @@ gdb ./a.out
 strace ls
 docker exec c ls rm
 docker logs curl"""
+)
+
+SPELLED = lines(
+    r"""rm${IFS}-rf${IFS}x
+$'r\155' x
+\builtin eval rm x
+\command rm x
+'command' 'rm' x
+if ! rm x; then ls; fi
+[ -n "`rm x`" ]
+: ${x:=$(rm y)}
+: "${x[@]:$(rm y)}"
+: ${x//$(rm y)/z}
+: ${x%$(rm y)}
+: ${x@Q} $(rm y)
+function rm2 { rm x; }
+rm<x
+rm>x
+rm|cat
+rm&
+rm x;ls
+rm x&&ls
+rm x||ls
+(rm x)|cat
+{ rm x;}
+cat<<<$(rm x)
+echo hi>$(rm x)
+alias z=rm; z y
+alias z='rm y'
+bash -c "$(echo cm0geA== | base64 -d)"
+eval "$(printf '\x72\x6d x')"
+$(printf rm) x
+xargs -I% sh -c '%' <<< 'rm x'
+xargs -I{} rm {} <<< x
+echo x | xargs -I {} rm {}
+echo x | xargs -t rm
+echo x | xargs --no-run-if-empty rm
+echo x | xargs -d '\n' rm
+echo x | xargs --max-args=1 rm
+echo x | xargs --max-args 1 rm
+echo 'rm x' | xargs -0 sh -c
+ssh -oProxyCommand='rm x' h
+ssh -o LocalCommand='rm x' -o PermitLocalCommand=yes h
+scp -o ProxyCommand='rm x' a h:
+git clone --upload-pack 'rm x' r
+git clone -u 'rm x' r
+git clone 'ext::rm x' y
+git ls-remote 'ext::sh -c rm% x'
+git fetch --upload-pack='rm x'
+git push --receive-pack='rm x'
+git push --exec='rm x'
+rsync --rsync-path='rm x' a h:
+tar cf - --rsh-command='rm x' a
+find . -exec bash -c 'rm "$0"' {} \;
+find . -exec env rm {} +
+find . -exec sudo rm {} \;
+find . -type f -exec nice rm {} ';'
+find . -exec rm {} ";"
+env --split-string "rm x"
+env -iS 'rm x'
+env -S 'A=b rm x'
+nice -n5 env A=b bash -c 'nohup rm x'
+bash -c 'bash -c "bash -c \"rm x\""'
+bash -c $'rm\tx'
+bash -lic 'rm x'
+bash -O extglob -c 'rm x'
+bash -c 'eval "$1"' _ 'rm x'
+bash -c '"$0" "$@"' rm x
+sh -c '$1 x' _ rm
+bash -c 'exec "$@"' -- rm x
+x=rm; $x y
+x=rm; "$x" y
+x=rm; ${x} y
+x="rm y"; $x
+x=(rm y); "${x[@]}"
+x=r; y=m; $x$y z
+x=m; r$x z
+for c in rm ls; do $c x; done
+for c in "rm x"; do eval $c; done
+declare x=rm; $x y
+export x=rm; $x y
+local x=rm; $x y
+: ${x:=rm}; $x y
+${x:-rm} y
+${x:-rm y}
+"${x:-rm}" y
+${x-rm} y
+r${UNSET}m x
+r$*m x
+r"$@"m x
+r${#}m x
+r$()m x
+r``m x
+rm$() x
+/b?n/rm x
+/*/rm x
+{,rm} x
+{r,}m x
+r{m,} x
+r{m..m} x
+~/../../bin/rm x
+./././rm x
+//bin//rm x
+/bin/../bin/rm x
+~+/rm x
+time -p -- rm x
+exec -c rm x
+exec -a ls rm x
+exec {fd}>x rm y
+coproc NAME { rm x; }
+trap "rm x" 0
+trap -- 'rm x' EXIT INT
+trap 'bash -c "rm x"' ERR
+PS1='$(rm x)'
+sudo -u root -- bash -c 'rm x'
+sudo -n -H -E rm x
+sudo -p 'rm' rm x
+sudo -D /x rm y
+sudo --chdir=/x rm y
+sudo -R / rm x
+sudo -T 5 rm x
+sudo -A rm x
+sudo -S rm x <<< pw
+sudo VAR=1 OTHER=2 rm x
+sudo -iu root rm x
+sudo su -c 'rm x'
+sudo su - root -c 'rm x'
+sudo env rm x
+sudo sudo sudo rm x
+doas -n rm x
+doas -C c rm x
+su root -s /bin/bash -c 'rm x'
+su -l -c 'rm x' root
+su --command 'rm x'
+su --comm='rm x'
+runuser -u nobody rm x
+runuser -c 'rm x' nobody
+runuser --user=nobody -- rm x
+chroot . rm x
+chroot --userspec=a . sh -c 'rm x'
+unshare -Urm rm x
+unshare -- rm x
+ssh h 'sudo rm x'
+ssh h -- rm x
+ssh -i k -p 22 -l u h rm x
+ssh -J j h rm x
+ssh -tt h rm x
+ssh u@h "bash -c 'rm x'"
+ssh h ls \; rm x
+ssh h ls '&&' rm x
+ssh h "ls; rm x"
+parallel rm {} ::: x
+parallel -j 4 'rm {}' ::: x
+parallel --jobs 4 rm ::: x
+parallel ::: 'rm x' ls
+parallel -a f rm
+parallel -X rm ::: x
+parallel sh -c 'rm {}' ::: x
+watch -n 5 'rm x'
+watch -d -n5 -- rm x
+watch --exec rm x
+watch --interval=5 rm x
+busybox env rm x
+busybox find . -exec rm {} \;
+ionice -c3 -n7 -t rm x
+ionice --class idle rm x
+stdbuf -o0 -i0 rm x
+nohup rm x >/dev/null 2>&1 &
+nohup -- rm x
+timeout -s 9 5 rm x
+timeout --foreground --preserve-status 1m rm x
+timeout 0.5 rm x
+nice -19 rm x
+nice --adjustment 5 rm x
+builtin eval 'rm x'
+eval -- rm x
+eval eval eval rm x
+eval "r\m x"
+eval "$(echo 'rm x')"
+eval `echo rm x`
+eval <<< x rm y
+ls | while read f; do rm "$f"; done
+ls | while IFS= read -r f; do rm "$f"; done
+while read f; do rm $f; done < list
+find . | while read f; do rm "$f"; done
+git ls-files -z | xargs -0 rm
+for f in *; do rm "$f"; done
+for ((i=0;i<3;i++)); do rm $i; done
+until rm x; do sleep 1; done
+select f in *; do rm $f; done
+case $1 in a) ls;; *) rm x;; esac
+case x in x) rm y;& z) ls;; esac
+if ls; then rm x; elif ls; then ls; else ls; fi
+if ls; then ls; elif rm x; then ls; fi
+{ ls; rm x; } | cat
+( cd /; rm x )
+(( 1 )) && rm x
+[[ a ]] && rm x
+[[ a = "$(rm x)" ]]
+echo "a $(echo "b $(rm x)")"
+echo "${a:-"$(rm x)"}"
+echo ${a:-${b:-$(rm x)}}
+echo $(( $(rm x) + 1 ))
+echo $(($(rm x)))
+echo "$[$(rm x)]"
+a=$(rm x) ls
+a=(1 $(rm x))
+declare -A a=([$(rm x)]=1)
+export a=$(rm x)
+ls 2> >(rm x)
+ls < <(rm x)
+tee >(rm x) >(ls)
+exec 3> >(rm x)
+cat <(cat <(rm x))
+mapfile -t a < <(rm x)
+rm -- x
+rm -- -x
+rm -i x
+rm --help
+/usr/bin/env -i rm x
+/usr/bin/nice rm x
+/bin/busybox rm x
+/usr/bin/sudo /bin/rm x
+"/bin/rm" x
+'/bin/'rm x
+Rm x
+rм x"""
+)
+
+SPELLED_UNSURELY = lines(
+    r"""${UNSET:+ls}rm x
+/bin/r? x
+/bin/r[m] x
+BASH_ENV=/dev/stdin bash -c ls <<< 'rm x'
+bash -c 'for c; do $c; done' _ 'rm x'
+f() { "$@"; }; f rm x
+f() { $1 x; }; f rm
+printf -v x rm; $x y
+read x <<< rm; $x y"""
 )

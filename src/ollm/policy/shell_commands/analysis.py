@@ -14,6 +14,7 @@ from ollm.policy.shell_commands.effects import program_name, with_effects
 from ollm.policy.shell_commands.languages import called
 from ollm.policy.shell_commands.launchers import unmarked
 from ollm.policy.shell_commands.model import Analysis, Command, Directories, Part, Redirection
+from ollm.policy.shell_commands.options import scan
 from ollm.policy.shell_commands.parse import parse, stretches, with_marker
 from ollm.policy.shell_commands.paths import PathJudge, is_stream
 from ollm.policy.shell_commands.programs import EVALUATES
@@ -283,7 +284,15 @@ def _from_stdin(name: str, command: Command, found: list[Inner]) -> list[Inner]:
     if name in INTERPRETERS:
         return [Inner(script=text, guess=True) for text in called(command.stdin)]
     if name == "xargs" and found and found[0].words:
-        fed = tuple(literal(text) for text in command.stdin.split()[:_MOST_WORDS])
-        filled = tuple(fed[0] if word.text == "{}" else word for word in found[0].words)
-        return [Inner(words=(*found[0].words, *fed), guess=True), Inner(words=filled, guess=True)]
+        return _fed(command.words, found[0].words, command.stdin)
     return []
+
+
+def _fed(xargs: tuple[Word, ...], words: tuple[Word, ...], text: str) -> list[Inner]:
+    """What xargs makes of its input: more words, or each line in place of a mark."""
+    given = tuple(literal(one) for one in text.split()[:_MOST_WORDS])
+    options = scan(xargs, WRAPPERS["xargs"].grammar).options
+    mark = next((one.value.text for one in options if one.name == "I" and one.value), "{}")
+    lines = [line for line in text.splitlines() if line.strip()][:_MOST_WORDS]
+    filled = [tuple(literal(word.text.replace(mark, line)) for word in words) for line in lines if mark]
+    return [Inner(words=one, guess=True) for one in ((*words, *given), *filled)]

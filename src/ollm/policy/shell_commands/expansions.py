@@ -47,6 +47,7 @@ class Expansions(Visitor):
         name = (node.get("Param") or {}).get("Value", "")
         if expansion.get("Op") in ("=", ":=") and not is_harmless_variable(name):
             self._found(node, (), scope, (), f"it sets {name}")
+            scope.assigned.setdefault(name, self._decoder(scope).word(expansion.get("Word")).text)
         if expansion.get("Op") == "@" and self._decoder(scope).word(expansion.get("Word")).text == "P":
             self._found(node, (), scope, (), "it runs what a variable holds")
         if expansion or node.get("Repl") or node.get("Slice") or node.get("Index"):

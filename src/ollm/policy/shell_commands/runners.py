@@ -36,7 +36,7 @@ def _ends_with_braces(words: Sequence[Word], index: int) -> bool:
 
 def _parallel(words: Sequence[Word]) -> list[Inner]:
     grammar = Grammar(
-        values="jPnNaISLEX",
+        values="jPnNaISLE",
         long_values=("jobs", "max-procs", "arg-file", "colsep", "delay", "joblog", "results", "timeout", "sshlogin"),
         stops=True,
     )
@@ -78,8 +78,14 @@ def _git(words: Sequence[Word]) -> list[Inner]:
             inner += _git_setting(word.text)
         elif "config" in texts[:index] and _GIT_PROGRAMS.fullmatch(before):
             inner += _git_setting(f"{before}={word.text}")
-        elif before in ("-x", *_GIT_RUNS) or ("filter-branch" in texts and " " in word.text):
+        elif (
+            before in ("-x", *_GIT_RUNS)
+            or (before == "-u" and "clone" in texts)
+            or ("filter-branch" in texts and " " in word.text)
+        ):
             inner.append(Inner(script=word.text, static=word.static, guess=True))
+        if word.text.startswith("ext::"):
+            inner.append(Inner(script=word.text[5:].replace("% ", "\\ "), guess=True))
         if equals and option in _GIT_RUNS:
             inner.append(Inner(script=value, static=word.static, guess=True))
         if word.text.startswith(("-O", "-x")) and len(word.text) > 2:
@@ -147,10 +153,15 @@ def _spells(option: str, name: str) -> bool:
 
 
 def _ssh(words: Sequence[Word]) -> list[Inner]:
+    return [*unwrap(WRAPPERS["ssh"], words), *_ssh_settings(words)]
+
+
+def _ssh_settings(words: Sequence[Word]) -> list[Inner]:
+    """Commands in settings: `-o ProxyCommand=…`."""
     found = scan(words, WRAPPERS["ssh"].grammar)
     settings = [option.value.text for option in found.options if option.name == "o" and option.value]
     commands = [re.split(r"[=\s]", text, maxsplit=1)[1] for text in settings if re.match(r"\w+Command[=\s]", text)]
-    return [*unwrap(WRAPPERS["ssh"], words), *(Inner(script=text, guess=True) for text in commands)]
+    return [Inner(script=text, guess=True) for text in commands]
 
 
 def _both(one: Finder, other: Finder) -> Finder:
@@ -178,5 +189,6 @@ RUNNERS: dict[str, Finder] = {
     "sed": in_sed,
     **dict.fromkeys(names("awk gawk mawk nawk"), in_awk),
     **{name: _running_options(name) for name in _RUNNING_OPTIONS},
+    **{name: _both(_running_options(name), _ssh_settings) for name in ("scp", "sftp")},
     **{name: _both(LAUNCHERS.get(name, _nothing), in_code) for name in (*INTERPRETERS, "vim", "vi", "nvim", "emacs")},
 }

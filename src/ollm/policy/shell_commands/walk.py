@@ -160,7 +160,7 @@ class Walker(Expansions):
             here = scope if value is None else scope.inner()
             here.certain.pop(name, None)
             if value is not None:
-                here.certain[name] = value
+                here.certain[name] = here.assigned[name] = value
             self._loop({"Do": node.get("Do")}, here)
             scope.directories = union(scope.directories, here.directories)
         scope.certain.pop(name, None)

@@ -59,7 +59,9 @@ class Decoder(Data, frozen=True):
     def words(self, node: Node) -> list[Word]:
         """A word of a command; braces and `$IFS` may make several of it."""
         expanded = expand(self.atoms(node))
-        return [finish(part, braces=len(expanded) > 1) for one in expanded for part in _split(one)]
+        several = len(expanded) > 1
+        found = [finish(part, braces=several) for one in expanded for part in _split(one)]
+        return [word for word in found if word.text or word.quoted or not word.static] if several else found
 
     def word(self, node: Node | None) -> Word:
         """A word that is not expanded: a redirection's target, an assignment's value."""
