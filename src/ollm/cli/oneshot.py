@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
 from typing import Any
@@ -48,6 +49,7 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
     attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
     say_untrusted(start)
     async with open_conversation(start.opening(one_shot=True)) as conversation:
+        gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in (await conversation.status()).notices:
             sys.stderr.write(f"ollm: {visible(notice)}\n")
         if text.startswith("/") and not piped.strip() and output == "text":
