@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
+from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
 from ollm.providers.sentences import ModelLoadingError
@@ -20,7 +20,7 @@ UNNAMED = "default"
 NOT_FOR_CHAT = ("embed", "bge-", "rerank", "whisper", "clip")
 
 
-class Place(NamedTuple):
+class Place(Data, frozen=True):
     """Where a kind of server listens unless told otherwise."""
 
     label: str
@@ -28,7 +28,7 @@ class Place(NamedTuple):
     url: str
 
 
-class Choice(NamedTuple):
+class Choice(Data, frozen=True):
     """The server, the model on it, and why these. Whoever asked closes the provider."""
 
     provider: Provider
@@ -36,7 +36,7 @@ class Choice(NamedTuple):
     why: str
 
 
-class Found(NamedTuple):
+class Found(Data, frozen=True):
     """A server that answered, with the models it has."""
 
     place: Place

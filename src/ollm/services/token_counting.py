@@ -6,7 +6,6 @@ Sums of units stay valid when the factor moves, so a long context is never count
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import OrderedDict
@@ -118,7 +117,12 @@ def _bounded(factor: float) -> float:
 
 
 def _encoded(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except UnicodeEncodeError:
+        import json
+
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def _remember(cache: OrderedDict[str, Number], key: str, value: Number) -> Number:

@@ -6,7 +6,6 @@ Index and map are derived: missing, broken or out of step with the files they ar
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -130,6 +129,8 @@ class SnapshotFiles:
         replace_file(self._directory(session_id) / INDEX, _json([msgspec.to_builtins(entry) for entry in entries]))
 
     def _map(self) -> dict[str, str]:
+        import json
+
         try:
             found = json.loads((self._root / MAP).read_bytes())
             return {str(key): str(value) for key, value in found.items() if re.fullmatch(_NAME, str(value))}
@@ -161,6 +162,8 @@ def _read_index(data: bytes) -> list[SnapshotSummary]:
 
 
 def _read(path: Path, session_id: str) -> ContextSnapshot:
+    import json
+
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError as error:
@@ -223,4 +226,6 @@ def _json(value: Any) -> bytes:
     try:
         return msgspec.json.format(msgspec.json.encode(value), indent=1)
     except UnicodeEncodeError:
+        import json
+
         return json.dumps(value, ensure_ascii=True, indent=1).encode()

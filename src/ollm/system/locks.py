@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ollm.domain.clock import now, stamp
 from ollm.domain.errors import BusyError
@@ -46,7 +47,7 @@ class OwnerLock:
         self._descriptor = descriptor
         with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(_self()).encode(), 0)
+            os.pwrite(descriptor, msgspec.json.encode(_self()), 0)
 
     def release(self) -> None:
         """Let go, and take the file away while the lock is still ours."""
@@ -60,8 +61,8 @@ def owner(path: Path) -> dict[str, Any] | None:
     """Who holds the lock, as the file says; None when nobody does or its owner is dead. Changes nothing."""
     try:
         with path.open("rb") as file:
-            found = json.loads(file.read(4096))
-    except (OSError, ValueError):
+            found = msgspec.json.decode(file.read(4096))
+    except (OSError, ValueError, msgspec.MsgspecError):
         return None
     return found if isinstance(found, dict) and _alive(found) else None
 

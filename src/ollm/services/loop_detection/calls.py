@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -116,4 +115,6 @@ def _canonical(args: Mapping[str, Any]) -> bytes:
 
 
 def _digest(data: bytes) -> bytes:
+    from hashlib import blake2b
+
     return blake2b(data, digest_size=16).digest()
