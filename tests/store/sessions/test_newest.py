@@ -3,9 +3,12 @@
 import asyncio
 import io
 import os
+import random
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,11 +18,13 @@ from ollm.domain.session import Session
 from ollm.runtime.archive import SessionArchive
 from ollm.runtime.archive import said as recalled
 from ollm.runtime.history import page
-from ollm.store.session_files import Page, layout
+from ollm.store.session_files import Page, SessionFiles, layout
 from ollm.store.session_files.journal import encode
 from ollm.store.session_files.loading import INTERRUPTED
+from ollm.store.session_files.recovery import Known
 from ollm.store.session_files.sections import OddLayoutError, Sections
 from tests.covers import covers
+from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
 
 LONG = "a sentence that makes the session long " * 60
@@ -242,3 +247,50 @@ def test_pages_together_are_the_whole_archive(home: Home, limit: int):
 
     assert [message["id"] for message in found] == [message.id for message in whole.messages]
     assert sum(len(message["toolCalls"]) for message in found) == 2 * TURNS
+
+
+async def chatter(home: Home, chance: random.Random) -> str:
+    """A session that was closed once, gone on with, and left as a kill leaves it."""
+    service = home.service()
+    session_id = await service.create_session("m", "ollama")
+    await record_turns(service, session_id, range(1, chance.randint(9, 16)))
+    await service.close_session(session_id)
+    first = (await service.open_session(session_id)).calls_so_far + 1
+    await record_turns(service, session_id, range(first, first + chance.randint(0, 4)))
+    asked = await service.record_message(session_id, answer("looking", ToolCallPart("c90"), ToolCallPart("c91")))
+    for name in chance.sample(["c90", "c91"], chance.randint(0, 2)):
+        await service.record_tool_call(session_id, call(name, message_id=asked.id))
+    if chance.random() < 0.5:
+        await service.record_partial(session_id, (TextPart("half an answer"),))
+    if chance.random() < 0.5:
+        await service.save_session(session_id)
+    return session_id
+
+
+@covers("S9.3", "P7")
+@pytest.mark.parametrize("seed", range(size(12, 300)))
+def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is_read(tmp_path: Path, seed: int):
+    chance = random.Random(seed)
+    session_id = run(lambda: chatter(Home(tmp_path / "left"), chance))
+    if chance.random() < 0.5:
+        journal = Home(tmp_path / "left").journal(session_id)
+        journal.write_bytes(journal.read_bytes()[: chance.randint(0, journal.stat().st_size)])
+    read = Home(tmp_path / "left").files.read(session_id).session
+    known = Known(message_count=len(read.messages), last_number=read.messages[-1].id, since=chance.randint(1, 60))
+    if Home(tmp_path / "left").files.read(session_id).unfinished:
+        known = msgspec.structs.replace(known, message_count=known.message_count - 1, last_number=known.last_number - 1)
+
+    ends = []
+    for name, told in (("end", known), ("whole", None)):
+        shutil.copytree(tmp_path / "left", tmp_path / name)
+        files = SessionFiles(Home(tmp_path / name).places, lambda: datetime(2026, 2, 1, tzinfo=UTC))
+        writer, loaded = files.open(session_id, known=lambda told=told: told)
+        numbers = writer.message_count, writer.last_number, loaded.calls_so_far
+        writer.close()
+        ends.append((loaded, numbers, files.places.document(session_id).read_bytes()))
+
+    (end, numbers, document), (whole, all_numbers, whole_document) = ends
+    assert end.session.messages == whole.session.messages[end.skipped :]
+    assert all(found in end.session.tool_calls for found in whole.session.tool_calls if found.message_id > end.skipped)
+    assert numbers == all_numbers
+    assert document == whole_document
