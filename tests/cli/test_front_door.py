@@ -15,8 +15,9 @@ from ollm import __version__
 from ollm.cli import edge
 from ollm.cli.families import FAMILIES
 from ollm.cli.group import SUMMARIES, command
-from ollm.cli.options import confirm_or_fail, print_json, print_table, resolve_workspace
+from ollm.cli.options import confirm_or_fail, print_json, resolve_workspace
 from ollm.cli.printable import printable
+from ollm.cli.table import print_table
 from ollm.domain.errors import DeniedError, OllmError, UsageError
 from tests.cli.command import SCRIPT, ollm
 from tests.covers import covers

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.cli.table import warn
 from ollm.config.environment import home, process_environment
 from ollm.domain.errors import Exit
 

@@ -41,7 +41,7 @@ def _ended(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """The everyday one-shot does without click, which takes as long to import as half of all the rest."""
+    """The everyday lines do without click, which takes as long to import as half of all the rest."""
     if "-p" in arguments or "--prompt" in arguments:
         from ollm.cli.chat_options import plain_line
 
@@ -49,6 +49,12 @@ def _run(arguments: list[str]) -> int:
             from ollm.cli.talk import talk
 
             return talk(options)
+    if arguments[:2] == ["sessions", "list"]:
+        from ollm.cli.sessions_table import PLAIN_LINES, show_sessions
+
+        if (rest := tuple(arguments[2:])) in PLAIN_LINES:
+            show_sessions(as_json=PLAIN_LINES[rest])
+            return Exit.DONE
     from ollm.cli.group import run_line
 
     return run_line(arguments)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.cli.table import print_table, warn
 
 
 @click.group()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.options import confirm_or_fail, json_option, print_json, print_table, warn, yes_option
+from ollm.cli.options import confirm_or_fail, json_option, print_json, yes_option
 from ollm.cli.printable import printable
+from ollm.cli.table import print_table, warn
 from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.cli.printable import printable
+from ollm.cli.table import warn
 from ollm.domain.errors import ToolFailure, UsageError
 
 TYPE_CHECKING = False

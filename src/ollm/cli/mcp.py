@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, warn, workspace_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.cli.printable import printable
+from ollm.cli.table import print_table, warn
 from ollm.domain.errors import Exit, OllmError, UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, warn, yes_option
+from ollm.cli.options import json_option, print_json, yes_option
+from ollm.cli.table import print_table, warn
 from ollm.domain.errors import NoServerError
 
 if TYPE_CHECKING:

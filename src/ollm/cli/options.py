@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from ollm.cli.printable import printable
 from ollm.domain.errors import OllmError, UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -67,29 +66,8 @@ def print_json(value: object) -> None:
     print(text)
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns as wide as they need to be; control characters in the cells are made visible."""
-    lines = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
-    widths = [max(_width(line[column]) for line in lines) for column in range(len(headings))]
-    padded = ([cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines)
-    print("\n".join("  ".join(cells).rstrip() for cells in padded))
-
-
-def _width(text: str) -> int:
-    if text.replace("…", ".").isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(letter) else 1 + (east_asian_width(letter) in "WF") for letter in text)
-
-
 def styled(text: str, **style: Any) -> str:
     """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
     from ollm.config.environment import process_environment, wants_colour
 
     return click.style(text, **style) if wants_colour(process_environment()) else text
-
-
-def warn(text: str) -> None:
-    """One line on stderr."""
-    print(f"ollm: {text}", file=sys.stderr)

@@ -124,7 +124,7 @@ def _engine(process: Process, rules: str | None) -> PolicyEngine:
     from pathlib import Path
 
     from ollm.app import WorkspaceScope
-    from ollm.cli.options import warn
+    from ollm.cli.table import warn
 
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)

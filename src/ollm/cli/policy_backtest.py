@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ollm.cli.options import print_table, warn
+from ollm.cli.table import print_table, warn
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import PolicyRequest, ToolCallRecord
 from ollm.policy.visible import visible_command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ollm.cli.options import print_table
+from ollm.cli.table import print_table
 from ollm.policy.builtin import BUILTIN_RULES, READING_COMMAND
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import Rule

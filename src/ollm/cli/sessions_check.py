@@ -15,7 +15,7 @@ from ollm.domain.errors import Exit
 def check(repair: bool, as_json: bool) -> int:
     """Look for damaged sessions; exit code 1 when one stays damaged."""
     from ollm.app import Process
-    from ollm.cli.sessions_list import progress
+    from ollm.cli.sessions_table import progress
 
     library = Process().library
     findings = library.check(repair=repair, progress=progress("Checking"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import confirm_or_fail, warn, yes_option
+from ollm.cli.options import confirm_or_fail, yes_option
 from ollm.cli.printable import printable
+from ollm.cli.table import warn
 from ollm.domain.errors import OllmError, UsageError
 
 FINAL = "It is gone for good, with its snapshots, from the trash too."
@@ -17,7 +18,7 @@ FINAL = "It is gone for good, with its snapshots, from the trash too."
 def delete(session: str, yes: bool) -> None:
     """Delete a session for good, with every trace of it."""
     from ollm.app import Process
-    from ollm.cli.sessions_list import progress
+    from ollm.cli.sessions_table import progress
     from ollm.store.session_files.places import ids_in, one_of
 
     library = Process().library
@@ -127,7 +128,7 @@ def _title(library: SessionLibrary, session_id: str) -> str:
 
 def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
-    from ollm.cli.sessions_list import progress
+    from ollm.cli.sessions_table import progress
 
     failed = library.delete_each(ids, progress("Deleting"))
     for error in failed:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from ollm.cli.options import json_option, resolve_workspace, styled, warn, workspace_option
+from ollm.cli.options import json_option, resolve_workspace, styled, workspace_option
 from ollm.cli.printable import printable
+from ollm.cli.table import warn
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _pieces(process: Process, stream: SessionStream, form: str, redact: bool) ->
 
 def _counted(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[Piece]:
     """The pieces, with a bar on stderr that shows how far the file has been read."""
-    from ollm.cli.sessions_list import progress
+    from ollm.cli.sessions_table import progress
 
     show = progress("Reading", "MB")
     for position, piece in enumerate(pieces):

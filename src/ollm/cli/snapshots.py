@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ollm.cli.options import (
-    confirm_or_fail,
-    json_option,
-    print_json,
-    print_table,
-    resolve_workspace,
-    workspace_option,
-    yes_option,
-)
+from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
 from ollm.cli.printable import printable
+from ollm.cli.table import print_table
 from ollm.domain.errors import NotFoundError, OllmError
 
 if TYPE_CHECKING:

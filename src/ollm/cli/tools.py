@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace, workspace_option, yes_option
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option, yes_option
+from ollm.cli.table import print_table
 from ollm.domain.errors import Exit, UsageError
 
 if TYPE_CHECKING:

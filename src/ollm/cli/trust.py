@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import json_option, print_json, print_table, resolve_workspace
+from ollm.cli.options import json_option, print_json, resolve_workspace
 from ollm.cli.printable import printable
+from ollm.cli.table import print_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,0 +1,104 @@
+"""The list of sessions, asked of the index directly and printed without click, so that it is there at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from ollm.cli.printable import printable
+from ollm.cli.table import print_table, warn
+
+TITLE, MODEL, PLACE = 44, 20, 28
+PLAIN_LINES: dict[tuple[str, ...], bool] = {(): False, ("--json",): True}  # arguments that need no parser
+
+
+def show_sessions(
+    *, trash: bool = False, limit: int | None = None, place: str | None = None, as_json: bool = False
+) -> None:
+    """Print all sessions, or those of the workspace at `place`."""
+    from ollm.app import Process
+
+    process = Process()
+    rows = _trashed(process) if trash else process.session_index.lines(progress("Reading sessions", "MB"))
+    if place:
+        rows = [row for row in rows if row["workspace"] == place]
+    rows = rows[:limit]
+    if as_json:
+        print_rows(rows)
+        return
+    if not rows:
+        warn("there are no sessions" + (" in the trash." if trash else " yet."))
+        return
+    now = datetime.now(UTC)
+    headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
+    print_table(headings, [_cells(row, now) for row in rows])
+    for row in rows:
+        if row["damaged"]:
+            warn(f"session {row['sessionId']} is damaged: {printable(row['damaged'])}.")
+
+
+def print_rows(rows: list[dict[str, Any]]) -> None:
+    import json
+
+    print(json.dumps(rows, ensure_ascii=False, indent=2))
+
+
+def progress(label: str, unit: str = "") -> Callable[[int, int], None]:
+    """A bar on stderr, once something has taken longer than a second and somebody looks on; bytes are shown in MB."""
+    started = time.monotonic()
+    shown, scale = False, 1_000_000 if unit == "MB" else 1
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        if not sys.stderr.isatty() or (not shown and (time.monotonic() - started < 1 or done == total)):
+            return
+        shown = True
+        filled = 30 * done // max(total, 1)
+        line = f"{label} [{'#' * filled}{' ' * (30 - filled)}] {done // scale}/{total // scale} {unit}".rstrip()
+        print("\r\033[K" + ("" if done == total else line), end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def ago(moment: str, now: datetime) -> str:
+    """When, in the words people use."""
+    from ollm.domain.clock import parse_stamp
+
+    try:
+        seconds = (now - parse_stamp(moment)).total_seconds()
+    except (ValueError, TypeError):
+        return ""
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if size <= seconds < 30 * 86400:
+            return f"{int(seconds // size)} {name} ago"
+    return "now" if 0 <= seconds < 60 else moment[:10]
+
+
+def _trashed(process: Any) -> list[dict[str, Any]]:
+    import msgspec
+
+    rows: list[dict[str, Any]] = msgspec.to_builtins(process.library.trashed())
+    return rows
+
+
+def _cells(row: dict[str, Any], now: datetime) -> tuple[str, ...]:
+    mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
+    title = "! " + row["damaged"] if row["damaged"] else row["title"]
+    return (
+        row["sessionId"][:8],
+        mark + _cut(title or "(no title)", TITLE),
+        ago(row["lastActivity"], now),
+        _cut(row["model"], MODEL),
+        str(row["messageCount"]),
+        str(row["tokenCount"]),
+        _cut(row["workspace"] or "", PLACE, keep_end=True),
+    )
+
+
+def _cut(text: str, length: int, *, keep_end: bool = False) -> str:
+    if len(text) <= length:
+        return text
+    return "…" + text[-length + 1 :] if keep_end else text[: length - 1] + "…"
