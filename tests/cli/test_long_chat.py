@@ -20,16 +20,16 @@ import pytest
 
 from tests.cli.command import SCRIPT
 from tests.covers import covers
-from tests.servers import llama
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
+from tests.servers.passing import PassingServer
 from tests.sizes import SOAK, size
 
 pytestmark = pytest.mark.slow
 WINDOW = 4096
 COMPRESSIONS = size(2, 3)
 MOST_TURNS = 40
-LONGEST = 160  # tokens of an answer: a tiny model on a server of its own would go on to the end of the window
+LONGEST = 120  # tokens of an answer: a tiny model on a server of its own would go on to the end of the window
 PATIENCE = size(60, 1800)  # seconds a turn may take: real models on a busy machine are slow
 RULES = "policy: {rules: [{tool: '*', action: deny}, {tool: recall, action: allow}]}\n"
 
@@ -188,14 +188,14 @@ async def scripted() -> AsyncIterator[dict[str, str]]:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[dict[str, str]]:
+async def server(request: pytest.FixtureRequest) -> AsyncIterator[dict[str, str]]:
     """A scripted server; in `make soak` a real llama.cpp server."""
-    if SOAK:
-        with llama.serving(LONGEST) as url:
-            yield {"OLLM_PROVIDER": "openai", "OLLM_BASE_URL": url, "OLLM_MODEL": "smollm2"}
+    if not SOAK:
+        async with scripted() as variables:
+            yield variables
         return
-    async with scripted() as variables:
-        yield variables
+    async with PassingServer(request.getfixturevalue("llama_server"), LONGEST) as passing:
+        yield {"OLLM_PROVIDER": "openai", "OLLM_BASE_URL": passing.base_url, "OLLM_MODEL": "smollm2"}
 
 
 @pytest.fixture

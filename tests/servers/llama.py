@@ -11,11 +11,9 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from ollm.providers.embedded_server import Order, end_with_parent, serve
 from ollm.providers.model_files import DEFAULT
@@ -36,14 +34,7 @@ def smollm2() -> Path:
 
 @pytest.fixture(scope="session")
 def llama_server(smollm2: Path) -> Iterator[str]:
-    with serving() as url:
-        yield url
-
-
-@contextmanager
-def serving(longest: int = 0) -> Iterator[str]:
-    """A server in a process of its own, with answers of at most so many tokens; its URL."""
-    command = [sys.executable, "-m", "tests.servers.llama", "--window", str(WINDOW), "--longest", str(longest)]
+    command = [sys.executable, "-m", "tests.servers.llama", "--window", str(WINDOW)]
     root = Path(__file__).parents[2]
     with subprocess.Popen(
         command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -66,11 +57,11 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--window", type=int, default=WINDOW)
-    parser.add_argument("--longest", type=int, default=0)
     options = parser.parse_args()
     threading.Thread(target=end_with_parent, daemon=True).start()
-    order = Order(path=str(model_file()), name=DEFAULT.name, window=options.window, threads=1, key="", tiny=True)
-    server = serve(replace(order, longest=options.longest))
+    server = serve(
+        Order(path=str(model_file()), name=DEFAULT.name, window=options.window, threads=1, key="", tiny=True)
+    )
     print(server.listening_address, flush=True)
     threading.Event().wait()
 

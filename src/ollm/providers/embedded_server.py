@@ -22,8 +22,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Order(Data, frozen=True):
-    """What to serve, how, and the key every request must carry (none when empty). No answer is longer than `longest`
-    tokens, unless that is 0."""
+    """What to serve, how, and the key every request must carry (none when empty)."""
 
     path: str
     name: str
@@ -31,7 +30,6 @@ class Order(Data, frozen=True):
     threads: int
     key: str
     tiny: bool = False
-    longest: int = 0
 
 
 class Ready(Data, frozen=True):
@@ -56,8 +54,6 @@ def serve(order: Order) -> object:
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = order.threads
     if order.tiny:
         calm(parameters.sampling)
-    if order.longest:
-        parameters.n_predict = order.longest
     parameters.cache_ram_mib = 0
     parameters.ui = False
     parameters.verbosity = 1
