@@ -168,6 +168,19 @@ async def test_goals_outlive_a_resume_with_another_window_and_are_told_again(
     assert "ship it" in talk.server.chats[-1]["messages"][-1]["content"]
 
 
+async def test_an_entry_of_the_users_outlives_a_resume_and_the_front_stands(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        await talk.run("/context add style Write short sentences.")
+        await talk.say("first")
+        before = talk.server.chats[0]["messages"]
+    async with talking(["two"], newest=True) as talk:
+        await talk.say("second")
+        listed = [entry["key"] for entry in (await talk.run("/context entries")).data]
+
+    assert listed == ["style"]
+    assert talk.server.chats[0]["messages"][: len(before)] == before
+
+
 async def test_expand_shows_a_message_a_call_or_what_holds_some_words(talking: Talking) -> None:
     async with talking([Answer(calls=[("ls", {})]), "The parser is elsewhere."]) as talk:
         (talk.workspace / "lexer.py").write_text("x = 1\n")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.domain.context import ActiveContext, ModeName
+from ollm.domain.context import ActiveContext, ContextEntry, ModeName
 from ollm.domain.struct import Data
 from ollm.services.prefix_ledger import LedgerEntry
 
@@ -26,6 +26,7 @@ class KeptContext(Data, frozen=True):
     context: ActiveContext
     token_factor: float = 1.0
     ledger: LedgerEntry | None = None  # of the last request
+    entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought anew
     armed: bool = True  # no snapshot was taken yet for how full it is
 
     @staticmethod
@@ -39,6 +40,7 @@ class KeptContext(Data, frozen=True):
             context=prompt.active_context(),
             token_factor=prompt.learnt[0],
             ledger=prompt.ledger.last,
+            entries=tuple(prompt.entries.get_context_by_source("user")),
             armed=prompt.room.armed,
         )
 

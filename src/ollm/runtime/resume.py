@@ -41,6 +41,7 @@ def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
     """Fill the prompt; says how, and why not with exactly what was sent before."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
     how = "from the archive"
+    tell_again(prompt, kept)
     if full or stepped_back(session):
         whole = rebuilt(source.load(), snapshot)
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
@@ -72,6 +73,7 @@ def read_kept(prompt: Prompt, found: KeptContext | None) -> tuple[ActiveContext 
 
 def look_at(prompt: Prompt, session: Session, kept: KeptContext | None, snapshot: LoadSnapshot) -> None:
     """Fill the prompt for somebody who only wants to see it: as it was kept, else from the archive."""
+    tell_again(prompt, kept)
     if kept and kept.ledger:
         prompt.ledger.entries.append(kept.ledger)
     context = None if stepped_back(session) else read_kept(prompt, kept)[0]
@@ -79,6 +81,12 @@ def look_at(prompt: Prompt, session: Session, kept: KeptContext | None, snapshot
     prompt.restore(context or rest, lambda: words_of(session))
     if context and kept:
         add_newer(prompt, session, kept.last_number)
+
+
+def tell_again(prompt: Prompt, found: KeptContext | None) -> None:
+    """Context entries of the user stand until they are taken back."""
+    for entry in found.entries if found else ():
+        prompt.entries.take_up(entry)
 
 
 def carry_goals(prompt: Prompt, found: KeptContext | None) -> None:

@@ -68,9 +68,14 @@ class ContextManager:
         return True
 
     def add_entry(self, entry: ContextEntry) -> bool:
-        """An entry that a hook or an extension brought, or that was kept from an earlier run."""
+        """An entry that a file, a hook or an extension brought."""
         fields = {name: getattr(entry, name) for name in ("priority", "source", "ttl_seconds", "volatile")}
         return self.add_context(entry.key, entry.content, **fields)
+
+    def take_up(self, entry: ContextEntry) -> None:
+        """An entry of before, with the time it was added: a TTL that has ended meanwhile ends it with the next turn."""
+        if not _fault(entry.key, entry.content, entry.priority, entry.source, entry.ttl_seconds):
+            self._entries[entry.key] = entry
 
     def remove_context(self, key: str) -> bool:
         """Whether there was one."""

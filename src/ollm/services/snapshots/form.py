@@ -45,7 +45,7 @@ def taken(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str])
         session_id=state.session_id,
         timestamp=named[1],
         token_count=state.token_count,
-        summary=_described(context),
+        summary=_described(context, state.user_messages),
         user_messages=tuple(users),
         messages=tuple(entry for entry in spoken if entry["role"] != "user"),
         metadata=_metadata(state, len(users)),
@@ -82,8 +82,9 @@ def _metadata(state: ContextState, users: int) -> SnapshotMetadata:
     )
 
 
-def _described(context: ActiveContext) -> str:
-    asked = next((m.content for m in reversed(context.messages) if m.role == "user"), "")
+def _described(context: ActiveContext, words: dict[int, str]) -> str:
+    last = next((m for m in reversed(context.messages) if m.role == "user"), None)
+    asked = words.get(last.sources[0] if last.sources else 0, last.content) if last else ""
     first = " ".join(asked.split())[:80]
     return f"{len(context.messages)} messages, {len(context.checkpoints)} checkpoints" + (
         f"; last asked: {first}" if first else ""
