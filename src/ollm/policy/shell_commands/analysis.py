@@ -32,14 +32,14 @@ LONGEST = 10_000
 _LONGEST_PARSED = 60_000
 _DEEPEST = 20
 _MOST_WORDS = 400
-_RUN_BY_VARIABLE = re.compile(
+_RUN_BY_VARIABLE = (
     r"\w*(PAGER|EDITOR|ASKPASS|COMMAND)|(GIT_)?SSH|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|GIT_EXTERNAL_DIFF|ENV"
 )
 _SETTING = frozenset({"env", "sudo", "doas", "export", "declare", "typeset", "readonly", "local"})
 _FED = frozenset(
     {"at", "batch", "crontab", "newgrp", "ssh", "make", "ed", "ex", "sqlite3", "psql", "mysql", "gdb", "tmux"}
 )
-_SCHEDULE = re.compile(r"(?m)^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})\s*")
+_SCHEDULE = r"(?m)^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})\s*"
 _OUTPUT = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
 
 
@@ -193,7 +193,7 @@ class _Analyst:
         for one in command.assignments:
             if not (one.plain and is_harmless_variable(one.name)):
                 yield f"it sets {one.name or 'a variable'}"
-            if _RUN_BY_VARIABLE.fullmatch(one.name) and one.value.text.strip():
+            if re.fullmatch(_RUN_BY_VARIABLE, one.name) and one.value.text.strip():
                 self.script(one.value.text, place.inside(Inner(script="", guess=True), command.directories))
 
     def _part(self, command: Command, words: tuple[Word, ...], remarks: Iterable[str], place: _Place) -> Part:
@@ -251,7 +251,7 @@ def _started_by_settings(name: str, words: tuple[Word, ...]) -> list[Inner]:
     return [
         Inner(script=value.lstrip("|"), guess=True)
         for variable, value in _set_by(words)
-        if _RUN_BY_VARIABLE.fullmatch(variable) and value.strip()
+        if re.fullmatch(_RUN_BY_VARIABLE, variable) and value.strip()
     ]
 
 
@@ -280,7 +280,7 @@ def _from_stdin(name: str, command: Command, found: list[Inner]) -> list[Inner]:
         return [Inner(script=command.stdin, guess=True)]
     if name in _FED:
         told = "\n".join(map(unmarked, command.stdin.splitlines()))
-        return [Inner(script=_SCHEDULE.sub("", told), guess=True)]
+        return [Inner(script=re.sub(_SCHEDULE, "", told), guess=True)]
     if name in INTERPRETERS:
         return [Inner(script=text, guess=True) for text in called(command.stdin)]
     if name == "xargs" and found and found[0].words:

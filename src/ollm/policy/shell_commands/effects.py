@@ -21,7 +21,7 @@ from ollm.policy.shell_commands.writers import targets
 
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
-_SUBSCRIPT = re.compile(r"\[.*(\$\(|`)")
+_SUBSCRIPT = r"\[.*(\$\(|`)"
 
 
 def with_effects(part: Part, judge: PathJudge) -> Part:
@@ -83,7 +83,7 @@ def _reading(part: Part, judge: PathJudge, name: str, program: Program) -> Part:
         runs.append((place, f"{name} writes {word.text}"))
         objections += judge.write(word)
     objections += _whole_trees(found, program, operands or [literal(".")], judge)
-    if name in programs.EVALUATES and any(_SUBSCRIPT.search(word.text) for word in part.words[1:]):
+    if name in programs.EVALUATES and any(re.search(_SUBSCRIPT, word.text) for word in part.words[1:]):
         objections += Objections(remarks=("a subscript in it would be evaluated",))
     if part.may_differ and program.paths:
         objections += Objections(remarks=(f"what {name} reads is only known when it runs",))

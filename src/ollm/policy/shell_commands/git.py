@@ -40,7 +40,7 @@ _RUNNING = (
 _EXACT = frozenset({"text", "filter"})
 _FILE_OPTIONS = ("contents", "exclude-from", "ignore-revs-file", "pathspec-from-file", "orderfile")
 _FILE_LETTERS = {"grep": "f", "ls-files": "X", "blame": "S", "diff": "O", "log": "O", "show": "O"}
-_GREP_PAGER = re.compile(r"-[^-efmABCO]*O")
+_GREP_PAGER = r"-[^-efmABCO]*O"
 _READ = frozenset(
     names(
         "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file "
@@ -49,13 +49,13 @@ _READ = frozenset(
     )
 )
 _LISTING = {
-    "branch": re.compile(
+    "branch": (
         r"-[arvl]+|-vv|--(all|remotes|list|verbose|show-current|merged|no-merged|contains|no-contains|points-at|sort|format|color|no-color|column|no-column|ignore-case|abbrev)(=.*)?"
     ),
-    "tag": re.compile(
+    "tag": (
         r"-[ln]\d*|--(list|merged|no-merged|contains|no-contains|points-at|sort|format|color|column|no-column|ignore-case)(=.*)?"
     ),
-    "remote": re.compile(r"-v|--verbose"),
+    "remote": r"-v|--verbose",
 }
 _SECOND = {
     "stash": {"list", "show"},
@@ -67,9 +67,9 @@ _SECOND = {
     "bisect": {"log", "view"},
     "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
 }
-_CHANGES_CONFIG = re.compile(r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$")
+_CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
 _RUNS = frozenset({"filter-branch", ("bisect", "run"), ("submodule", "foreach"), "send-email", "instaweb", "daemon"})
-_PATH_LIKE = re.compile(r"/|~|\.\.(/|$)|.*/\.\.(/|$)")
+_PATH_LIKE = r"/|~|\.\.(/|$)|.*/\.\.(/|$)"
 
 
 class GitCommand(Data, frozen=True):
@@ -128,7 +128,7 @@ def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
             found.append((index, "%G runs the program that checks signatures"))
         elif name in ("rebase", "difftool") and text.startswith("-x"):
             found.append((index, f"git {name} -x runs a command"))
-        elif name == "grep" and _GREP_PAGER.match(text):
+        elif name == "grep" and re.match(_GREP_PAGER, text):
             found.append((index, "git grep -O runs a program"))
         elif name in ("archive", "format-patch", "bundle", "fast-export") and text.startswith("-o"):
             found.append((index, f"git {name} -o writes a file"))
@@ -144,7 +144,7 @@ def _lists(name: str, words: Sequence[Word], start: int) -> bool:
         return True
     if name == "symbolic-ref":
         return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
-    if name == "config" and any(_CHANGES_CONFIG.match(text) for text in rest):
+    if name == "config" and any(re.match(_CHANGES_CONFIG, text) for text in rest):
         return False
     if name == "config" and len(rest) == 1 and not rest[0].startswith("-") and "." in rest[0]:
         return True
@@ -153,7 +153,7 @@ def _lists(name: str, words: Sequence[Word], start: int) -> bool:
 
 def _only_lists(name: str, rest: list[str]) -> bool:
     options = [text for text in rest if text.startswith("-")]
-    if not all(_LISTING[name].fullmatch(option) for option in options):
+    if not all(re.fullmatch(_LISTING[name], option) for option in options):
         return False
     operands = [text for text in rest if not text.startswith("-")]
     asks = (
@@ -198,10 +198,10 @@ def _joined_file(name: str, word: Word) -> list[Word]:
 
 
 def _may_be_path(name: str, word: Word) -> bool:
-    if ".." in word.text and not _PATH_LIKE.match(word.text):
+    if ".." in word.text and not re.match(_PATH_LIKE, word.text):
         return False
     return (
-        bool(_PATH_LIKE.match(word.text))
+        bool(re.match(_PATH_LIKE, word.text))
         or (name not in ("config", "grep") and word.text.startswith("."))
         or (name in ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep", "add") and ":" not in word.text)
     )

@@ -11,16 +11,15 @@ from ollm.policy.shell_commands.unwrap import Inner
 from ollm.policy.shell_commands.words import Word
 
 _STRING = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
-_CALL = re.compile(
+_CALL = (
     r"(?:\b(?:system\w*|popen\w*|exec\w*|spawn\w*|getoutput|getstatusoutput|passthru|shell_exec|proc_open|execute)"
     r"|shell-command|shell script|subprocess\.\w+|\b(?:run|call|check_call|check_output|Popen)(?=\s*\())"
     rf"[\s(\[{{]*({_STRING}(?:\s*,\s*\[?\s*{_STRING})*)"
 )
-_STRINGS = re.compile(_STRING)
-_BACKTICKS = re.compile(r"`([^`]+)`|(?:qx|%x)\s*[({\[/|!]([^)}\]/|!]+)")
-_AWK = re.compile(r"""(?:system\s*\(\s*|\|\s*(?:getline|&)?\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|""")
-_SED_RUNS = re.compile(r"(?:^|[;{}\d$/!\s])e\s+([^\n]+)")
-_SED_REPLACES = re.compile(r"s([^\w\s\\])(?:[^\\\n]|\\.)*?\1((?:[^\\\n]|\\.)*?)\1\w*e")
+_BACKTICKS = r"`([^`]+)`|(?:qx|%x)\s*[({\[/|!]([^)}\]/|!]+)"
+_AWK = r"""(?:system\s*\(\s*|\|\s*(?:getline|&)?\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|"""
+_SED_RUNS = r"(?:^|[;{}\d$/!\s])e\s+([^\n]+)"
+_SED_REPLACES = r"s([^\w\s\\])(?:[^\\\n]|\\.)*?\1((?:[^\\\n]|\\.)*?)\1\w*e"
 
 
 def in_code(words: Sequence[Word]) -> list[Inner]:
@@ -30,16 +29,16 @@ def in_code(words: Sequence[Word]) -> list[Inner]:
 
 def called(code: str) -> Iterator[str]:
     """The commands in calls that start programs, and between backticks."""
-    for call in _CALL.finditer(code):
-        strings = [one[1:-1] for one in _STRINGS.findall(call.group(1))]
+    for call in re.finditer(_CALL, code):
+        strings = [one[1:-1] for one in re.findall(_STRING, call.group(1))]
         yield strings[0] if " " in strings[0] else " ".join(strings)
-    for found in _BACKTICKS.finditer(code):
+    for found in re.finditer(_BACKTICKS, code):
         yield found.group(1) or found.group(2)
 
 
 def in_awk(words: Sequence[Word]) -> list[Inner]:
     """What awk hands to `system` and to pipes."""
-    return _guesses(match[0] or match[1] for word in words[1:] for match in _AWK.findall(word.text))
+    return _guesses(match[0] or match[1] for word in words[1:] for match in re.findall(_AWK, word.text))
 
 
 def in_sed(words: Sequence[Word]) -> list[Inner]:
@@ -48,8 +47,8 @@ def in_sed(words: Sequence[Word]) -> list[Inner]:
         text
         for word in words[1:]
         for text in (
-            *_SED_RUNS.findall(word.text),
-            *(found[1] for found in _SED_REPLACES.findall(word.text)),
+            *re.findall(_SED_RUNS, word.text),
+            *(found[1] for found in re.findall(_SED_REPLACES, word.text)),
         )
     )
 

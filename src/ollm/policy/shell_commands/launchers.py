@@ -16,10 +16,9 @@ from ollm.policy.shell_commands.words import Word
 
 Finder = Callable[[Sequence[Word]], list[Inner]]
 _MOST = 6000  # more words do not fit into a line that is read at all
-_MARK = re.compile(
-    r"\s*(?:--?[\w-]+=)?(?:\+|:?!|\\!|\.(?:shell|system)\b|(?:platform )?shell\b|exec:|system:|spawn\b|system\b"
-    r"|exec\b=?|run-shell\b|set-hook\b|\$\{?\w+\}?:)*\s*[\"']?",
-    re.IGNORECASE,
+_MARK = (
+    r"(?i)\s*(?:--?[\w-]+=)?(?:\+|:?!|\\!|\.(?:shell|system)\b|(?:platform )?shell\b|exec:|system:|spawn\b|system\b"
+    r"|exec\b=?|run-shell\b|set-hook\b|\$\{?\w+\}?:)*\s*[\"']?"
 )
 
 
@@ -75,7 +74,7 @@ def _without_dashes(words: Sequence[Word]) -> tuple[Word, ...]:
 
 def unmarked(text: str) -> str:
     """A command without what its host wants before it: `!` in an editor, `shell` in a debugger, `--exec=`."""
-    rest = _MARK.sub("", text, count=1)
+    rest = re.sub(_MARK, "", text, count=1)
     return rest.rstrip("\"'") if rest.count('"') % 2 or rest.count("'") % 2 else rest
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,10 +16,10 @@ from ollm.domain.struct import Data
 
 Node = dict[str, Any]
 _SECONDS = 10
-_SEPARATORS = re.compile(r"(&&|\|\||\$\(|[;&|\n(){}`<>])")
-_QUOTES = re.compile(r"\$?[\"']|\\\n?")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
-_UNCLOSED = re.compile(r"unclosed here-document `(.+)`", re.DOTALL)
+_SEPARATORS = r"(&&|\|\||\$\(|[;&|\n(){}`<>])"
+_QUOTES = r"\$?[\"']|\\\n?"
+_ASSIGNMENT = r"[A-Za-z_]\w*(\[[^]]*\])?\+?="
+_UNCLOSED = r"(?s)unclosed here-document `(.+)`"
 _RESERVED = frozenset(("if", "then", "else", "elif", "do", "while", "until", "time", "!", "{", "function", "coproc"))
 
 
@@ -68,11 +66,11 @@ def parse(text: str) -> Parsed:
 def stretches(text: str) -> Iterator[list[str]]:
     """What can be recognised in a text that does not parse: the words between operators, quotes taken out. Good enough
     to find what is forbidden, never to allow anything."""
-    pieces = _SEPARATORS.split(text)
+    pieces = re.split(_SEPARATORS, text)
     for separator, stretch in zip(["", *pieces[1::2]], pieces[::2], strict=True):
-        words = _QUOTES.sub("", stretch).split()
+        words = re.sub(_QUOTES, "", stretch).split()
         for some in (words, words[1:]) if separator in ("<", ">") else (words,):
-            while some and (some[0] in _RESERVED or _ASSIGNMENT.match(some[0])):
+            while some and (some[0] in _RESERVED or re.match(_ASSIGNMENT, some[0])):
                 some = some[1:]  # noqa: PLW2901 - what stands before the program is left out
             if some:
                 yield some
@@ -80,7 +78,7 @@ def stretches(text: str) -> Iterator[list[str]]:
 
 def with_marker(text: str, error: str) -> str | None:
     """The text with the marker of the here-document that it does not close: bash lets the end of the text close it."""
-    found = _UNCLOSED.search(error)
+    found = re.search(_UNCLOSED, error)
     return None if found is None else f"{text}\n{found.group(1)}"
 
 
@@ -97,5 +95,11 @@ def balanced(text: str) -> str:
 @cache
 def parser_path() -> str | None:
     """Where shfmt is: beside this Python, or on the PATH."""
-    beside = [Path(sysconfig.get_path("scripts")) / "shfmt", Path(sys.executable).parent / "shfmt"]
-    return next((str(path) for path in beside if path.is_file()), None) or shutil.which("shfmt")
+    beside = Path(sys.executable).with_name("shfmt")
+    if beside.is_file():
+        return str(beside)
+    import shutil
+    import sysconfig
+
+    installed = Path(sysconfig.get_path("scripts")) / "shfmt"
+    return str(installed) if installed.is_file() else shutil.which("shfmt")

@@ -76,7 +76,7 @@ def _git(words: Sequence[Word]) -> list[Inner]:
         before, (option, equals, value) = texts[index - 1], word.text.partition("=")
         if before == "-c":
             inner += _git_setting(word.text)
-        elif "config" in texts[:index] and _GIT_PROGRAMS.fullmatch(before):
+        elif "config" in texts[:index] and re.fullmatch(_GIT_PROGRAMS, before):
             inner += _git_setting(f"{before}={word.text}")
         elif (
             before in ("-x", *_GIT_RUNS)
@@ -95,16 +95,15 @@ def _git(words: Sequence[Word]) -> list[Inner]:
     return inner
 
 
-_GIT_PROGRAMS = re.compile(
-    r"(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
-    r"|.*\.(clean|smudge|process|driver))",
-    re.IGNORECASE,
+_GIT_PROGRAMS = (
+    r"(?i)(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
+    r"|.*\.(clean|smudge|process|driver))"
 )
 
 
 def _git_setting(text: str) -> list[Inner]:
     name, _, value = text.partition("=")
-    if not value or not _GIT_PROGRAMS.fullmatch(name):
+    if not value or not re.fullmatch(_GIT_PROGRAMS, name):
         return []
     script = value.removeprefix("!") if value.startswith("!") or not name.startswith("alias.") else f"git {value}"
     return [Inner(script=script, guess=True)]

@@ -30,9 +30,9 @@ _SUBSTITUTE = (
     r"|y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)"
 )
 _SED_COMMAND = rf"{_RANGE}\{{?\s*(?:[pPdDqQ=nNgGhHxlz](?:\s*\d+)?|{_SUBSTITUTE})\s*\}}?"
-_PLAIN_SED = re.compile(rf"\s*(?:{_SED_COMMAND})(?:\s*[;\n]\s*(?:{_SED_COMMAND}))*\s*;?\s*")
-_AWK_ACTS = re.compile(r"system|getline|\bclose\b|fflush|@|ARGV|ARGC|ENVIRON|PROCINFO|\|(?!\|)(?<!\|\|)|\bextension\b")
-_AWK_PRINTS_TO = re.compile(r"\bprintf?\b[^;}\n]*>")
+_PLAIN_SED = rf"\s*(?:{_SED_COMMAND})(?:\s*[;\n]\s*(?:{_SED_COMMAND}))*\s*;?\s*"
+_AWK_ACTS = r"system|getline|\bclose\b|fflush|@|ARGV|ARGC|ENVIRON|PROCINFO|\|(?!\|)(?<!\|\|)|\bextension\b"
+_AWK_PRINTS_TO = r"\bprintf?\b[^;}\n]*>"
 
 
 def sed_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
@@ -50,7 +50,7 @@ def sed_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
         if option.is_any(("f", "file"))
     ]
     for index, script in _programs(found, ("e", "expression", "f", "file")):
-        if not script.static or not _PLAIN_SED.fullmatch(script.text):
+        if not script.static or not re.fullmatch(_PLAIN_SED, script.text):
             dangers.append((index, "the sed script may write, read other files or run commands"))
     return dangers
 
@@ -65,7 +65,7 @@ def awk_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
         if option.is_any(acting) or option.is_any(("dump-variables", "profile", "pretty-print", "debug"))
     ]
     for index, program in _programs(found, ("f", "file")):
-        if not program.static or _AWK_ACTS.search(program.text) or _AWK_PRINTS_TO.search(program.text):
+        if not program.static or re.search(_AWK_ACTS, program.text) or re.search(_AWK_PRINTS_TO, program.text):
             dangers.append((index, "the awk program may write, read other files or run commands"))
     return dangers
 

@@ -1,4 +1,5 @@
-"""How the tables of this package are written: names as words in a text."""
+"""How the tables of this package are written: names as words in a text, and expressions as texts, which `re` compiles
+and remembers when they are first needed: most never are."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ollm.policy.shell_commands.options import scan
 from ollm.policy.shell_commands.words import Word
 from ollm.policy.shell_commands.wrapper_table import Wrapper
 
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]*\+?="
 
 
 class Inner(Data, frozen=True):
@@ -36,7 +36,7 @@ def unwrap(wrapper: Wrapper, words: Sequence[Word]) -> list[Inner]:
     ]
     if found.uncertain:
         inner += [Inner(words=tuple(words[index:]), guess=True) for index in range(2, len(words))]
-    while wrapper.assignments and rest and (rest[0].text == "-" or _ASSIGNMENT.match(rest[0].text)):
+    while wrapper.assignments and rest and (rest[0].text == "-" or re.match(_ASSIGNMENT, rest[0].text)):
         rest = rest[1:]
     rest = rest_of(rest[wrapper.operands :])
     if wrapper.scripts and len(rest) > 1 and rest[0].text.lstrip("-") in wrapper.scripts:

@@ -12,10 +12,7 @@ from ollm.policy.shell_commands.braces import expand
 
 Node = dict[str, Any]
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
-_ANSI = re.compile(
-    r"\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.))",
-    re.DOTALL,
-)
+_ANSI = r"(?s)\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.))"
 _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", strict=True))
 
 
@@ -145,7 +142,7 @@ def ansi(text: str) -> str:
         code = int(octal, 8) & 0xFF if octal else int(hexadecimal or short or long, 16)
         return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
-    return _ANSI.sub(decoded, text).split("\0", 1)[0]
+    return re.sub(_ANSI, decoded, text).split("\0", 1)[0]
 
 
 def _all(text: str, kind: Kind) -> list[Atom]:
