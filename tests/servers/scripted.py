@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,17 +23,25 @@ class Server(ABC):
 
     content_type = "text/event-stream"
 
-    def __init__(self, script: Script = (), *, model: str = "scripted", host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        model: str = "scripted",
+        host: str = "127.0.0.1",
+        port: int = 0,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.script = script if callable(script) else list(script)
         self.model = model
         self.requests: list[Request] = []
         self.connections = 0
         self.left = asyncio.Event()  # a client went away before its answer was over
-        self._host, self._port = host, port
+        self._host, self._port, self._tls = host, port, tls
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self):
-        self._server = await asyncio.start_server(self._accept, self._host, self._port)
+        self._server = await asyncio.start_server(self._accept, self._host, self._port, ssl=self._tls)
         self._port = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -45,7 +54,7 @@ class Server(ABC):
     @property
     def base_url(self) -> str:
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}"
+        return f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     @property
     def port(self) -> int:

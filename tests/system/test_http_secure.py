@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ollm.system import http
+from ollm.system.http.address import parse
 from ollm.system.http.secure import SecureClient
 from tests.servers import Answer, OllamaServer, ScriptedServer
 
@@ -15,7 +16,7 @@ QUICK = http.Timeouts(connect=1, first=0.5, stall=0.3)
 
 
 def client(url: str) -> http.Client:
-    return SecureClient(url, {"Authorization": "Bearer k"}, QUICK)
+    return SecureClient(parse(url), {"Authorization": "Bearer k"}, QUICK)
 
 
 async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:

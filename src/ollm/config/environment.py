@@ -33,6 +33,11 @@ def log_level(environment: Mapping[str, str]) -> str:
     return level if level in ("DEBUG", "INFO", "WARNING", "ERROR") else "INFO"
 
 
+def names_proxy(environment: Mapping[str, str]) -> bool:
+    """Whether there is a proxy for `http://` addresses."""
+    return any(environment.get(name) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"))
+
+
 def wants_colour(environment: Mapping[str, str]) -> bool:
     """False when NO_COLOR is set to anything, or the terminal is a dumb one."""
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"

@@ -31,12 +31,12 @@ class BusyAnswer(Exception):  # noqa: N818 - a reason to try again, not a fault
 class Exchange:
     """Speaks JSON with the server at a base URL."""
 
-    def __init__(self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "") -> None:
+    def __init__(self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False) -> None:
         self.url = url
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
         headers = {"Authorization": f"Bearer {_clean(api_key)}"} if api_key else {}
         try:
-            self._client = http.open_client(url, headers=headers, timeouts=self._timeouts)
+            self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
         except ValueError as error:
             raise UsageError(f"{url} cannot be a model server: {error}.", action="Set provider.baseUrl.") from error
 
@@ -99,6 +99,11 @@ class Exchange:
     def explain(self, failure: http.HttpFailure) -> OllmError:
         where = f"The model server at {self.url}"
         match failure:
+            case http.NotTrusted():
+                return NoServerError(
+                    f"{where} shows a certificate that is not trusted here ({failure}).",
+                    action="Put the certificate of who signed it into a file (PEM) and name that in SSL_CERT_FILE.",
+                )
             case http.ConnectFailed():
                 return NoServerError(
                     f"No model server answers at {self.url} ({failure}).",
@@ -173,6 +178,8 @@ def _worth_repeating(error: Exception) -> bool:
     """Before the first byte only, and not after a long silence."""
     if isinstance(error, BusyAnswer):
         return True
+    if isinstance(error, http.NotTrusted):
+        return False
     return isinstance(error, http.ConnectFailed | http.BrokenOff) and not error.started
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from ollm.config.environment import names_proxy
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
@@ -117,15 +118,18 @@ class Registry:
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
         """A provider for this place; nothing is connected yet. The key goes to the configured server only."""
-        timeouts = self._settings.timeouts
         if kind == "ollama":
             from ollm.providers.ollama import Ollama
 
-            return Ollama(Exchange(ollama_root(url), timeouts, api_key=api_key))
+            return Ollama(self._exchange(ollama_root(url), api_key))
         from ollm.providers.openai_compatible import OpenAICompatible
 
         root, api = split_base(url)
-        return OpenAICompatible(Exchange(root, timeouts, api_key=api_key), api)
+        return OpenAICompatible(self._exchange(root, api_key), api)
+
+    def _exchange(self, url: str, api_key: str) -> Exchange:
+        proxied = names_proxy(self._environment)
+        return Exchange(url, self._settings.timeouts, api_key=api_key, proxied=proxied)
 
     async def _brought(self, name: str) -> Choice:
         """The server of an extension."""
@@ -175,7 +179,7 @@ class Registry:
         """Ollama is known by its version page; everything else is taken to speak the OpenAI API."""
         if split_base(url)[0] != url.rstrip("/"):
             return "openai"
-        exchange = Exchange(url.rstrip("/"), self._settings.timeouts, api_key=self._api_key())
+        exchange = self._exchange(url.rstrip("/"), self._api_key())
         try:
             answer = await exchange.maybe("GET", "/api/version")
         finally:

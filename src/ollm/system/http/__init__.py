@@ -1,4 +1,5 @@
-"""HTTP for model servers: h11 on asyncio streams for `http://`, httpx2 for `https://`, and the lines both stream.
+"""HTTP for model servers: h11 on asyncio streams for `http://`, httpx2 for `https://` and proxies, and the lines both
+stream.
 
 A connection to a plain server is kept and used again. Redirects are never followed. Leaving a stream early closes its
 connection at once, which is how a model server learns that nobody waits for the answer.
@@ -11,6 +12,7 @@ from ollm.system.http.failures import (
     ConnectFailed,
     HttpFailure,
     NoFirstByte,
+    NotTrusted,
     Stalled,
     TooLarge,
 )
@@ -25,6 +27,7 @@ __all__ = [
     "ConnectFailed",
     "HttpFailure",
     "NoFirstByte",
+    "NotTrusted",
     "Patience",
     "Response",
     "ServerEvent",

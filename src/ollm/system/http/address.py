@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from ollm.domain.struct import Data
@@ -14,6 +15,11 @@ class Address(Data, frozen=True):
     authority: str
     prefix: str
     places: tuple[tuple[str, int] | str, ...]
+
+    @property
+    def local(self) -> bool:
+        """On this machine: no proxy is asked to reach it."""
+        return all(isinstance(place, str) or _is_loopback(place[0]) for place in self.places)
 
     @property
     def url(self) -> str:
@@ -37,6 +43,13 @@ def parse(url: str, socket_path: str | None = None) -> Address:
         prefix=parts.path.rstrip("/"),
         places=(socket_path,) if socket_path else _places(parts.hostname, port),
     )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _places(host: str, port: int) -> tuple[tuple[str, int], ...]:

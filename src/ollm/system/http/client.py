@@ -37,13 +37,15 @@ def open_client(
     headers: Mapping[str, str] | None = None,
     timeouts: Timeouts | None = None,
     socket_path: str | None = None,
+    proxied: bool = False,
 ) -> Client:
-    """A client for this base URL; nothing is connected yet. Raises ValueError when the URL is no server's."""
+    """A client for this base URL; nothing is connected yet. Raises ValueError when the URL is no server's. `proxied`
+    says that the environment names a proxy for `http://`; a server on this machine is spoken to without one."""
     address = addresses.parse(url, socket_path)
-    if address.secure:
+    if address.secure or (proxied and not address.local):
         from ollm.system.http.secure import SecureClient
 
-        return SecureClient(address.url, dict(headers or {}), timeouts or Timeouts())
+        return SecureClient(address, dict(headers or {}), timeouts or Timeouts())
     return PlainClient(address, dict(headers or {}), timeouts or Timeouts())
 
 

@@ -13,6 +13,10 @@ class ConnectFailed(HttpFailure):
     """Nobody listens there, the name is unknown, or connecting took too long."""
 
 
+class NotTrusted(ConnectFailed):
+    """Somebody answers, with a certificate that nobody this machine trusts vouches for, or for another name."""
+
+
 class NoFirstByte(HttpFailure):
     """Connected, but no sign of an answer in time."""
 

@@ -1,13 +1,19 @@
-"""`https://` through httpx2, which brings TLS, proxies and HTTP/1.1 pooling. Imported only when such a URL is used."""
+"""`https://` and proxies through httpx2, which brings TLS and HTTP/1.1 pooling. Imported only when it is needed.
+
+Certificates are checked against the system's authorities, or those in the file that SSL_CERT_FILE names; proxies are
+those of HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, less what NO_PROXY lists.
+"""
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 import httpx2
 
-from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed, HttpFailure
+from ollm.system.http.address import Address
+from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed, HttpFailure, NotTrusted
 from ollm.system.http.patience import Patience, Timeouts
 from ollm.system.http.response import Response, Whole, read_whole
 
@@ -35,15 +41,16 @@ class SecureResponse:
 
 
 class SecureClient:
-    """Speaks to one https server."""
+    """Speaks to one server, by way of a proxy where the environment names one and the server is not on this machine."""
 
-    def __init__(self, url: str, headers: dict[str, str], timeouts: Timeouts) -> None:
-        self.url = url
+    def __init__(self, address: Address, headers: dict[str, str], timeouts: Timeouts) -> None:
+        self.url = address.url
         self._timeouts = timeouts
         self._client = httpx2.AsyncClient(
             headers={"User-Agent": "ollm"} | headers,
             timeout=httpx2.Timeout(None, connect=timeouts.connect),
             follow_redirects=False,
+            mounts={"all://": None, "http://": None, "https://": None} if address.local else None,
         )
 
     @asynccontextmanager
@@ -72,6 +79,8 @@ class SecureClient:
 
 
 def _failure(error: httpx2.RequestError, *, started: bool) -> HttpFailure:
+    if refused := _certificate(error):
+        return NotTrusted(refused.verify_message or str(refused))
     reason = str(error) or type(error).__name__
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
         return ConnectFailed(reason)
@@ -80,3 +89,10 @@ def _failure(error: httpx2.RequestError, *, started: bool) -> HttpFailure:
     if isinstance(error, httpx2.ProtocolError | httpx2.DecodingError):
         return BadResponse(reason)
     return BrokenOff(reason, started=started)
+
+
+def _certificate(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """What was wrong with the certificate, when that is behind the error."""
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error
