@@ -94,6 +94,27 @@ async def test_a_model_that_writes_its_calls_says_first_whether_it_acts() -> Non
     assert model.facts == WRITER
 
 
+@pytest.mark.parametrize(
+    "cut", ['{"name": "read_file", "arguments": {"path": "a.t', '{"name": "read_file", "arguments": {"path": "', ""]
+)
+async def test_a_call_under_a_schema_that_breaks_off_is_not_made(cut: str) -> None:
+    async with talking([cut, "I stop."], WRITER, kind="llama.cpp") as (model, _):
+        pieces = await asked(model)
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("I") in pieces
+
+
+async def test_a_value_that_never_ends_is_cut_and_llama_cpp_is_told_to_end_it() -> None:
+    endless = '{"name": "read_file", "arguments": {"path": "a' + "\\n" * 20_000
+    async with talking([endless, "I stop."], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    (bound,) = (request.body for request in server.requests if request.path == "/completion")
+    assert (bound["dry_multiplier"], bound["dry_penalty_last_n"]) == (0.8, 64)
+
+
 async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
     async with talking([SPEAK, "Hello."], WRITER, kind="llama.cpp") as (model, server):
         pieces = await asked(model)

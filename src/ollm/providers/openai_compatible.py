@@ -28,6 +28,10 @@ from ollm.system.http import Response, server_events
 
 Chunk = dict[str, Any]
 
+# For llama.cpp: inside a string a schema allows anything, and small models fill it with line breaks for ever. Only what
+# was just written counts, so that a text copied from further up is not held against the model.
+NO_ENDLESS_VALUES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 6, "dry_penalty_last_n": 64}
+
 
 class OpenAICompatible:
     """One such server. Its kind is found out from its own list of models, once."""
@@ -57,7 +61,7 @@ class OpenAICompatible:
         body: JsonObject = {"model": request.model, "prompt": request.prompt, "n_predict": request.max_tokens}
         body |= {"stream": True, "cache_prompt": True, "return_progress": True, "stop": list(request.stop)}
         if request.schema is not None:
-            body["json_schema"] = request.schema
+            body |= {"json_schema": request.schema, **NO_ENDLESS_VALUES}
         if request.temperature is not None:
             body["temperature"] = request.temperature
         async with aclosing(self._pieces("/completion", body, completion_chunk)) as pieces:

@@ -19,9 +19,10 @@ from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
 from ollm.providers.call_rendering import ANSWER, FAILED, MARKS, call_schema, how_to_call, listed, spoken, worked
-from ollm.runtime.hearing import Hearing
+from ollm.runtime.hearing import TIMES, Hearing
+from ollm.services.loop_detection.streamed_text import StreamedText
 
-LONGEST_CALL = 4096  # tokens of a call that is bound to a schema
+LONGEST_CALL = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
 ENOUGH = 2  # answers that needed the schema, after which it is used from the start
 
 
@@ -193,13 +194,16 @@ class Ladder:
         return await self._text(self._provider.stream(request))
 
     async def _text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
-        hearing = Hearing(())
+        """What was written under the schema; nothing when it broke off or had to be cut, for a value would be half."""
+        hearing, loop = Hearing(()), StreamedText("text", TIMES)
         text = ""
         async with aclosing(hearing.hear(pieces)) as heard:
             async for piece in heard:
                 text += piece.text if isinstance(piece, TextPiece) else ""
+                if isinstance(piece, TextPiece) and loop.add(piece.text):
+                    break
         self._count(hearing.finish.usage)
-        return text
+        return text if text.rstrip().endswith("}") else ""
 
     # Learning
 
