@@ -1,5 +1,6 @@
 """Answers are kept as long as they are right (S6.6)."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -50,6 +51,16 @@ async def test_a_second_answer_reads_no_directory(service: FileDiscoveryService,
 
     assert first == second == streamed == {"a", "b/c", "b/d/e"}
     assert len(walks) == read == 3
+
+
+async def test_calls_side_by_side_share_one_walk(service: FileDiscoveryService, root: Path, walks: list[str]) -> None:
+    plant(root, *(f"{number}/file" for number in range(200)))
+    make_old(root)
+
+    found = await asyncio.gather(*(files(service, root) for _ in range(6)))
+
+    assert [len(paths) for paths in found] == [200] * 6
+    assert len(walks) == 201
 
 
 def gone(root: Path) -> None:

@@ -48,7 +48,7 @@ class Answer(Data, frozen=True, dict=True):
 
 
 class AnswerCache:
-    """The last few answers, by what was asked."""
+    """The last few answers, by what was asked. Walks run in threads, so every step of it stands alone."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[DiscoveryOptions, Answer] = OrderedDict()
@@ -56,11 +56,11 @@ class AnswerCache:
     def get(self, options: DiscoveryOptions, generation: int | None) -> Answer | None:
         answer = self._answers.get(options)
         if answer is None or not answer.holds(generation):
-            self._answers.pop(options, None)
             return None
-        answer = msgspec.structs.replace(answer, generation=generation) if generation != answer.generation else answer
+        if answer.generation != generation:
+            answer = msgspec.structs.replace(answer, generation=generation)
+        self._answers.pop(options, None)
         self._answers[options] = answer
-        self._answers.move_to_end(options)
         return answer
 
     def put(

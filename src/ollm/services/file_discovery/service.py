@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
@@ -69,6 +70,7 @@ class FileDiscoveryService:
         self._git = GitFinder(home, config_home or home / ".config")
         self._cache = AnswerCache()
         self._watches = Watches(self._walk_for_watch)
+        self._walking: dict[str, threading.Lock] = {}
         self._said: set[BadRule] = set()
 
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
@@ -131,10 +133,18 @@ class FileDiscoveryService:
         self._watches.close()
 
     def _answer(self, options: DiscoveryOptions) -> Answer:
+        """Calls that come side by side wait for one walk, and share its answer."""
+        answer = self._cached(options)
+        if answer is None:
+            with self._walking.setdefault(options.root, threading.Lock()):
+                answer = self._cached(options) or self._read(options)
+        return answer
+
+    def _cached(self, options: DiscoveryOptions) -> Answer | None:
+        return None if options.stat else self._cache.get(options, self._watches.generation(options.root))
+
+    def _read(self, options: DiscoveryOptions) -> Answer:
         generation = self._watches.generation(options.root)
-        cached = None if options.stat else self._cache.get(options, generation)
-        if cached is not None:
-            return cached
         taken, walk, maker = now(), self._walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
@@ -154,11 +164,11 @@ class FileDiscoveryService:
         return Found(paths=list(paths), too_deep=len(answer.too_deep), unreadable=len(answer.unreadable))
 
     def _batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
-        generation = self._watches.generation(options.root)
-        cached = None if options.stat else self._cache.get(options, generation)
+        cached = self._cached(options)
         if cached is not None:
             yield cached.entries
             return
+        generation = self._watches.generation(options.root)
         taken, walk, maker = now(), self._walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
