@@ -17,6 +17,8 @@ async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> 
         editor = tmp_path / "editor"
         editor.write_text(EDITOR)
         editor.chmod(0o700)
+        (runner.home / "commands").mkdir(parents=True)
+        (runner.home / "commands" / "connect.md").write_text("Connect $ARGUMENTS\n")
         async with at_terminal(runner, "chat", size=(80, 12), EDITOR=str(editor), VISUAL="") as terminal:
             terminal.type("!echo mine" + "\n")  # before there is an input: a terminal then makes a line end of Enter
             await terminal.wait_for("scripted @")
@@ -38,7 +40,7 @@ async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> 
 async def completions_have_room(terminal: Terminal) -> None:
     """The input stands at the very bottom here; the list makes its own room."""
     terminal.type("/co")
-    await terminal.wait_for("/compact ", "/context ", "/continue ", "Go on after a loop")
+    await terminal.wait_for("/compact ", "/context ", "/continue ", "Go on after a loop", "/connect ", "from .ollm/")
     terminal.type(CTRL_C)
     await terminal.wait_for(gone="/compact ")
 

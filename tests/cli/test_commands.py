@@ -5,16 +5,20 @@ from pathlib import Path
 import pytest
 
 from ollm.app import open_conversation
+from ollm.cli.remote import remote_conversation
+from ollm.cli.start import Start
 from ollm.domain.errors import OllmError
+from ollm.runtime.base import Conversation
 from ollm.runtime.commands import command_table
-from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.opening import Opening
+from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.covers import covers
 
 SAYS = {
     "/help": "/approval",
-    "/help context": "/context [show",
+    "/help context": "`restore ID`: go back",
+    "/help nonsense": "There is no command /nonsense",
     "/history": "#1 user",
     "/history 1": "earlier message",
     "/history all": "Hello.",
@@ -65,7 +69,27 @@ async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatc
     assert (runner.workspace / "h.md").exists()
 
 
-async def told(conversation: LocalConversation, command: str) -> str:
+async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):
+            monkeypatch.setenv(name, runner.environment()[name])
+        try:
+            async with remote_conversation(Start(workspace=runner.workspace, new=True)) as conversation:
+                async with conversation.turn("hi") as events:
+                    assert [event async for event in events]
+                said = {command: await told(conversation, command) for command in SAYS}
+                asked = {name: (await conversation.command(name)).follow_up for name in (*ASKS_THE_SCREEN, *SENDS)}
+                session = conversation.session_id
+                again = await conversation.command("sessions", str(session)[:8])
+        finally:
+            ollm("daemon", "stop", home=runner.home)
+
+    assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
+    assert asked == {"new": "new-session", "exit": "exit", "continue": "send"}
+    assert (again.follow_up, again.argument) == ("open-session", session)
+
+
+async def told(conversation: Conversation, command: str) -> str:
     name, _, arguments = command[1:].partition(" ")
     try:
         return (await conversation.command(name, arguments)).text

@@ -114,8 +114,15 @@ class Talking:
         for notice in status.notices:
             self._say(notice, "dim")
         self._stage.refresh(status)
+        await self._safely(self._learn_commands(conversation))
         if status.turn_after is not None:
             await self._busily(self._follow(conversation, status.turn_after))
+
+    async def _learn_commands(self, conversation: Conversation) -> None:
+        """Those of the workspace are known where the conversation is."""
+        listed = (await conversation.command("help")).data or []
+        for name in (str(line)[1:].partition(" ")[0] for line in listed):
+            self.commands.setdefault(name, ("from .ollm/commands", False))
 
     async def _one(self, conversation: Conversation, typed: str) -> None:
         self._stage.print(self._stage.painter.user(typed) + "\n")

@@ -18,12 +18,14 @@ Run = Callable[["LocalConversation", str], Awaitable[CommandReply]]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """`usage` is what follows the name; `during_turn` says whether it may run while the model works."""
+    """`usage` is what follows the name; `during_turn` says whether it may run while the model works; `more` is told
+    when somebody asks for help about it."""
 
     name: str
     help: str
     run: Run
     usage: str = ""
+    more: str = ""
     during_turn: bool = False
 
 
@@ -33,11 +35,21 @@ class CommandTable:
     def __init__(self) -> None:
         self._commands: dict[str, Command] = {}
 
-    def command(self, name: str, help: str, *, usage: str = "", during_turn: bool = False) -> Callable[[Run], Run]:  # noqa: A002
+    def command(
+        self,
+        name: str,
+        help: str,  # noqa: A002
+        *,
+        usage: str = "",
+        more: str = "",
+        during_turn: bool = False,
+    ) -> Callable[[Run], Run]:
         """Decorator: the function becomes `/name`."""
 
         def add(run: Run) -> Run:
-            self._commands[name] = Command(name=name, help=help, run=run, usage=usage, during_turn=during_turn)
+            self._commands[name] = Command(
+                name=name, help=help, run=run, usage=usage, more=more, during_turn=during_turn
+            )
             return run
 
         return add

@@ -19,13 +19,24 @@ if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
 USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | size N]"
+MORE = """\
+- `show`: each part of the next request, with its tokens
+- `snapshot`: keep the context as it is now, to go back to
+- `list`: the snapshots there are
+- `restore ID`: go back to one; the archive keeps what came after
+- `add KEY TEXT`: tell the model something on every request
+- `entries`: what it is told so, and by whom
+- `remove KEY`: no longer
+- `size N`: another window, in tokens"""
 BAR = 30
 LONGEST = 20_000
 FOUND = 10
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command("context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE)(context)
+    commands.command("context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE, more=MORE)(
+        context
+    )
     commands.command("compact", "Fold old messages into a summary now.")(compact)
     told = "Show a message or a call in full, or find one by its words."
     commands.command("expand", told, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)

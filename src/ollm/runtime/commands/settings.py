@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, get_args
 
 from ollm.domain.context import Approval, ModeName
+from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
 
 MODES: tuple[ModeName, ...] = get_args(ModeName)
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
+KEYS = (
+    ("Enter", "send; while the model works it waits its turn"),
+    ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
+    ("@", "attach a file or a picture"),
+    ("//", "a message that begins with a slash"),
+    ("!command", "run a command yourself; Alt-A attaches its output to the next message"),
+    ("Up, Down, Ctrl-R", "what was typed before, in all sessions"),
+    ("Ctrl-G", "write in your editor"),
+    ("Esc", "stop the model; twice on an empty line: go back to an earlier message"),
+    ("Ctrl-C", "stop the model, clear the line; twice on an empty line: leave"),
+    ("Ctrl-O", "tool output and thoughts in full, or folded"),
+    ("Ctrl-D", "leave; the session stays"),
+)
 
 
 def add_to(commands: CommandTable) -> None:
@@ -92,12 +106,17 @@ async def show_help(conversation: LocalConversation, arguments: str) -> CommandR
 
     name = arguments.strip().removeprefix("/")
     known = command_table()
-    if name and (found := known.get(name)):
-        return CommandReply(text=f"`/{found.name} {found.usage}`\n\n{found.help}")
+    if name:
+        found = known.get(name)
+        if name in conversation.parts.late.custom_commands.names():
+            return CommandReply(text=f"`/{name} [TEXT]` sends what `.ollm/commands/{name}.md` says.")
+        if found is None:
+            raise UsageError(f"There is no command /{name}.", action="/help lists all commands.")
+        return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.all()]
     rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.late.custom_commands.names()]
-    keys = "`@file` attaches a file, `!command` runs one yourself, Esc stops the model, Ctrl-D leaves."
-    return CommandReply(text=f"{table(('command', 'what it does'), rows)}\n\n{keys}", data=[row[0] for row in rows])
+    text = f"{table(('command', 'what it does'), rows)}\n\n{table(('key', 'in the chat'), KEYS)}"
+    return CommandReply(text=text, data=[row[0] for row in rows])
 
 
 def first_word(arguments: str) -> tuple[str, str]:
