@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.daemon.client import DaemonClient, open_remote
+from ollm.daemon.client import DaemonClient
+from ollm.daemon.remote import open_remote
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
 from ollm.domain.messages import ImagePart

@@ -48,7 +48,7 @@ def refuse_foreign(start: Start) -> None:
 @asynccontextmanager
 async def remote_conversation(start: Start) -> AsyncIterator[Conversation]:
     """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
-    from ollm.daemon.client import open_remote
+    from ollm.daemon.remote import open_remote
 
     async with connected() as client:
         body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}

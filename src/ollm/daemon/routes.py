@@ -29,6 +29,7 @@ from ollm.daemon.bodies import (
 )
 from ollm.daemon.event_log import Frame
 from ollm.daemon.service import DaemonService, parse_id
+from ollm.daemon.snapshots import Snapshots
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
@@ -139,23 +140,23 @@ async def cancel(service: DaemonService, session_id: str) -> Accepted:
 
 @get("/sessions/{session_id:str}/snapshots")
 async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
-    return await service.snapshots(parse_id(session_id))
+    return await Snapshots(service).list(parse_id(session_id))
 
 
 @post("/sessions/{session_id:str}/snapshots", status_code=201)
 async def take_snapshot(service: DaemonService, session_id: str) -> SnapshotReply:
-    return SnapshotReply(id=await service.take_snapshot(parse_id(session_id)))
+    return SnapshotReply(id=await Snapshots(service).take(parse_id(session_id)))
 
 
 @post("/snapshots/{snapshot_id:str}/restore", status_code=200)
 async def restore_snapshot(service: DaemonService, snapshot_id: str) -> Accepted:
-    await service.restore_snapshot(snapshot_id)
+    await Snapshots(service).restore(snapshot_id)
     return Accepted(accepted=True)
 
 
 @delete("/snapshots/{snapshot_id:str}")
 async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
-    await service.delete_snapshot(snapshot_id)
+    await Snapshots(service).delete(snapshot_id)
 
 
 @get("/sessions/{session_id:str}/history")

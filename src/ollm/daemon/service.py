@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from ollm.app import Process, StoredScope, WorkspaceScope
+from ollm.app import Process, WorkspaceScope
 from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import epoch_ms
@@ -23,7 +23,6 @@ from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.history import page
 from ollm.runtime.opening import Opening
-from ollm.services.snapshots import SnapshotManager
 from ollm.store.session_files import Page
 
 
@@ -93,20 +92,20 @@ class DaemonService:
         return OpenReply(session_id=session_id, resumed=resumed)
 
     def session(self, session_id: str) -> dict[str, Any]:
-        """The document, with whether it is open here."""
+        """The document."""
         found: dict[str, Any] = msgspec.to_builtins(self.process.session_files.read(session_id).session)
         return found
 
     async def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
         """Rename a session, open here or not; a status other than active closes it first."""
         held = self.hub.find(session_id)
+        if held and held.running and body.status is not None:
+            raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
         if held and body.title is not None:
             await held.conversation.parts.session.rename(body.title)
         elif body.title is not None:
             self.process.library.rename(session_id, body.title)
         if body.status is not None:
-            if held and held.running:
-                raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
             await self.hub.close(session_id)
             self.process.library.archive(session_id, body.status == "archived")
             self._note_status(session_id, body.status)
@@ -114,14 +113,14 @@ class DaemonService:
 
     def _note_status(self, session_id: str, status: SessionStatus) -> None:
         """The workspace's own record follows the archive."""
-        if workspace := self._workspace_of(session_id):
+        if workspace := self.workspace_of(session_id):
             with self._scope(workspace) as scope:
                 scope.database.set_status(session_id, status, epoch_ms(self.process.clock()))
 
     async def close(self, session_id: str, *, erase: bool) -> None:
         """End a session (W); with `erase` every trace of it goes. One that is open in another process is not ours."""
         held = self.hub.find(session_id)
-        self._known(session_id)
+        self.known(session_id)
         if held is None and self.process.session_files.is_open(session_id):
             raise BusyError(
                 f"Session {session_id} is open in another process.", action="Close it there, or open it here by force."
@@ -135,7 +134,8 @@ class DaemonService:
     def _exists(self, session_id: str) -> bool:
         return self.process.session_files.places.home_of(session_id) is not None
 
-    def _known(self, session_id: str) -> None:
+    def known(self, session_id: str) -> None:
+        """Raises NotFoundError when there is no such session, here or in the archive."""
         if self.hub.find(session_id) is None and not self._exists(session_id):
             raise NotFoundError(
                 f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
@@ -174,49 +174,10 @@ class DaemonService:
 
         return search(self.process.session_index, text, ANY, limit).hits
 
-    def _stored(self, session_id: str) -> StoredScope:
-        workspace = self._workspace_of(session_id) or self.process.user_home
-        return StoredScope(Process(self.process.environment, workspace=workspace), workspace)
-
-    def _workspace_of(self, session_id: str) -> Path | None:
+    def workspace_of(self, session_id: str) -> Path | None:
         """Where a session was held, when that folder is still there."""
         found = self.process.session_files.read(session_id, Page(None, 1)).session.metadata.workspace
         return Path(found) if found and Path(found).is_dir() else None
-
-    async def snapshots(self, session_id: str) -> list[dict[str, Any]]:
-        self._known(session_id)
-        found: list[dict[str, Any]] = msgspec.to_builtins(await self._snapshots.list_snapshots(session_id))
-        return found
-
-    async def take_snapshot(self, session_id: str) -> str:
-        """Of the context as it stands, or as the archive has it when the session is not open here."""
-        self._known(session_id)
-        if self.hub.find(session_id):
-            return str((await self._done(session_id, "snapshot")).data["id"])
-        stored = self._stored(session_id)
-        if made := await stored.take_snapshot(session_id):
-            return made.id
-        raise OllmError(stored.why_not())
-
-    async def restore_snapshot(self, snapshot_id: str) -> None:
-        owner = StoredScope(self.process, self.process.user_home).snapshot_files.session_of(snapshot_id)
-        if self.hub.find(owner):
-            await self._done(owner, f"restore {snapshot_id}")
-        else:
-            await self._stored(owner).restore_snapshot(snapshot_id)
-
-    async def _done(self, session_id: str, step: str) -> CommandReply:
-        reply = await self.command(session_id, "context", step)
-        if not reply.ok:
-            raise OllmError(reply.text)
-        return reply
-
-    async def delete_snapshot(self, snapshot_id: str) -> None:
-        await self._snapshots.delete_snapshot(snapshot_id)
-
-    @property
-    def _snapshots(self) -> SnapshotManager:
-        return StoredScope(self.process, self.process.user_home).snapshots
 
 
 def workspace_of(path: str) -> Path:

@@ -1,0 +1,56 @@
+"""Snapshots through the API: of the conversation that is open here, or of a session as the archive has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ollm.app import Process, StoredScope
+from ollm.daemon.service import DaemonService
+from ollm.domain.errors import OllmError
+from ollm.runtime.base import CommandReply
+
+
+class Snapshots:
+    """What the routes do with them."""
+
+    def __init__(self, service: DaemonService) -> None:
+        self._service = service
+        self._hub = service.hub
+        self._all = StoredScope(service.process, service.process.user_home)
+
+    async def list(self, session_id: str) -> list[dict[str, Any]]:
+        self._service.known(session_id)
+        found: list[dict[str, Any]] = msgspec.to_builtins(await self._all.snapshots.list_snapshots(session_id))
+        return found
+
+    async def take(self, session_id: str) -> str:
+        self._service.known(session_id)
+        if self._hub.find(session_id):
+            return str((await self._done(session_id, "snapshot")).data["id"])
+        stored = self._stored(session_id)
+        if made := await stored.take_snapshot(session_id):
+            return made.id
+        raise OllmError(stored.why_not())
+
+    async def restore(self, snapshot_id: str) -> None:
+        owner = self._all.snapshot_files.session_of(snapshot_id)
+        if self._hub.find(owner):
+            await self._done(owner, f"restore {snapshot_id}")
+        else:
+            await self._stored(owner).restore_snapshot(snapshot_id)
+
+    async def delete(self, snapshot_id: str) -> None:
+        await self._all.snapshots.delete_snapshot(snapshot_id)
+
+    def _stored(self, session_id: str) -> StoredScope:
+        process = self._service.process
+        workspace = self._service.workspace_of(session_id) or process.user_home
+        return StoredScope(Process(process.environment, workspace=workspace), workspace)
+
+    async def _done(self, session_id: str, step: str) -> CommandReply:
+        reply = await self._service.command(session_id, "context", step)
+        if not reply.ok:
+            raise OllmError(reply.text)
+        return reply
