@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from ollm.app.pieces import Pieces
 from ollm.app.process import Process
+from ollm.app.prompt_pieces import PromptPieces
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ollm.runtime.workspace_memory import WorkspaceMemory
 
 
-class ConversationScope(Pieces):
+class ConversationScope(PromptPieces):
     """Opens one conversation."""
 
     async def open(self) -> LocalConversation:
