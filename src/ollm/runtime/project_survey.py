@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ollm.domain.context import ContextEntry
 from ollm.domain.files import DiscoveryOptions, FileEntry
-from ollm.runtime.prompt import PROJECT_MAP
+from ollm.runtime.context_parts import PROJECT_MAP
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.project_map import project_map
 from ollm.services.token_counting import units

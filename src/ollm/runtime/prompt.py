@@ -32,10 +32,11 @@ from ollm.services.reasoning import with_trace
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
+    from ollm.runtime.context_parts import ContextPart
     from ollm.services.chat_compression import CompressionOptions, Summarise
     from ollm.services.snapshots import ContextState
 
-__all__ = ["ContextFull", "ContextPart", "Prompt", "PromptModel"]
+__all__ = ["ContextFull", "Prompt", "PromptModel"]
 
 SMALLEST_WINDOW = 512
 TOO_LONG = (
@@ -43,7 +44,6 @@ TOO_LONG = (
     "look up the rest."
 )
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
-PROJECT_MAP = "project map"  # the context entry that holds one
 Emit = Callable[[Event], None]
 Words = Callable[[], Mapping[int, str]]
 
@@ -55,13 +55,6 @@ class PromptModel(Data, frozen=True):
     model: str
     window: int
     mode: ModeName = "code"
-
-
-class ContextPart(Data, frozen=True):
-    """One line of `ollm context show`."""
-
-    name: str
-    tokens: int
 
 
 class Prompt:
@@ -288,25 +281,9 @@ class Prompt:
 
     def parts(self) -> list[ContextPart]:
         """Every part of the next request with its tokens."""
-        told = instructions(self.model.window, self._context.mode)
-        by_role = dict.fromkeys(("user", "assistant", "tool", "system"), 0)
-        for message in self._messages:
-            by_role[message.role] += self._counter.message(message)
-        entries, project_map = self._system.content[len(told) :], self._project_map()
-        mapped = [ContextPart(name=PROJECT_MAP, tokens=self._counter.text(project_map))] if project_map else []
-        return [
-            ContextPart(name="instructions", tokens=self._counter.text(told)),
-            ContextPart(name="context entries", tokens=self._counter.text(entries.replace(project_map, ""))),
-            *mapped,
-            ContextPart(name="tool schemas", tokens=self._counter.schemas(self._tools)),
-            ContextPart(name="checkpoints", tokens=self._counter.tokens(self._record_units)),
-            *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
-        ]
+        from ollm.runtime.context_parts import context_parts
 
-    def _project_map(self) -> str:
-        """The part of the system prompt that maps the project, if it has one."""
-        text = render([entry for entry in self.entries.standing() if entry.key == PROJECT_MAP])
-        return text if text in self._system.content else ""
+        return context_parts(self, self._counter)
 
     # Making room
 

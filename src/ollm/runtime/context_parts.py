@@ -1,0 +1,47 @@
+"""The parts of the next request with their tokens: what `ollm context show` and `/context` list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ollm.domain.struct import Data
+from ollm.runtime.prompt_texts import instructions
+from ollm.services.context_manager import render
+
+if TYPE_CHECKING:
+    from ollm.runtime.prompt import Prompt
+    from ollm.services.token_counting import TokenCounter
+
+PROJECT_MAP = "project map"
+ROLES = ("user", "assistant", "tool", "system")
+
+
+class ContextPart(Data, frozen=True):
+    """One line of `ollm context show`."""
+
+    name: str
+    tokens: int
+
+
+def context_parts(prompt: Prompt, counter: TokenCounter) -> list[ContextPart]:
+    """Every part, in the order it is sent."""
+    told = instructions(prompt.model.window, prompt.mode)
+    entries, project_map = prompt.system_prompt()[len(told) :], _project_map(prompt)
+    by_role = dict.fromkeys(ROLES, 0)
+    for message in prompt.active_context().messages:
+        by_role[message.role] += counter.message(message)
+    mapped = [ContextPart(name=PROJECT_MAP, tokens=counter.text(project_map))] if project_map else []
+    return [
+        ContextPart(name="instructions", tokens=counter.text(told)),
+        ContextPart(name="context entries", tokens=counter.text(entries.replace(project_map, ""))),
+        *mapped,
+        ContextPart(name="tool schemas", tokens=counter.schemas(prompt.tools)),
+        ContextPart(name="checkpoints", tokens=prompt.budget().checkpoints),
+        *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
+    ]
+
+
+def _project_map(prompt: Prompt) -> str:
+    """The part of the system prompt that maps the project, if it has one."""
+    text = render([entry for entry in prompt.entries.standing() if entry.key == PROJECT_MAP])
+    return text if text in prompt.system_prompt() else ""
