@@ -21,6 +21,7 @@ from ollm.domain.messages import (
     ToolResultPart,
 )
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
+from ollm.runtime.context_parts import context_parts
 from ollm.runtime.prompt import ContextFull, Prompt, PromptModel
 from ollm.runtime.room import Room
 from ollm.services.context_manager import ContextManager
@@ -412,4 +413,4 @@ def test_tool_schemas_are_part_of_what_is_fixed() -> None:
     after = talk.prompt.budget()
     assert after.fixed > before.fixed + 40
     assert after.available == before.available - (after.fixed - before.fixed)
-    assert {part.name for part in talk.prompt.parts()} >= {"instructions", "tool schemas", "user messages"}
+    assert {part.name for part in context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}

@@ -42,7 +42,9 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     if as_json:
         budget = prompt.budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
-        print_json({**numbers, "parts": prompt.parts()})
+        from ollm.runtime.context_parts import context_parts
+
+        print_json({**numbers, "parts": context_parts(prompt)})
     else:
         _print(prompt)
 
@@ -64,7 +66,9 @@ def _chosen(process: Process, session: str | None, workspace: str | None) -> Ses
 
 
 def _print(prompt: Prompt) -> None:
-    budget, parts = prompt.budget(), prompt.parts()
+    from ollm.runtime.context_parts import context_parts
+
+    budget, parts = prompt.budget(), context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
     print_table(
         ("part", "tokens", ""),

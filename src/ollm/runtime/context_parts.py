@@ -10,7 +10,6 @@ from ollm.services.context_manager import render
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt import Prompt
-    from ollm.services.token_counting import TokenCounter
 
 PROJECT_MAP = "project map"
 ROLES = ("user", "assistant", "tool", "system")
@@ -23,8 +22,9 @@ class ContextPart(Data, frozen=True):
     tokens: int
 
 
-def context_parts(prompt: Prompt, counter: TokenCounter) -> list[ContextPart]:
+def context_parts(prompt: Prompt) -> list[ContextPart]:
     """Every part, in the order it is sent."""
+    counter = prompt.counter
     told = instructions(prompt.model.window, prompt.mode)
     entries, project_map = prompt.system_prompt()[len(told) :], _project_map(prompt)
     by_role = dict.fromkeys(ROLES, 0)

@@ -32,7 +32,6 @@ from ollm.services.reasoning import with_trace
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
-    from ollm.runtime.context_parts import ContextPart
     from ollm.services.chat_compression import CompressionOptions, Summarise
     from ollm.services.snapshots import ContextState
 
@@ -136,6 +135,10 @@ class Prompt:
     def _offer_recall(self) -> None:
         if self._context.folded and self._when_folded:
             self._tools, self._when_folded = tuple(self._when_folded()), None
+
+    @property
+    def counter(self) -> TokenCounter:
+        return self._counter
 
     @property
     def learnt(self) -> tuple[float, int]:
@@ -278,12 +281,6 @@ class Prompt:
             reused_share=last.reused_share if last and len(self.ledger.entries) > 1 else None,
             broken_by=last.broken_by if last else None,
         )
-
-    def parts(self) -> list[ContextPart]:
-        """Every part of the next request with its tokens."""
-        from ollm.runtime.context_parts import context_parts
-
-        return context_parts(self, self._counter)
 
     # Making room
 

@@ -13,6 +13,7 @@ from ollm.runtime import changes
 from ollm.runtime.archive import output, passages, said
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+from ollm.runtime.context_parts import context_parts
 
 if TYPE_CHECKING:
     from ollm.domain.session import Session
@@ -52,7 +53,7 @@ async def context(conversation: LocalConversation, arguments: str) -> CommandRep
 
 async def show(conversation: LocalConversation, arguments: str) -> CommandReply:
     prompt = conversation.parts.prompt
-    budget, usage, parts = prompt.budget(), prompt.usage(), prompt.parts()
+    budget, usage, parts = prompt.budget(), prompt.usage(), context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
     rows = [(part.name, str(part.tokens), "█" * round(BAR * part.tokens / widest)) for part in parts if part.tokens]
     why = f"; a {usage.broken_by} broke the rest" if usage.broken_by else ""
