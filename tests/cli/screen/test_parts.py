@@ -86,6 +86,15 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     assert questions.choices() == ""
 
 
+def test_a_question_with_a_long_change_is_named_again_below_it() -> None:
+    clock = Clock()
+    questions = Questions(clock)
+    questions.hear(asked("a", description="Create b.txt (60 lines)", diff="+x\n" * 60))
+    clock.time += 1
+
+    assert questions.choices() == "Create b.txt (60 lines)? [y] yes · [n] no"
+
+
 def test_a_question_cannot_drive_the_terminal() -> None:
     text = painted(details(command="echo \x1b[2J; rm\u202e", description="Run\r\x1b]0;x\x07"), PLAIN)
 

@@ -6,12 +6,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from ollm.cli.screen.cells import cut
 from ollm.cli.screen.paint import Painter, clean
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
 
 KEYS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
 QUIET = 0.4
+LONG = 15  # lines of a change that push the question itself out of sight
 
 
 class Questions:
@@ -69,10 +71,12 @@ class Questions:
             return "Why not? Enter sends it to the model, empty is fine; Esc goes back."
         if not self.armed:
             return "…"
-        grant = self.current.details.grant
+        details = self.current.details
+        asked = f"{cut(clean(details.description), 60)}? " if details.diff.count("\n") > LONG else ""
+        grant = details.grant
         wider = f" · [s] this session · [a] always ({clean(grant)})" if self._wider() and grant else ""
         more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
-        return f"[y] yes{wider} · [n] no{more}"
+        return f"{asked}[y] yes{wider} · [n] no{more}"
 
     def _wider(self) -> bool:
         details = self.current.details if self.current else None
