@@ -63,14 +63,14 @@ def test_list_shows_a_table_and_json(home):
     assert json_of("sessions", "list", "--json", "--workspace", "/tmp", home=home) == []
 
 
-def test_list_imports_neither_asyncio_nor_rich(home):
+def test_list_imports_neither_click_nor_asyncio_nor_rich(home):
     home.recorded("x")
     code = (
         "import sys; sys.argv = ['ollm', 'sessions', 'list']\n"
         "from ollm.cli.main import run\n"
         "try: run()\n"
         "except SystemExit: pass\n"
-        "heavy = {'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair'} & set(sys.modules)\n"
+        "heavy = {'click', 'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair'} & set(sys.modules)\n"
         "print(sorted(heavy), file=sys.stderr)"
     )
     done = subprocess.run(
@@ -299,3 +299,49 @@ def test_a_damaged_session_is_still_one_json_document_and_said_to_be_damaged(hom
         done = ollm("sessions", *arguments, home=home.root)
         assert json.loads(done.stdout)["sessionId"] == session_id
         assert "not everything could be read" in done.stderr
+
+
+def test_the_document_of_a_crashed_session_holds_the_answer_as_far_as_it_got(home: Home):
+    async def crash() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await service.record_message(session_id, said("a question"))
+        await service.record_partial(session_id, (TextPart(text="half an ans"),))
+        service._writers[session_id].abandon()
+        return session_id
+
+    session_id = asyncio.run(crash())
+    before = {path.name: path.read_bytes() for path in home.sessions.iterdir()}
+    for arguments in (("view", session_id, "--json"), ("export", session_id, "--output", "-")):
+        last = json.loads(ollm("sessions", *arguments, home=home.root).stdout)["messages"][-1]
+        assert (last["id"], last["role"], last["interrupted"]) == (2, "assistant", True)
+        assert last["parts"] == [{"type": "text", "text": "half an ans"}]
+    assert "half an ans" in ollm("sessions", "view", session_id, home=home.root).stdout
+    assert {path.name: path.read_bytes() for path in home.sessions.iterdir()} == before
+
+
+def test_calls_that_no_message_names_and_what_a_tool_said_itself_are_shown(home: Home):
+    """As documents of other programs have them: calls beside the messages, results as messages."""
+    document = {
+        "sessionId": "550e8400-e29b-41d4-a716-446655440000",
+        "startTime": "2026-01-27T10:00:00Z",
+        "lastActivity": "2026-01-27T10:00:00Z",
+        "model": "m",
+        "provider": "p",
+        "messages": [
+            {"role": "user", "parts": [{"type": "text", "text": "look"}], "timestamp": "2026-01-27T10:00:00Z"},
+            {"role": "tool", "parts": [{"type": "text", "text": "seen"}], "timestamp": "2026-01-27T10:00:01Z"},
+        ],
+        "toolCalls": [
+            {"id": "x", "name": "peek", "args": {"at": "it"}, "result": {"llmContent": "found"}, "timestamp": ""}
+        ],
+        "metadata": {"tokenCount": 1, "compressionCount": 0},
+    }
+    home.sessions.mkdir(parents=True)
+    (home.sessions / f"{document['sessionId']}.json").write_text(json.dumps(document))
+    for arguments in (("view", "550e", "--unfold"), *(("export", "550e", "-o", "-", "--format", f) for f in FORMS)):
+        shown = ollm("sessions", *arguments, home=home.root).stdout
+        assert all(word in shown for word in ("look", "seen", "peek", "found")), arguments
+
+
+FORMS = ("json", "markdown", "html")

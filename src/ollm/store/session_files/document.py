@@ -28,10 +28,10 @@ class Document:
         self.read = 0
         self._file = file
         self._damage = damage
-        self._body = first.end
+        _, self._body, head = first
         self._only: tuple[Range, Range] | None = None
         self._calls_at: int | None = None  # where calls begin, once that is known
-        self.head = self._head_of(first.data)
+        self.head = self._head_of(head)
 
     def narrow(self, messages: Range, calls: Range) -> None:
         """Read only what stands between these places."""
@@ -42,13 +42,15 @@ class Document:
             yield from self._between(*self._only[0])
             return
         last = self._body
-        for line in self._entries(self._body):
-            self._look_for_calls(line, last)
-            if line.data == MIDDLE:
+        for start, data in self._entries(self._body):
+            if data == MIDDLE:
+                self._calls_at = start if self._calls_at is None else self._calls_at
                 return
-            if not line.data.startswith(CALL):
-                yield line.data.rstrip(b",\n")
-                last = line.start
+            if not data.startswith(CALL):
+                yield data.rstrip(b",\n")
+                last = start
+            elif self._calls_at is None:
+                self._calls_at = last  # the line in the middle is damaged, and the one before may hold a call too
         self._calls_at = last if self._calls_at is None else self._calls_at
 
     def calls(self) -> Iterator[bytes]:
@@ -56,53 +58,49 @@ class Document:
             yield from self._between(*self._only[1])
             return
         after_middle = False
-        for line in self._entries(self._find_calls() if self._calls_at is None else self._calls_at):
-            if line.data == MIDDLE:
+        for _, data in self._entries(self._find_calls() if self._calls_at is None else self._calls_at):
+            if data == MIDDLE:
                 after_middle = True
-            elif after_middle or CALL in line.data:
-                yield line.data.rstrip(b",\n")
-
-    def _look_for_calls(self, line: Line, last: int) -> None:
-        """Remember where calls begin. Where the line in the middle is damaged, the one before may hold a call too."""
-        if self._calls_at is None and (line.data == MIDDLE or line.data.startswith(CALL)):
-            self._calls_at = line.start if line.data == MIDDLE else last
+            elif after_middle or CALL in data:
+                yield data.rstrip(b",\n")
 
     def _find_calls(self) -> int:
         """Where calls begin, for who asks before all messages were read."""
         with contextlib.suppress(OddLayoutError):
             return Sections(self._file).middle
         last = self._body
-        for line in lines(self._file, last):
-            self._look_for_calls(line, last)
-            if self._calls_at is not None or line.end > MAX_BYTES:
+        for start, end, data in lines(self._file, last):
+            if data == MIDDLE:
+                return start
+            if data.startswith(CALL) or end > MAX_BYTES:
                 break
-            last = line.start
-        return last if self._calls_at is None else self._calls_at
+            last = start
+        return last
 
-    def _between(self, start: int, end: int) -> Iterator[bytes]:
-        for line in lines(self._file, start):
-            if line.start >= end:
+    def _between(self, place: int, until: int) -> Iterator[bytes]:
+        for start, _, data in lines(self._file, place):
+            if start >= until:
                 return
-            yield line.data.rstrip(b",\n")
+            yield data.rstrip(b",\n")
 
-    def _entries(self, place: int) -> Iterator[Line]:
+    def _entries(self, place: int) -> Iterator[tuple[int, bytes]]:
         """The lines that may hold an entry, and the one in the middle; what else there is is told once a stretch."""
         strange = False
-        for line in lines(self._file, place):
-            if line.end > MAX_BYTES:
+        for start, end, data in lines(self._file, place):
+            if end > MAX_BYTES:
                 return
-            self.read += line.end - line.start
-            if line.data.startswith(b"{") or line.data == MIDDLE:
+            self.read += end - start
+            if data.startswith(b"{") or data == MIDDLE:
                 strange = False
-                yield line
-            elif line.data == CLOSE:
-                self._note_rest(line.end)
+                yield start, data
+            elif data == CLOSE:
+                self._note_rest(end)
                 return
-            elif b'{"role":' in line.data or CALL in line.data:
-                yield line
+            elif b'{"role":' in data or CALL in data:
+                yield start, data
             elif not strange:
                 strange = True
-                self._damage.lose(f"something that cannot be read stands at byte {line.start}")
+                self._damage.lose(f"something that cannot be read stands at byte {start}")
         self._damage.note("the file ends before its end")
 
     def _note_rest(self, end: int) -> None:
@@ -125,12 +123,12 @@ def own_layout(file: BinaryIO) -> Line | None:
     """The first line of a document in our layout, or None when it is in another."""
     found = lines(file)
     first = next(found, None)
-    if first is None or first.end - first.start > _LONGEST_HEAD or not first.whole:
+    if first is None or first[1] > _LONGEST_HEAD or not first[2].endswith(b"\n"):
         return None
-    if first.data.endswith(OPEN):
+    if first[2].endswith(OPEN):
         return first
     second = next(found, None)
-    return first if second and _ENTRY.fullmatch(second.data) else None
+    return first if second and _ENTRY.fullmatch(second[2]) else None
 
 
 def salvaged_head(text: bytes) -> JsonObject:

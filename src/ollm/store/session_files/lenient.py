@@ -48,30 +48,19 @@ def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
-def messages(data: bytes, number: int, damage: Damage) -> Iterator[tuple[Message, bytes]]:
-    """The message in `data`, or those that stand whole inside damage, each with its bytes.
-
-    `number` is its place, for files whose messages carry none.
-    """
-    found = message(data, number, damage)
-    if found is not None:
-        yield found, data
-    elif not damage.too_large:
-        for inner in _inside(data):
-            unheard = Damage()
-            if (found := message(inner, number, unheard)) and not unheard.notes:
-                yield found, inner
+def messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes]]:
+    """The messages that stand whole inside damage, each with its bytes."""
+    for inner in _inside(data):
+        unheard = Damage()
+        if (found := message(inner, number, unheard)) and not unheard.notes:
+            yield found, inner
 
 
-def calls(data: bytes, damage: Damage) -> Iterator[tuple[ToolCallRecord, bytes]]:
-    """The call in `data`, or those that stand whole inside damage, each with its bytes."""
-    found = call(data, damage)
-    if found is not None:
-        yield found, data
-    elif not damage.too_large:
-        for inner in _inside(data):
-            if found := call(inner, Damage()):
-                yield found, inner
+def calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes]]:
+    """The calls that stand whole inside damage, each with its bytes."""
+    for inner in _inside(data):
+        if found := call(inner, Damage()):
+            yield found, inner
 
 
 def _inside(data: bytes) -> Iterator[bytes]:
@@ -80,7 +69,7 @@ def _inside(data: bytes) -> Iterator[bytes]:
 
 
 def message(data: bytes, number: int, damage: Damage) -> Message | None:
-    """The message in `data`, or None."""
+    """The message in `data`, or None; `number` is its place, for files whose messages carry none."""
     if deeper_than(data):
         damage.lose(f"message {number} is nested too deep")
         damage.refuse_depth()

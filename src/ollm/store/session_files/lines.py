@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -14,17 +14,9 @@ BUFFER = 1 << 18
 LONG = 1 << 20
 
 
-class Line(NamedTuple):
-    """One line with its end, and where it stands. Of a long one that cannot be an entry only the beginning is kept."""
-
-    start: int
-    end: int
-    data: bytes
-
-    @property
-    def whole(self) -> bool:
-        """It has its end; only the last line of a file may lack it."""
-        return self.data.endswith(b"\n")
+Line = tuple[int, int, bytes]
+"""Where a line starts and ends, and the line with its end, which only the last of a file may lack. Of a long one that
+cannot be an entry only the beginning is kept."""
 
 
 class _Place(io.RawIOBase):
@@ -68,7 +60,7 @@ def lines(file: BinaryIO, place: int = 0) -> Iterator[Line]:
                 source.seek(start)
                 data = source.read(place - start)
             source.seek(place)
-        yield Line(start, place, data)
+        yield start, place, data
 
 
 def _behind_line(source: BinaryIO, place: int) -> int:

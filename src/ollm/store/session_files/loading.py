@@ -79,8 +79,9 @@ class SessionStream:
         found: dict[int, str] = {}
         for position, data in enumerate(self.reader.messages(), start=1):
             if not data.startswith(_OTHERS):
-                said = lenient.messages(data, position, self.reader.damage)
-                found |= {message.id: message.text for message, _ in said if message.role == "user"}
+                said = lenient.message(data, position, self.reader.damage)
+                whole = [said] if said else [inner for inner, _ in lenient.messages_inside(data, position)]
+                found |= {message.id: message.text for message in whole if message.role == "user"}
         return found
 
     def calls(self) -> Iterator[ToolCallRecord]:
@@ -135,18 +136,28 @@ def _size(record: ToolCallRecord) -> int:
 
 def messages_of(reader: SessionReader) -> Iterator[tuple[Message, bytes]]:
     """Every message that can be read, with its bytes; stops where damage makes it take too long."""
+    damage = reader.damage
     for position, data in enumerate(reader.messages(), start=1):
-        if position % LOOK_EVERY == 0 and reader.damage.late(position):
+        if position % LOOK_EVERY == 0 and damage.late(position):
             return
-        yield from lenient.messages(data, position, reader.damage)
+        found = lenient.message(data, position, damage)
+        if found is not None:
+            yield found, data
+        elif not damage.too_large:
+            yield from lenient.messages_inside(data, position)
 
 
 def calls_of(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes]]:
     """Every call that can be read, with its bytes."""
+    damage = reader.damage
     for position, data in enumerate(reader.calls(), start=1):
-        if position % LOOK_EVERY == 0 and reader.damage.late(position):
+        if position % LOOK_EVERY == 0 and damage.late(position):
             return
-        yield from lenient.calls(data, reader.damage)
+        found = lenient.call(data, damage)
+        if found is not None:
+            yield found, data
+        elif not damage.too_large:
+            yield from lenient.calls_inside(data)
 
 
 def load(stream: SessionStream) -> Loaded:

@@ -178,19 +178,19 @@ class SessionReader:
         if not self._journal:
             return
         strange, size = False, _size(self._journal)
-        for line in lines(self._journal):
-            if line.end > MAX_BYTES:
+        for start, end, data in lines(self._journal):
+            if end > MAX_BYTES:
                 damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
                 return
-            if line.end == size and not line.whole:
+            if end == size and not data.endswith(b"\n"):
                 return
-            self.journal_good = line.end
+            self.journal_good = end
             try:
-                yield line.start, journal.parse(line.data)
+                yield start, journal.parse(data)
                 strange = False
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 if not strange:
-                    damage.lose(f"the journal is damaged at byte {line.start}")
+                    damage.lose(f"the journal is damaged at byte {start}")
                 strange = True
 
 
