@@ -181,6 +181,23 @@ async def test_an_entry_of_the_users_outlives_a_resume_and_the_front_stands(talk
     assert talk.server.chats[0]["messages"][: len(before)] == before
 
 
+@pytest.mark.parametrize("line", ["/context add style Write short sentences.", "/goal set ship it", "/compact"])
+async def test_what_a_command_alone_changed_in_a_resumed_session_stands(talking: Talking, line: str) -> None:
+    async with talking(["A long answer. " * 60, "and another " * 60, "short"]) as talk:
+        for text in ("first", "second", "third"):
+            await talk.say(text)
+        whole = talk.conversation.parts.prompt.used
+    async with talking(newest=True) as talk:
+        await talk.run(line)
+    async with talking(newest=True) as talk:
+        entries = (await talk.run("/context entries")).data
+        goal, used = (await talk.run("/goal")).text, talk.conversation.parts.prompt.used
+
+    assert ("style" in [entry["key"] for entry in entries]) is ("style" in line)
+    assert ("ship it" in goal) is ("goal" in line)
+    assert (used < whole - 100) is (line == "/compact")
+
+
 async def test_expand_shows_a_message_a_call_or_what_holds_some_words(talking: Talking) -> None:
     async with talking([Answer(calls=[("ls", {})]), "The parser is elsewhere."]) as talk:
         (talk.workspace / "lexer.py").write_text("x = 1\n")

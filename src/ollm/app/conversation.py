@@ -92,7 +92,7 @@ class ConversationScope(PromptPieces):
 
     async def take_up(self, parts: Parts, resumed: Resumed) -> None:
         """Fill the prompt with where the session stood."""
-        from ollm.runtime.kept_context import read_kept_context
+        from ollm.runtime.kept_context import TakenUp, read_kept_context
         from ollm.runtime.resume import Source, take_up
         from ollm.services.snapshots import context_of
 
@@ -115,6 +115,8 @@ class ConversationScope(PromptPieces):
             snapshot=lambda name: context_of(self.snapshot_files.load(name)),
         )
         how = take_up(parts.prompt, source, full=self.opening.full)
+        newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
+        parts.taken_up = TakenUp.of(parts.prompt, newest)
         parts.mode_history.extend(session.metadata.mode_history)
         parts.context_history.extend(session.metadata.context_history)
         self.stream.session_id = session.session_id

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.domain.context import ActiveContext, ContextEntry, ModeName
+from ollm.domain.context import ActiveContext, ContextEntry, GoalStack, ModeName
 from ollm.domain.struct import Data
 from ollm.services.prefix_ledger import LedgerEntry
 
@@ -43,6 +43,20 @@ class KeptContext(Data, frozen=True):
             entries=tuple(prompt.entries.get_context_by_source("user")),
             armed=prompt.room.armed,
         )
+
+
+class TakenUp(Data, frozen=True):
+    """What a resumed session stood at, to see whether commands alone have changed it."""
+
+    last_number: int
+    revision: int
+    goals: GoalStack
+    entries: tuple[ContextEntry, ...]
+
+    @staticmethod
+    def of(prompt: Prompt, last_number: int) -> TakenUp:
+        entries = tuple(prompt.entries.get_context_by_source("user"))
+        return TakenUp(last_number=last_number, revision=prompt.revision, goals=prompt.goals.stack, entries=entries)
 
 
 def read_kept_context(kept: bytes | None) -> KeptContext | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.custom_commands import CustomCommands
     from ollm.runtime.event_stream import EventStream
+    from ollm.runtime.kept_context import TakenUp
     from ollm.runtime.late_dispatch import LateDispatch
     from ollm.runtime.model import Model
     from ollm.runtime.observers import TurnObserver
@@ -92,6 +93,14 @@ class SessionView:
         return self._parts.late.plan.state()
 
     @property
+    def changed_at(self) -> int:
+        """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
+        from ollm.runtime.kept_context import TakenUp
+
+        before = self._parts.taken_up
+        return before.last_number if before and before != TakenUp.of(self._parts.prompt, before.last_number) else 0
+
+    @property
     def just_compressed(self) -> bool:
         return self._parts.prompt.just_compressed
 
@@ -123,6 +132,7 @@ class Parts(msgspec.Struct, kw_only=True):
     auto_switch: Literal["off", "propose", "on"] = "propose"
     proposed: set[str] = msgspec.field(default_factory=set)  # modes that were spoken of already
     last_loop: str = ""
+    taken_up: TakenUp | None = None  # where a resumed session stood
     notices: list[str] = msgspec.field(default_factory=list)  # what the person is told when it opens
     observers: list[TurnObserver] = msgspec.field(default_factory=list)
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)

@@ -38,6 +38,11 @@ class SessionView(Protocol):
     def plan(self) -> PlanState: ...
 
     @property
+    def changed_at(self) -> int:
+        """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
+        ...
+
+    @property
     def just_compressed(self) -> bool:
         """Whether the context is another than what was kept, not only longer."""
         ...
@@ -138,8 +143,8 @@ class WorkspaceMemory:
         episodes = self._database.episodes(self._record.session_id)
         summary = rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
         recent = tuple(to_record(message) for message in self._window.flush())
-        if self._last_number:
-            self._database.keep_context(self._record.session_id, self._session.kept_context(self._last_number))
+        if last := self._last_number or self._session.changed_at:
+            self._database.keep_context(self._record.session_id, self._session.kept_context(last))
         self._keep(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
 
     def _keep(self, record: ChatSession) -> None:
