@@ -279,8 +279,12 @@ def test_approval_levels(place: Place, approval: Any, tool: str, params: dict[st
         ("shell", {"command": "npm run test -- --watch"}, "shell:npm run test"),
         ("shell", {"command": "cargo test --all && ls"}, "shell:cargo test"),
         ("shell", {"command": "python -m pytest -q"}, "shell:python -m pytest"),
-        ("shell", {"command": "rm build/x"}, "shell:rm build/x"),
-        ("shell", {"command": "git push -f"}, "shell:git push -f"),
+        ("shell", {"command": "rm build/x"}, "shell:=rm build/x"),
+        ("shell", {"command": "git push -f"}, "shell:=git push -f"),
+        ("shell", {"command": "make"}, "shell:=make"),
+        ("shell", {"command": "docker run -v /:/x alpine"}, "shell:=docker run -v /:/x alpine"),
+        ("shell", {"command": "npm install left-pad"}, "shell:=npm install left-pad"),
+        ("shell", {"command": "timeout 5 ./run.sh"}, "shell:=./run.sh"),
         ("shell", {"command": "git commit -m 'a b'"}, "shell:git commit"),
         ("shell", {"command": "make > log"}, "shell:make > log"),
         ("shell", {"command": "make; ./x"}, "shell:make; ./x"),
@@ -297,6 +301,16 @@ def test_the_grant_on_offer_is_the_narrowest_that_makes_sense_and_it_answers(
 
     again = call(place.engine(grants=GrantBook(granted=[grant])), tool, **params)
     assert again.decision == "allow"
+
+
+@pytest.mark.parametrize(
+    "more", ["rm build/x src", "rm build/x -r", "rm build", "rm build/x > log", "rm build/x; rm y"]
+)
+def test_a_grant_for_one_command_covers_no_more_of_it(place: Place, more: str):
+    engine = place.engine(grants=GrantBook(granted=["shell:=rm build/x"]))
+
+    assert shell(engine, "rm 'build/x'").decision == "allow"
+    assert shell(engine, more).decision == "ask"
 
 
 def test_a_locked_question_offers_no_grant(place: Place):

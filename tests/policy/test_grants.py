@@ -43,7 +43,9 @@ def test_grants_are_taken_back_by_number_or_all(tmp_path: Path):
     assert book.revoke_all() == 0
 
 
-@pytest.mark.parametrize("text", ["", ":", "shell:", "shell: ", "nonsense::", "shell: : ", "a b", "../x", "shell rm"])
+@pytest.mark.parametrize(
+    "text", ["", ":", "shell:", "shell: ", "nonsense::", "shell:=", "shell: : ", "a b", "../x", "shell rm"]
+)
 def test_what_is_no_grant_is_refused_with_the_right_form(text: str):
     with pytest.raises(UsageError, match="TOOL:TEXT"):
         parse_grant(text)

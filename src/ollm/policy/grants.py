@@ -32,15 +32,20 @@ class Grant(Data, frozen=True):
         return self.tool if self.text is None else f"{self.tool}:{self.text}"
 
     @property
+    def exact(self) -> bool:
+        """Whether it is for one command, word by word, and not for those that begin with it: `shell:=rm -r build`."""
+        return self.text is not None and self.text.startswith("=")
+
+    @property
     def words(self) -> tuple[str, ...]:
         """A shell grant's words, or none when it is a whole line to be compared as it stands."""
-        text = self.text or ""
+        text = (self.text or "").removeprefix("=")
         return tuple(text.split()) if not set(text) & set("'\"\\$`|&;<>(){}[]*?~#!\n") else ()
 
 
 def parse_grant(text: str, scope: Scope = "session") -> Grant:
     tool, colon, rest = text.strip().partition(":")
-    if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :")):
+    if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :=")):
         raise UsageError(
             f"{text!r} is not a grant.", action="Write TOOL or TOOL:TEXT, for example 'shell:npm run test'."
         )

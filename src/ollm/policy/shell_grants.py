@@ -1,4 +1,5 @@
-"""Grants for shell commands: `shell:npm run test` covers commands that begin with these words, nothing around them."""
+"""Grants for shell commands: `shell:npm run test` covers commands that begin with these words, nothing around them;
+`shell:=rm -r build` covers this command alone."""
 
 from __future__ import annotations
 
@@ -8,12 +9,8 @@ from ollm.policy.grants import Grant
 from ollm.policy.shell_commands import Part
 
 _DEPTH: dict[str, int] = {
-    **dict.fromkeys(
-        ("npm", "pnpm", "yarn", "bun", "git", "cargo", "go", "make", "docker", "kubectl", "pip", "pip3"), 2
-    ),
-    **dict.fromkeys(
-        ("dotnet", "gradle", "mvn", "terraform", "helm", "systemctl", "brew", "apt", "gh", "just", "tox"), 2
-    ),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "git", "cargo", "go", "make"), 2),
+    **dict.fromkeys(("dotnet", "gradle", "mvn", "gh", "just", "tox"), 2),
     **dict.fromkeys(("pytest", "mypy", "ruff", "eslint", "prettier", "tsc", "jest", "vitest", "black", "flake8"), 1),
 }
 _DEEPER = {
@@ -27,7 +24,13 @@ _DEEPER = {
     ("gh", "issue"),
     ("npm", "exec"),
 }
-_GIT = frozenset({"add", "commit", "fetch", "pull", "switch", "stash", "merge", "log", "diff", "status", "show"})
+_SCRIPTS = frozenset({"test", "start", "run", "build", "lint", "ls", "outdated"})
+_HARMLESS: dict[str, frozenset[str]] = {  # what is granted with any words after it; anything else as it stands
+    "git": frozenset({"add", "commit", "fetch", "pull", "switch", "stash", "merge", "log", "diff", "status", "show"}),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _SCRIPTS),
+    "cargo": frozenset({"build", "test", "check", "clippy", "fmt", "doc", "bench", "tree"}),
+    "go": frozenset({"test", "build", "vet", "fmt", "list"}),
+}
 _INTERPRETERS = frozenset({"python", "python3"})
 _METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
 
@@ -40,7 +43,7 @@ def granted(part: Part, command: str, grants: Sequence[Grant], *, plain: bool) -
             continue
         if grant.text is None or grant.text == command.strip():
             return grant
-        if plain and part.words and _begins(part, grant.words):
+        if plain and part.words and _begins(part, grant.words) and not (grant.exact and _goes_on(part, grant)):
             return grant
     return None
 
@@ -50,6 +53,10 @@ def _begins(part: Part, words: tuple[str, ...]) -> bool:
     return bool(words) and texts == words and not part.may_differ
 
 
+def _goes_on(part: Part, grant: Grant) -> bool:
+    return len(part.words) > len(grant.words)
+
+
 def suggest_shell(command: str, parts: Sequence[Part], *, plain: bool) -> str:
     """The narrowest grant that makes sense: the program's words when one plain command asks, else the very line."""
     whole = f"shell:{command.strip()}"
@@ -57,7 +64,9 @@ def suggest_shell(command: str, parts: Sequence[Part], *, plain: bool) -> str:
     if not plain or len(distinct) != 1:
         return whole
     (words,) = distinct
-    return whole if not words else f"shell:{' '.join(words)}"
+    if not words:
+        return whole
+    return f"shell:{'' if _depth(list(words)) else '='}{' '.join(words)}"
 
 
 def _narrow(part: Part) -> tuple[str, ...]:
@@ -77,8 +86,8 @@ def _depth(texts: Sequence[str]) -> int:
     if texts[0] in _INTERPRETERS and texts[1:2] == ["-m"]:
         return 3
     depth = _DEPTH.get(texts[0], 0)
-    if texts[0] == "git" and texts[1:2] and texts[1] not in _GIT:
-        return 0
+    if texts[0] in _HARMLESS and not _HARMLESS[texts[0]].intersection(texts[1:2]):
+        return 3 if tuple(texts[:2]) in _DEEPER and len(texts) > 2 else 0
     if tuple(texts[:2]) in _DEEPER:
         depth = 3
     return depth if depth <= len(texts) and not any(text.startswith("-") for text in texts[1:depth]) else 0
