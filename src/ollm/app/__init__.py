@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ollm.app.by_hand import run_by_hand as run_by_hand
     from ollm.app.by_hand import tools_of as tools_of
+    from ollm.app.configured import redact_error as redact_error
+    from ollm.app.configured import to_stderr as to_stderr
     from ollm.app.conversation import ConversationScope as ConversationScope
     from ollm.app.conversation import can_see as can_see
     from ollm.app.conversation import open_conversation as open_conversation
     from ollm.app.process import Process as Process
-    from ollm.app.process import redact_error as redact_error
-    from ollm.app.process import to_stderr as to_stderr
     from ollm.app.stored import StoredScope as StoredScope
     from ollm.app.workspace import WorkspaceScope as WorkspaceScope
     from ollm.app.workspace import rule_set as rule_set
@@ -30,10 +30,10 @@ _PLACES = {
     "open_conversation": "ollm.app.conversation",
     "run_by_hand": "ollm.app.by_hand",
     "tools_of": "ollm.app.by_hand",
-    "redact_error": "ollm.app.process",
+    "redact_error": "ollm.app.configured",
     "rule_set": "ollm.app.workspace",
     "can_see": "ollm.app.conversation",
-    "to_stderr": "ollm.app.process",
+    "to_stderr": "ollm.app.configured",
 }
 
 

@@ -1,0 +1,150 @@
+"""Home, environment and settings of one run, and what follows from them alone: trust, the log, what is kept secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ollm.domain.clock import Clock, now
+
+if TYPE_CHECKING:
+    from ollm.config.load import Loaded
+    from ollm.config.paths import Home
+    from ollm.config.settings import Settings
+    from ollm.policy.trust import TrustBook
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.redaction import Redactor
+
+
+class Configured:
+    """Settings are read when they are first asked for; what is wrong with them is said then, once."""
+
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None = None,
+        *,
+        workspace: Path | None = None,
+        flags: Mapping[str, Any] | None = None,
+        clock: Clock = now,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        from ollm.config.environment import home, process_environment
+
+        self.environment = process_environment() if environment is None else environment
+        self.home: Home = home(self.environment)
+        self.clock = clock
+        self.workspace = workspace
+        self._flags = flags or {}
+        self._warn = warn or to_stderr
+        self._making_rules = False
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """The settings and what is wrong with them; what does not end the command is said here, once."""
+        from ollm.config.load import load
+
+        found = load(
+            self.home,
+            self.environment,
+            workspace=self.workspace,
+            trusted=self.trusted,
+            flags=self._flags,
+        )
+        for problem in found.problems:
+            if not problem.fatal:
+                self._warn(redact_error(str(problem)))
+        return found
+
+    @cached_property
+    def trusted(self) -> bool:
+        """Whether the workspace's own files may be used."""
+        return self.workspace is not None and self.trust.state(self.workspace).trusted
+
+    @cached_property
+    def trust(self) -> TrustBook:
+        from ollm.policy.trust import TrustBook
+
+        return TrustBook(self.home.trust, self.clock)
+
+    @cached_property
+    def settings(self) -> Settings:
+        settings = self.loaded.usable()
+        self.start_logging()
+        return settings
+
+    def start_logging(self) -> None:
+        """From here on records go to the log; the mistakes of the settings are its first lines."""
+        import logging
+
+        from ollm.config.environment import log_level
+        from ollm.system.logs import start_logging
+
+        start_logging(self.home.log, log_level(self.environment), self._redact)
+        for problem in self.loaded.problems:
+            logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
+
+    def _redact(self, text: str) -> str:
+        """By all rules once the settings are known; by the built-in ones before, and for what is said of the rules."""
+        if "settings" not in self.__dict__ or self._making_rules:
+            return redact_error(text)
+        return self.redactor.redact(text)
+
+    @cached_property
+    def user_home(self) -> Path:
+        from ollm.config.environment import user_home
+
+        return user_home(self.environment)
+
+    @cached_property
+    def sanitization(self) -> EnvironmentSanitizationService:
+        """Which variables are kept from tools; the ones the settings name as holding a key always are."""
+        import msgspec
+
+        from ollm.services.environment_sanitization import EnvironmentSanitizationService
+
+        configured, tools = self.settings.environment, self.settings.tools
+        named = tuple(name for name in (self.settings.provider.api_key_env, tools.web_search.api_key_env) if name)
+        rules = msgspec.structs.replace(configured, deny_patterns=(*configured.deny_patterns, *named))
+        self._making_rules = True
+        try:
+            return EnvironmentSanitizationService(rules)
+        finally:
+            self._making_rules = False
+
+    @cached_property
+    def tool_environment(self) -> Mapping[str, str]:
+        """What tools, hooks and servers are started with."""
+        return self.sanitization.sanitize(self.environment)
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        """Takes out what looks secret and the values of the variables that tools do not get."""
+        from ollm.services.redaction import Redactor
+
+        return Redactor(self.sanitization.removed_values(self.environment))
+
+    def place(self, named: str, default: Path) -> Path:
+        """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
+        return self.home.place(named) if named else default
+
+
+def to_stderr(text: str) -> None:
+    import sys
+
+    sys.stderr.write(f"ollm: {text}\n")
+
+
+def redact_error(text: str) -> str:
+    """A message as it may be printed: by the built-in rules alone, since the settings may be what is wrong."""
+    return _error_redactor().redact(text)
+
+
+@cache
+def _error_redactor() -> Redactor:
+    from ollm.config.environment import process_environment
+    from ollm.services.environment_sanitization import EnvironmentSanitizationService
+    from ollm.services.redaction import Redactor
+
+    return Redactor(EnvironmentSanitizationService().removed_values(process_environment()))
