@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FRESH = 10.0
 MOST = 12
+PAUSE = 0.025  # seconds in which the letter itself is drawn, before anything is looked for
 SWITCH = 0.0005  # seconds a search may hold up the one who types
 
 
@@ -28,11 +29,16 @@ class WorkspaceFiles:
         self._finder: PathFinder | None = None
         self._known: Sequence[str] = ()
         self._made = 0.0
+        self._asked = ""
         self._lock = threading.Lock()
         sys.setswitchinterval(SWITCH)
 
     def find(self, typed: str) -> list[str]:
-        """The likeliest files; the first time it waits for the list."""
+        """The likeliest files; the first time it waits for the list. Nothing when more was typed meanwhile."""
+        self._asked = typed
+        time.sleep(PAUSE)
+        if self._asked != typed:
+            return []
         if self._finder is None:
             self._load()
         elif time.monotonic() - self._made > FRESH:
