@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -345,3 +346,17 @@ def test_calls_that_no_message_names_and_what_a_tool_said_itself_are_shown(home:
 
 
 FORMS = ("json", "markdown", "html")
+
+
+def test_archive_without_an_id_means_the_newest_session_of_the_workspace(home: Home, tmp_path: Path):
+    place = tmp_path / "place"
+    place.mkdir()
+    older = home.recorded("older", workspace=str(place))
+    newest = home.recorded("newest", workspace=str(place))
+    for verb, status in (("archive", "archived"), ("unarchive", "closed")):
+        assert ollm("sessions", verb, home=home.root, cwd=place).returncode == 0
+        lines = {line["sessionId"]: line["status"] for line in json_of("sessions", "list", "--json", home=home)}
+        assert lines == {older: "closed", newest: status}
+    nowhere = ollm("sessions", "archive", home=home.root, cwd=tmp_path)
+    assert nowhere.returncode == 1
+    assert "There is no session in" in nowhere.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ollm.cli.options import confirm_or_fail, yes_option
+from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
 from ollm.cli.printable import printable
 from ollm.cli.table import warn
 from ollm.domain.errors import OllmError, UsageError
@@ -81,17 +81,19 @@ def restore(session: str) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="ID")
-def archive(session: str) -> None:
-    """Keep a session, but offer it no longer."""
-    _set_archived(session, True)
+@click.argument("session", metavar="[ID]", required=False)
+@workspace_option
+def archive(session: str | None, workspace: str | None) -> None:
+    """Keep a session, but offer it no longer; without ID the newest one of the workspace."""
+    _set_archived(session, workspace, True)
 
 
 @click.command()
-@click.argument("session", metavar="ID")
-def unarchive(session: str) -> None:
-    """Offer an archived session again."""
-    _set_archived(session, False)
+@click.argument("session", metavar="[ID]", required=False)
+@workspace_option
+def unarchive(session: str | None, workspace: str | None) -> None:
+    """Offer an archived session again; without ID the newest one of the workspace."""
+    _set_archived(session, workspace, False)
 
 
 @click.command()
@@ -109,12 +111,13 @@ def rename(session: str, title: str) -> None:
     print(f"Session {session_id[:8]} is now called {printable(title.strip())}.")
 
 
-def _set_archived(session: str, archived: bool) -> None:
+def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
     from ollm.app import Process
+    from ollm.cli.sessions_view import chosen
 
-    library = Process().library
-    session_id = library.places.find(session)
-    library.archive(session_id, archived)
+    process = Process()
+    session_id = chosen(process, session, workspace)
+    process.library.archive(session_id, archived)
     print(f"Session {session_id[:8]} is {'archived' if archived else 'offered again'}.")
 
 
