@@ -27,7 +27,7 @@ from tests.sizes import SOAK, size
 
 pytestmark = pytest.mark.slow
 WINDOW = 4096
-COMPRESSIONS = size(2, 3)
+COMPRESSIONS = size(1, 3)
 MOST_TURNS = 40
 LONGEST = 120  # tokens of an answer: a tiny model on a server of its own would go on to the end of the window
 PATIENCE = size(60, 1800)  # seconds a turn may take: real models on a busy machine are slow
