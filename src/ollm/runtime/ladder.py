@@ -23,6 +23,7 @@ from ollm.runtime.hearing import TIMES, Hearing
 from ollm.services.loop_detection.streamed_text import StreamedText
 
 LONGEST_CALL = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
+LONGEST_FIRST = 256  # where nothing is lost: a longer call can still be written as the model likes
 ENOUGH = 2  # answers that needed the schema, after which it is used from the start
 
 
@@ -113,7 +114,7 @@ class Ladder:
         if ANSWER not in offered or not self._open():
             return []
         try:
-            text = await self._completed(hearing, offered)
+            text = await self._completed(hearing, offered, LONGEST_FIRST)
         except ModelError:
             return []
         calls = list(read_calls(text or "", {tool.name: tool for tool in self._request.tools}).calls)
@@ -166,7 +167,9 @@ class Ladder:
             return []
         return list(read_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
 
-    async def _completed(self, hearing: Hearing, tools: tuple[ToolSchema, ...]) -> str | None:
+    async def _completed(
+        self, hearing: Hearing, tools: tuple[ToolSchema, ...], longest: int = LONGEST_CALL
+    ) -> str | None:
         """Go on from where the call began, inside the model's own answer (llama.cpp)."""
         prompt = await self._provider.render(self._rendered())
         if prompt is None:
@@ -174,7 +177,7 @@ class Ladder:
         request = CompletionRequest(
             model=self._request.model,
             prompt=prompt + hearing.shown + MARKS[self.facts.written_form][0],
-            max_tokens=min(self._request.max_tokens or LONGEST_CALL, LONGEST_CALL),
+            max_tokens=min(self._request.max_tokens or longest, longest),
             schema=call_schema(tools),
             temperature=0,
         )
@@ -202,6 +205,7 @@ class Ladder:
                 text += piece.text if isinstance(piece, TextPiece) else ""
                 if isinstance(piece, TextPiece) and loop.add(piece.text):
                     break
+        self.facts = hearing.pace.learnt(self.facts)
         self._count(hearing.finish.usage)
         return text if text.rstrip().endswith("}") else ""
 
