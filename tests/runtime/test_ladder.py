@@ -132,11 +132,12 @@ def done(result: str) -> tuple[PromptMessage, ...]:
     )
 
 
-async def test_after_a_result_it_may_speak_at_once_and_after_a_failure_it_is_asked_to_try_again() -> None:
+@pytest.mark.parametrize("failure", ["Error FileNotFound: a.txt does not exist.", "AssertionError\n[exit code 1]"])
+async def test_after_a_result_it_may_speak_at_once_and_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
     other = '{"name": "read_file", "arguments": {"path": "b.txt"}}'
     async with talking(["It says hi.", other], WRITER, kind="llama.cpp") as (model, server):
         spoken_at_once = await asked(model, done("hi"))
-        again = await asked(model, done("Error FileNotFound: a.txt does not exist."))
+        again = await asked(model, done(failure))
 
     assert TextPiece("It") in spoken_at_once
     assert CallPiece("read_file", {"path": "b.txt"}) in again

@@ -5,6 +5,7 @@ All pure functions of the messages: the same history is always rendered to the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ MARKS: dict[WrittenForm, tuple[str, str]] = {
     "json": ("", ""),
 }
 CLOSED = {"additionalProperties": False}  # a model that may add parameters of its own goes on adding them
-FAILED = "Error "  # how the result of a call that failed begins
+_FAILED = re.compile(r"\AError |\[exit code [1-9]\d*\]\s*\Z")  # how the result of a call shows that it failed
 # What a model that writes its calls names when it wants to speak: with no such choice it calls whatever is said.
 ANSWER = ToolSchema(
     name="answer",
@@ -57,8 +58,8 @@ def spoken(messages: Sequence[PromptMessage], form: WrittenForm) -> tuple[Prompt
 
 def _spoken(message: PromptMessage, form: WrittenForm) -> PromptMessage:
     if message.role == "tool":
-        tool, failed = message.tool_name or "The tool", message.content.startswith(FAILED)
-        told = f"failed:\n{message.content}\n{AGAIN}" if failed else f"returned:\n{message.content}"
+        tool = message.tool_name or "The tool"
+        told = f"failed:\n{message.content}\n{AGAIN}" if failed(message) else f"returned:\n{message.content}"
         return PromptMessage(
             role="user",
             content=f"{tool} {told}",
@@ -69,6 +70,11 @@ def _spoken(message: PromptMessage, form: WrittenForm) -> PromptMessage:
         return message
     text = "\n".join(filter(None, (message.content, *(written(call, form) for call in message.calls))))
     return replace(message, content=text, calls=())
+
+
+def failed(message: PromptMessage) -> bool:
+    """Whether this is the result of a call that failed, or of a command that did."""
+    return message.role == "tool" and _FAILED.search(message.content) is not None
 
 
 def listed(

@@ -18,7 +18,7 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.call_rendering import ANSWER, FAILED, MARKS, call_schema, how_to_call, listed, spoken, worked
+from ollm.providers.call_rendering import ANSWER, MARKS, call_schema, failed, how_to_call, listed, spoken, worked
 from ollm.runtime.hearing import TIMES, Hearing
 from ollm.services.loop_detection.streamed_text import StreamedText
 
@@ -123,7 +123,7 @@ class Ladder:
     def _open(self) -> bool:
         """Whether nothing was done yet about what the user said, or what was tried last has failed."""
         last = self._request.messages[-1] if self._request.messages else None
-        return last is not None and (last.role == "user" or (last.role == "tool" and last.content.startswith(FAILED)))
+        return last is not None and (last.role == "user" or failed(last))
 
     # Mending
 

@@ -112,14 +112,17 @@ class Probe:
         """How many tools it can be shown before it calls a wrong one."""
         if facts.call_form == "none":
             return facts, "tools", False, "not tried"
-        held = 0
-        for count in COUNTS:
-            calls = await self._called(facts, self._tools(count), "Read the file beta/gamma.txt.")
-            if not any(_reads(call, "beta/gamma.txt") for call in calls[:1]):
+        held, erred = 0, False
+        for tools in map(self._tools, COUNTS):
+            if len(tools) <= held:
+                break  # a small window shows no more
+            calls = await self._called(facts, tools, "Read the file beta/gamma.txt.")
+            erred = not any(_reads(call, "beta/gamma.txt") for call in calls[:1])
+            if erred:
                 break
-            held = count
-        most = None if held == COUNTS[-1] else max(COUNTS[0], held)
-        told = f"{held} or more" if most is None else f"right with {held}" if held else "wrong even with 3"
+            held = len(tools)
+        most = max(COUNTS[0], held) if erred else None
+        told = f"right with {held}" if held else f"wrong even with {COUNTS[0]}"
         return replace(facts, max_tools=most), "tools", held > 0, told
 
     async def _verbatim(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
