@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files import SessionStream
 
 Piece = TypeVar("Piece", str, bytes)
+RENDERING_SECONDS = 3.0  # more than reading alone may take of a damaged file
 LOOK_EVERY = 16  # pieces between two looks at the bar
 
 
@@ -35,6 +36,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     process = Process()
     session_id = chosen(process, session, workspace)
     with process.session_files.stream(session_id) as stream:
+        stream.reader.damage.allow(RENDERING_SECONDS)
         if as_json:
             _write(sys.stdout.buffer, _counted(stream, stream.document()))
         else:
@@ -80,6 +82,7 @@ def export(
     session_id = chosen(process, session, workspace)
     target = None if output == "-" else _target(output, force)
     with process.session_files.stream(session_id) as stream:
+        stream.reader.damage.allow(RENDERING_SECONDS)
         pieces = _counted(stream, _pieces(process, stream, form or _form_of(output), redact))
         if target is None:
             _write(sys.stdout.buffer, pieces)

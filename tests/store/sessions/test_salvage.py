@@ -1,8 +1,10 @@
 """Damaged, foreign, huge and newer files: a list never fails because of one, and everything readable is read."""
 
+import itertools
 import json
 import os
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -315,3 +317,18 @@ def test_a_damaged_file_that_takes_too_long_is_shown_up_to_there_and_a_whole_one
         assert loaded.damage
         assert "takes too long" in loaded.damage
         assert loaded.read_only
+
+
+def test_a_damaged_session_that_was_read_in_time_is_written_whole_however_long_that_takes(tmp_path, monkeypatch):
+    home = Home(tmp_path)
+    session_id = home.recorded(*(f"message {number}" for number in range(30)))
+    data = home.document(session_id).read_bytes()
+    home.document(session_id).write_bytes(data.replace(b'"message 0"', b'"message \xff"'))
+    ticks = itertools.count()
+    monkeypatch.setattr(damage, "time", SimpleNamespace(process_time=lambda: next(ticks)))
+    monkeypatch.setattr(damage, "LOADING_SECONDS", 45)
+    monkeypatch.setattr(loading, "LOOK_EVERY", 1)
+
+    go_on(home, session_id)
+
+    assert len(json.loads(home.document(session_id).read_bytes())["messages"]) == 31

@@ -4,6 +4,7 @@ beside, an answer cut off is marked interrupted, and every call that was left wi
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,6 +136,7 @@ def _current_head(head: JsonObject, session: Session) -> JsonObject:
 
 def _rewrite(places: Places, reader: SessionReader, writer: SessionWriter, loaded: Loaded) -> Loaded:
     """A clean document from everything that can be read; the journal is in it and starts anew."""
+    reader.damage.allow(math.inf)  # all of it was read in time once: what is written must be as much
     unfinished = [loaded.session.messages[-1]] if loaded.unfinished else []
     ending = [journal.encode(message) for message in unfinished]
     messages = (piece for source in (_messages(reader), ending) for piece in source)
