@@ -18,14 +18,15 @@ from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.fitting import LEAST_RESULT, Fitting
+from ollm.runtime.front import Front, ToolChoice
 from ollm.runtime.meter import Meter
-from ollm.runtime.prompt_texts import instructions
 from ollm.runtime.rendering import rendered
-from ollm.runtime.request_parts import RequestParts, spoken
+from ollm.runtime.request_parts import RequestParts
 from ollm.runtime.room import ContextFull, Room
+from ollm.runtime.user_words import UserWords, Words
 from ollm.services import budget as rules
 from ollm.services.chat_compression.users import with_aside
-from ollm.services.context_manager import ContextManager, fit, render
+from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, described, lasting
 from ollm.services.prefix_ledger import PrefixLedger
 from ollm.services.reasoning import with_trace
@@ -44,7 +45,6 @@ TOO_LONG = (
 )
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
 Emit = Callable[[Event], None]
-Words = Callable[[], Mapping[int, str]]
 
 
 class PromptModel(Data, frozen=True):
@@ -80,13 +80,8 @@ class Prompt:
         self._parts = RequestParts(counter)
         self._context = ActiveContext(mode=model.mode)
         self._messages: list[PromptMessage] = []
-        self._words: dict[int, str] = {}
-        self._earlier_words: Words | None = None
-        self._tools: tuple[ToolSchema, ...] = ()
-        self._when_folded: Callable[[], Sequence[ToolSchema]] | None = None
-        self._records: tuple[PromptMessage, ...] = ()
-        self._record_units = 0.0
-        self._system = PromptMessage(role="system", content="")
+        self._front = Front(counter, entries, self._say_once)
+        self._words = UserWords()
         self._told: set[str] = set()
         self._notes: list[Notice] = []
         self._said_units = 0.0  # of everything said, whatever became of it in the context
@@ -100,7 +95,7 @@ class Prompt:
 
     def system_prompt(self) -> str:
         """Instructions and context entries, as settled when the turn started."""
-        return self._system.content
+        return self._front.system.content
 
     @property
     def ledger(self) -> PrefixLedger:
@@ -109,32 +104,24 @@ class Prompt:
 
     def refresh(self) -> None:
         """Look at the context entries again; done when a turn starts, and when the mode changes."""
-        told = instructions(self.model.window, self._context.mode)
-        kept, left = fit(self.entries.standing(), self._counter.text, rules.entries_cap(self.model.window))
-        for entry in left:
-            self._say_once(f"Context entry {entry.key!r} is left out: entries may take a quarter of the window.")
-        system = "\n\n".join(filter(None, (told, render(kept))))
-        if self._system.content and system != self._system.content:
+        if self._front.write(self.model.window, self._context.mode):
             self._cause = self._cause or "context entry"
-        self._system = PromptMessage(role="system", content=system)
         self._count_front()
 
-    def set_tools(
-        self, tools: Sequence[ToolSchema], when_folded: Callable[[], Sequence[ToolSchema]] | None = None
-    ) -> None:
+    def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None = None) -> None:
         """The tools the model is shown, and those once a compression folded something away: it breaks the front of the
         prompt anyway, so that is when `recall` can be offered. Their schemas are part of every request."""
-        self._tools, self._when_folded = tuple(tools), when_folded
+        self._front.set_tools(tools, when_folded)
         self._offer_recall()
         self._count_front()
 
     @property
     def tools(self) -> tuple[ToolSchema, ...]:
-        return self._tools
+        return self._front.tools
 
     def _offer_recall(self) -> None:
-        if self._context.folded and self._when_folded:
-            self._tools, self._when_folded = tuple(self._when_folded()), None
+        if self._context.folded:
+            self._front.offer_recall()
 
     @property
     def counter(self) -> TokenCounter:
@@ -166,12 +153,8 @@ class Prompt:
         self.refresh()
 
     def _count_front(self) -> None:
-        self._parts.set_front(self._system, self._records)
-        self._meter.set_front(self._fixed_units() + self._record_units)
-
-    def _fixed_units(self) -> float:
-        system = self._counter.message_units(self._system)
-        return system + self._counter.schemas(self._tools) / self._counter.factor
+        self._parts.set_front(self._front.system, self._front.records)
+        self._meter.set_front(self._front.units)
 
     # What is said
 
@@ -190,7 +173,7 @@ class Prompt:
             self._append(self._fitted(entry, len(new) - place))
 
     def _begin_turn(self, message: Message) -> None:
-        self._words[message.id] = message.text
+        self._words.add(message.id, message.text)
         self._turns += 1
         for key in self.entries.begin_turn():
             self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
@@ -254,7 +237,7 @@ class Prompt:
     # How full it is
 
     def budget(self) -> Budget:
-        records = self._counter.tokens(self._record_units)
+        records = self._counter.tokens(self._front.record_units)
         fixed = max(0, self._counter.tokens(self._meter.front) - records)
         return rules.budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
@@ -301,7 +284,7 @@ class Prompt:
         settings, state = self._settings.compression, self.budget()
         recent = rules.recent_tokens(state, settings.preserve_recent)
         longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
-        system = self._counter.message(self._system)
+        system = self._counter.message(self._front.system)
         return CompressionOptions(
             strategy=settings.strategy,
             preserve_recent_tokens=0 if hard else recent,
@@ -324,7 +307,7 @@ class Prompt:
         return self._turns == 0
 
     def compressible(self) -> tuple[PromptMessage, ...]:
-        return (self._system, *self._messages)
+        return (self._front.system, *self._messages)
 
     def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
         """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
@@ -343,8 +326,7 @@ class Prompt:
 
     def _replace(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str) -> None:
         self._context = msgspec.structs.replace(self._context, checkpoints=tuple(checkpoints))
-        self._records = tuple(spoken(checkpoint.message) for checkpoint in checkpoints)
-        self._record_units = sum(map(self._counter.message_units, self._records))
+        self._front.set_checkpoints(checkpoints)
         self._messages = list(messages)
         self._parts.restart()
         self._cause = cause
@@ -380,7 +362,7 @@ class Prompt:
         """Take up a context that was kept, exactly. `words` gives the session's user messages in full, by number; it is
         asked when they are first needed."""
         if words is not None:
-            self._words, self._earlier_words = {}, words
+            self._words = UserWords(words)
         self.goals.stack = self._known_goals = context.goals
         self._context = msgspec.structs.replace(context, folded=context.folded or bool(context.checkpoints))
         self.refresh()
@@ -397,16 +379,10 @@ class Prompt:
             window=self.model.window,
             token_count=self.used,
             context=self.active_context(),
-            user_messages=self._all_words(),
+            user_messages=self._words.all(),
             archive_tokens=max(self.used, self._counter.tokens(self._meter.front + self._said_units)),
             reasoning_model=bool(self._context.reasoning.traces),
         )
-
-    def _all_words(self) -> dict[int, str]:
-        if self._earlier_words:
-            self._words = {**self._earlier_words(), **self._words}
-            self._earlier_words = None
-        return dict(self._words)
 
     def _say_once(self, text: str) -> None:
         if text not in self._told:

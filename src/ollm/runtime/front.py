@@ -1,0 +1,59 @@
+"""What stands before the messages and does not move: instructions, context entries, tools and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ollm.domain.context import Checkpoint, ModeName
+from ollm.domain.messages import PromptMessage
+from ollm.domain.tools import ToolSchema
+from ollm.runtime.prompt_texts import instructions
+from ollm.runtime.request_parts import spoken
+from ollm.services import budget as rules
+from ollm.services.context_manager import ContextManager, fit, render
+from ollm.services.token_counting import TokenCounter
+
+LEFT_OUT = "Context entry {key!r} is left out: entries may take a quarter of the window."
+ToolChoice = Callable[[], Sequence[ToolSchema]]
+
+
+class Front:
+    """Written anew when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
+    that finds no room."""
+
+    def __init__(self, counter: TokenCounter, entries: ContextManager, warn: Callable[[str], None]) -> None:
+        self.system = PromptMessage(role="system", content="")
+        self.tools: tuple[ToolSchema, ...] = ()
+        self.records: tuple[PromptMessage, ...] = ()  # the checkpoints as they are sent
+        self.record_units = 0.0
+        self._when_folded: ToolChoice | None = None
+        self._counter = counter
+        self._entries = entries
+        self._warn = warn
+
+    def write(self, window: int, mode: ModeName) -> bool:
+        """Look at the context entries again; whether a system prompt that was there before is another one now."""
+        kept, left = fit(self._entries.standing(), self._counter.text, rules.entries_cap(window))
+        for entry in left:
+            self._warn(LEFT_OUT.format(key=entry.key))
+        content = "\n\n".join(filter(None, (instructions(window, mode), render(kept))))
+        before, self.system = self.system.content, PromptMessage(role="system", content=content)
+        return bool(before) and content != before
+
+    def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None) -> None:
+        self.tools, self._when_folded = tuple(tools), when_folded
+
+    def offer_recall(self) -> None:
+        """Something was folded away: the tools chosen for that moment take the place of the others."""
+        if self._when_folded:
+            self.tools, self._when_folded = tuple(self._when_folded()), None
+
+    def set_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        self.records = tuple(spoken(checkpoint.message) for checkpoint in checkpoints)
+        self.record_units = sum(map(self._counter.message_units, self.records))
+
+    @property
+    def units(self) -> float:
+        """Of all of it, tool schemas too."""
+        schemas = self._counter.schemas(self.tools) / self._counter.factor
+        return self._counter.message_units(self.system) + schemas + self.record_units
