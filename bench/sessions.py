@@ -19,7 +19,7 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.messages import Message, TextPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
-from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.layout import document
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import search
@@ -38,7 +38,7 @@ def rows() -> Iterable[Row]:
 
 
 def service(root: Path) -> ChatRecordingService:
-    files = SessionFiles(Places(directory=root / "sessions", trash=root / "trash"))
+    files = SessionFiles(SessionPlaces(directory=root / "sessions", trash=root / "trash"))
     settings = SessionSettings(max_sessions=0)
     library = SessionLibrary(files, SessionIndex(root / "index.db", (root / "sessions",)), settings)
     return ChatRecordingService(files, settings, library=library)
@@ -141,7 +141,7 @@ async def _many_turns(root: Path) -> tuple[int, int]:
 
 def loading(root: Path) -> Iterator[Row]:
     session_id = written(root, 9_000, KILOBYTE)
-    files = SessionFiles(Places(directory=root / "sessions"))
+    files = SessionFiles(SessionPlaces(directory=root / "sessions"))
     path = files.places.document(session_id)
     ours, baseline = pair(lambda: files.read(session_id), lambda: json.loads(path.read_bytes()), times=9)
     yield Row("load a session of 10 MB", ours, baseline, 2)

@@ -108,6 +108,6 @@ def test_the_documents_show_the_examples_which_are_typed() -> None:
 
     assert shown == [
         (ROOT / "examples" / name).read_text(encoding="utf-8")
-        for name in ("one_turn.py", "answering.py", "services.py")
+        for name in ("one_turn.py", "answering.py", "services.py", "parts.py")
     ]
     assert '"examples"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.mypy]")[2]

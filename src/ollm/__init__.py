@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ollm.app.conversation import open_conversation as open_conversation
     from ollm.config.settings import Settings as Settings
+    from ollm.domain.context import ActiveContext as ActiveContext
     from ollm.domain.context import CompressionResult as CompressionResult
     from ollm.domain.context import ContextEntry as ContextEntry
     from ollm.domain.errors import OllmError as OllmError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ollm.domain.files import FileEntry as FileEntry
     from ollm.domain.messages import ImagePart as ImagePart
     from ollm.domain.messages import Message as Message
+    from ollm.domain.messages import PromptMessage as PromptMessage
     from ollm.domain.messages import TextPart as TextPart
     from ollm.domain.session import Session as Session
     from ollm.domain.tools import ConfirmationAnswer as ConfirmationAnswer
@@ -69,7 +71,9 @@ if TYPE_CHECKING:
     from ollm.services.snapshots import SnapshotManager as SnapshotManager
     from ollm.services.token_counting import TokenCounter as TokenCounter
     from ollm.store.session_files import SessionFiles as SessionFiles
+    from ollm.store.session_files import SessionPlaces as SessionPlaces
     from ollm.store.session_index.index import SessionIndex as SessionIndex
+    from ollm.store.snapshot_files import SnapshotFiles as SnapshotFiles
     from ollm.system.paths import Boundary as Boundary
     from ollm.tools.base import Tool as Tool
     from ollm.tools.base import ToolContext as ToolContext
@@ -81,6 +85,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _EXPORTS: dict[str, str] = {
+    "ActiveContext": "ollm.domain.context",
     "AnyEvent": "ollm.domain.events",
     "Attachment": "ollm.runtime.base",
     "Boundary": "ollm.system.paths",
@@ -118,6 +123,7 @@ _EXPORTS: dict[str, str] = {
     "Opening": "ollm.runtime.opening",
     "PolicyEngine": "ollm.policy.engine",
     "PolicyRequest": "ollm.domain.tools",
+    "PromptMessage": "ollm.domain.messages",
     "Provider": "ollm.providers.base",
     "read_rules": "ollm.policy.rules",
     "Redactor": "ollm.services.redaction",
@@ -129,7 +135,9 @@ _EXPORTS: dict[str, str] = {
     "SessionFiles": "ollm.store.session_files",
     "SessionIndex": "ollm.store.session_index.index",
     "SessionLibrary": "ollm.services.chat_recording",
+    "SessionPlaces": "ollm.store.session_files",
     "Settings": "ollm.config.settings",
+    "SnapshotFiles": "ollm.store.snapshot_files",
     "SnapshotManager": "ollm.services.snapshots",
     "TextDelta": "ollm.domain.events",
     "TextPart": "ollm.domain.messages",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.layout import document
 from tests.cli.command import SCRIPT, ollm
 from tests.covers import covers
@@ -240,7 +240,7 @@ def test_every_message_that_still_stands_whole_in_a_damaged_file_is_read(tmp_pat
     path = tmp_path / "sessions" / f"{ID}.json"
     write(path, min(COUNT, 3000))
     damage(path)
-    loaded = SessionFiles(Places(directory=path.parent)).read(ID)
+    loaded = SessionFiles(SessionPlaces(directory=path.parent)).read(ID)
     found = {entry.id: entry.text for entry in loaded.session.messages}
     assert found.keys() >= intact(path)
     assert loaded.damage

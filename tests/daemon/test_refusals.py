@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.daemon.running import Daemon, daemon
 from tests.daemon.test_sessions import WRITE, listing
 
@@ -146,7 +146,7 @@ async def test_a_session_that_another_process_has_open_is_not_ours_to_end(tmp_pa
         session = await found.open()
         await found.say(session, "hi")
         await found.ask("DELETE", f"/sessions/{session}")
-        writer, _ = SessionFiles(Places(directory=found.home / "sessions")).open(session)
+        writer, _ = SessionFiles(SessionPlaces(directory=found.home / "sessions")).open(session)
         try:
             for request in (("DELETE", f"/sessions/{session}"), ("DELETE", f"/sessions/{session}?erase=true")):
                 reply = await found.ask(*request)

@@ -1,4 +1,4 @@
-"""Rules, groups, grants, approval levels and protections for calls of every tool (T7, design 3.15-3.18)."""
+"""Rules, groups, grants, approval levels and protections for calls of every tool (T7)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The book of grants: what is kept, listed and taken back (design 3.15)."""
+"""The book of grants: what is kept, listed and taken back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Paths that stay a question whatever rules, grants and approval levels say (safety 1.10, design 3.18)."""
+"""Paths that stay a question whatever rules, grants and approval levels say."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The tables of shell lines, line by line (safety 1)."""
+"""The tables of shell lines, line by line."""
 
 import pytest
 

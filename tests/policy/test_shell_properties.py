@@ -1,4 +1,4 @@
-"""What holds for every command line, not only for those in the tables (safety 1)."""
+"""What holds for every command line, not only for those in the tables."""
 
 import shlex
 

@@ -1,4 +1,4 @@
-"""Every kind of rule against shell commands: what it covers, what it does not, and what stays unsure (safety 1.4-1.10)."""
+"""Every kind of rule against shell commands: what it covers, what it does not, and what stays unsure."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A denied command is found in whatever is told to start it, and nowhere else (safety 1.5 and 1.11)."""
+"""A denied command is found in whatever is told to start it, and nowhere else."""
 
 import pytest
 

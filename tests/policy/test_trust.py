@@ -1,4 +1,4 @@
-"""Which workspaces are trusted, with which files (design 3.17)."""
+"""Which workspaces are trusted, with which files."""
 
 import json
 import os

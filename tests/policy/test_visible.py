@@ -1,4 +1,4 @@
-"""What a person sees before they say yes (safety 1.12)."""
+"""What a person sees before they say yes."""
 
 import pytest
 from hypothesis import given

@@ -30,7 +30,7 @@ from ollm.services.chat_recording import ChatRecordingService
 from ollm.services.context_manager import ContextManager
 from ollm.services.snapshots import SnapshotManager
 from ollm.services.token_counting import TokenCounter
-from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.snapshot_files import SnapshotFiles
 from tests.covers import covers
 from tests.services import contexts as make
@@ -43,7 +43,7 @@ class House:
         self.settings = settings or Settings()
         self.events: list[Event] = []
         self.asked: list[tuple[int, int]] = []
-        self.recording = ChatRecordingService(SessionFiles(Places(directory=root / "sessions")))
+        self.recording = ChatRecordingService(SessionFiles(SessionPlaces(directory=root / "sessions")))
         self.files = SnapshotFiles(root / "context-snapshots")
         self.snapshots = SnapshotManager(self.files, self.settings.snapshots, emit=self.events.append)
         self.counter = TokenCounter()

@@ -11,14 +11,14 @@ from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, title_of
-from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.covers import covers
 
 AT = "2026-01-27T10:00:00.000Z"
 
 
 def files(root: Path) -> SessionFiles:
-    return SessionFiles(Places(directory=root / "sessions", legacy=root / "session-data", trash=root / "trash"))
+    return SessionFiles(SessionPlaces(directory=root / "sessions", legacy=root / "session-data", trash=root / "trash"))
 
 
 def service(root: Path, events: list[Event] | None = None) -> ChatRecordingService:

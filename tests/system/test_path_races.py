@@ -1,4 +1,4 @@
-"""A link that is swapped in between the check and the opening does not get out (safety 2)."""
+"""A link that is swapped in between the check and the opening does not get out."""
 
 import subprocess
 import sys

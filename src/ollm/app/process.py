@@ -32,10 +32,10 @@ class Process(Configured):
 
     @cached_property
     def session_files(self) -> SessionFiles:
-        from ollm.store.session_files import Places, SessionFiles
+        from ollm.store.session_files import SessionFiles, SessionPlaces
 
         directory, legacy = self.session_directories
-        return SessionFiles(Places(directory=directory, legacy=legacy, trash=self.home.trash), self.clock)
+        return SessionFiles(SessionPlaces(directory=directory, legacy=legacy, trash=self.home.trash), self.clock)
 
     @cached_property
     def session_directories(self) -> tuple[Path, Path]:
@@ -58,7 +58,7 @@ class Process(Configured):
         return SessionLibrary(self.session_files, self.session_index, sessions, traces=self.traces, clock=self.clock)
 
     def traces(self, workspace: str | None) -> Iterator[Trace]:
-        """Everything outside a session's own files that may hold something of it (design 3.9)."""
+        """Everything outside a session's own files that may hold something of it."""
         from ollm.store.session_traces import InputHistory, NamedDirectories, SnapshotMap
 
         yield NamedDirectories((self.home.snapshots, self.home.undo))

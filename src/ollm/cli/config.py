@@ -1,4 +1,4 @@
-"""`ollm config`: show, check and change the settings (S8, design 3.2)."""
+"""`ollm config`: show, check and change the settings (S8)."""
 
 from __future__ import annotations
 

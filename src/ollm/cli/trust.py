@@ -1,4 +1,4 @@
-"""`ollm trust`: say which workspaces' own settings, hooks, commands and instructions may be used (design 3.17)."""
+"""`ollm trust`: say which workspaces' own settings, hooks, commands and instructions may be used."""
 
 from __future__ import annotations
 

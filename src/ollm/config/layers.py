@@ -1,4 +1,4 @@
-"""How the layers of settings lie over each other, and what a workspace's file may not do (design 3.2, 3.17)."""
+"""How the layers of settings lie over each other, and what a workspace's file may not do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting there is: its type, its default and its bounds (S8, design 3.2). YAML keys are the camelCase names."""
+"""Every setting there is: its type, its default and its bounds (S8). YAML keys are the camelCase names."""
 
 from __future__ import annotations
 

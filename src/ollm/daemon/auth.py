@@ -1,4 +1,4 @@
-"""Who may speak to the daemon (safety 7): this user over the Unix socket, or whoever holds the token over loopback TCP.
+"""Who may speak to the daemon: this user over the Unix socket, or whoever holds the token over loopback TCP.
 
 Stands before the application, so that nothing of it runs for a request that may not pass.
 """

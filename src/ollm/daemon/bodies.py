@@ -1,4 +1,4 @@
-"""What the API takes and gives, as data (W, design 7)."""
+"""What the API takes and gives, as data (W)."""
 
 from __future__ import annotations
 

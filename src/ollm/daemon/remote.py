@@ -1,4 +1,4 @@
-"""A conversation in the daemon, held like a local one (design 2): text and answers go out, events come in."""
+"""A conversation in the daemon, held like a local one: text and answers go out, events come in."""
 
 from __future__ import annotations
 

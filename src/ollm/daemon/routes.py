@@ -1,4 +1,4 @@
-"""The API, route by route (W, design 7). Each says what it takes and gives; the service does it."""
+"""The API, route by route (W). Each says what it takes and gives; the service does it."""
 
 from __future__ import annotations
 

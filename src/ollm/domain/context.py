@@ -149,7 +149,7 @@ class ActiveContext(Data, frozen=True):
 
 
 class Budget(Data, frozen=True):
-    """The arithmetic of design 3.4."""
+    """How much of the window is taken, and when compression starts."""
 
     window: int
     limit: int

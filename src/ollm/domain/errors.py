@@ -97,7 +97,7 @@ class DamagedError(StorageError):
 
 
 class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a fault of the program
-    """A tool could not do its work; the model is told and may try again. `kind` is one of design 6's error types."""
+    """A tool could not do its work; the model is told and may try again. docs/tools.md lists what `kind` may be."""
 
     def __init__(self, kind: str, message: str, *, action: str = "") -> None:
         super().__init__(message, action=action)

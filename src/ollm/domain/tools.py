@@ -25,7 +25,7 @@ class Risk(StrEnum):
 
 
 class ErrorInfo(Data, frozen=True):
-    """Why a call failed: `type` is one of the names in design 6."""
+    """Why a call failed: `type` is one of the names docs/tools.md lists."""
 
     type: str
     message: str

@@ -1,4 +1,4 @@
-"""Decides whether a call may run: allow, ask or deny, and why (T7, design 3.15-3.18).
+"""Decides whether a call may run: allow, ask or deny, and why (T7).
 
 Groups in order, the first with a match decides: configured rules naming the tool, configured rules for `*`, built-in
 rules, the default action. A workspace's rules are laid over that and only tighten it. Then a grant or the approval

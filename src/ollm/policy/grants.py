@@ -1,4 +1,4 @@
-"""What a person has allowed beyond the rules: `TOOL` or `TOOL:TEXT` (design 3.15).
+"""What a person has allowed beyond the rules: `TOOL` or `TOOL:TEXT`.
 
 Session grants live here in memory, those of `always` in `~/.ollm/grants.yaml`. A grant answers an ask, never a deny,
 and never a question about a protected file or a path outside.

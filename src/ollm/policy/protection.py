@@ -1,4 +1,4 @@
-"""Paths that stay a question whatever rules, grants and approval levels say (design 3.18, safety 1.10)."""
+"""Paths that stay a question whatever rules, grants and approval levels say."""
 
 from __future__ import annotations
 

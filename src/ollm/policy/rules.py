@@ -1,4 +1,4 @@
-"""Policy rules as people write them (T7, design 3.15), read into data with every mistake told.
+"""Policy rules as people write them (T7), read into data with every mistake told.
 
 A rule that cannot be read is not dropped: it becomes a rule that makes its tool ask.
 """
@@ -36,7 +36,7 @@ class Condition(Data, frozen=True):
 
 class Rule(Data, frozen=True):
     """`problem` says why an entry could not be read; such a rule asks. One that `tightens` is laid over what the other
-    rules decide and can only make it stricter: it comes from a workspace (design 3.17)."""
+    rules decide and can only make it stricter: it comes from a workspace."""
 
     tool: str
     action: Decision
@@ -61,7 +61,7 @@ class RuleSet(Data, frozen=True):
 
 
 class Source(Data, frozen=True):
-    """Where entries come from. `workspace` sources may not allow anything (design 3.17)."""
+    """Where entries come from. `workspace` sources may not allow anything."""
 
     layer: str = "configured"
     file: str | None = None

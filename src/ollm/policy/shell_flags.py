@@ -1,4 +1,4 @@
-"""Flags in any order and spelling: `-rf`, `-r -f`, `--recursive --force`, abbreviated, after operands (safety 1.5)."""
+"""Flags in any order and spelling: `-rf`, `-r -f`, `--recursive --force`, abbreviated, after operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules compared with a simple command: decoded words, whole words only (safety 1.4 and 1.5).
+"""Rules compared with a simple command: decoded words, whole words only.
 
 A rule that allows is compared strictly: a bare program name, words in their order, nothing unknown. A rule that
 restricts is compared generously: any path to the program, flags in any order and spelling. Where the words are not

@@ -1,4 +1,4 @@
-"""The verdict on a shell command line: every simple command is judged and the strictest verdict counts (safety 1.2)."""
+"""The verdict on a shell command line: every simple command is judged and the strictest verdict counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which workspaces a person trusts, and with which files (design 3.17).
+"""Which workspaces a person trusts, and with which files.
 
 A workspace's configuration, commands, hooks and instruction files are used once a person said so, and only as long as
 they are what they were then: a change is an unknown workspace again, and says what changed.

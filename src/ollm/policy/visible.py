@@ -1,4 +1,4 @@
-"""A command as a person must see it before they say yes (safety 1.12): all of it, with nothing hidden in it."""
+"""A command as a person must see it before they say yes: all of it, with nothing hidden in it."""
 
 from __future__ import annotations
 

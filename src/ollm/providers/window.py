@@ -1,4 +1,4 @@
-"""How large a window a model is used with, and why (design 3.4)."""
+"""How large a window a model is used with, and why."""
 
 from __future__ import annotations
 

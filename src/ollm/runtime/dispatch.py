@@ -1,4 +1,4 @@
-"""How calls are run (design 2, steps 7-10): each is parsed, judged, confirmed, run and recorded, and gets one result.
+"""How calls are run: each is parsed, judged, confirmed, run and recorded, and gets one result.
 
 Delivery: for every call one `ToolStarted`, any number of `ToolOutput`, one `ToolFinished`, and one finished
 `ToolCallRecord`, whatever happens. Cancelling `run` ends the tools, records every call that had not ended as

@@ -1,4 +1,4 @@
-"""The context as it stood at the end of a turn, kept so that a resume can send exactly that (design 3.7)."""
+"""The context as it stood at the end of a turn, kept so that a resume can send exactly that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking a workspace: refused with who has it, or, when forced, after asking them to close (design 3.12)."""
+"""Taking a workspace: refused with who has it, or, when forced, after asking them to close."""
 
 from __future__ import annotations
 

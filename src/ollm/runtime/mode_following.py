@@ -1,4 +1,4 @@
-"""What happens when a message fits another mode (design 3.16): nothing, a word about it, or the change itself."""
+"""What happens when a message fits another mode: nothing, a word about it, or the change itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The active context of a session that is not open, put together from its archive (design 3.7)."""
+"""The active context of a session that is not open, put together from its archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a session is taken up again (W, design 3.7).
+"""How a session is taken up again (W).
 
 When model, window and mode are what they were, the model is sent exactly the context of before, so that a server's
 cache still fits; otherwise the recent messages. Either way the engine's own summary rides with the next message.

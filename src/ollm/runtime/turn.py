@@ -1,4 +1,4 @@
-"""The loop: from the user's message to the final answer (design: one turn).
+"""The loop: from the user's message to the final answer.
 
 Recording, room in the window, policy, tools and loop detection are collaborators: here stands what follows what.
 """

@@ -1,4 +1,4 @@
-"""Commands that run: one that is waited for, and up to sixteen that go on in the background (T5.5, design 3.20).
+"""Commands that run: one that is waited for, and up to sixteen that go on in the background (T5.5).
 
 Each conversation has its own; `close` ends all of it, also what commands left behind when they ended.
 """

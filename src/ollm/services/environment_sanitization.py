@@ -1,4 +1,4 @@
-"""Which environment variables a tool gets (S7, design 3.13, safety 3).
+"""Which environment variables a tool gets (S7).
 
 An allowed name passes whatever its value. Otherwise a variable is kept back when a deny pattern matches its name, when
 a word in its name says secret, or when its value looks like one. Configured rules add to the built-in ones; names are

@@ -1,4 +1,4 @@
-"""When a message fits another mode better than the one it is said in (design 3.16)."""
+"""When a message fits another mode better than the one it is said in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other parts keep of a session under its id, taken away when the session is deleted (design 3.9)."""
+"""What other parts keep of a session under its id, taken away when the session is deleted."""
 
 from __future__ import annotations
 

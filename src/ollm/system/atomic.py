@@ -1,4 +1,4 @@
-"""Durable files: what returned without an error is on the disk (safety 6).
+"""Durable files: what returned without an error is on the disk.
 
 A file is replaced by a temporary one in the same directory: complete write, sync, rename, sync of the directory. After
 a sync that failed nothing is known of the file's pages, so the temporary file is thrown away and never synced again.

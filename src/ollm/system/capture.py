@@ -1,4 +1,4 @@
-"""A command's output as it comes, in memory that does not grow: the beginning and the end are kept (safety 8)."""
+"""A command's output as it comes, in memory that does not grow: the beginning and the end are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The boundary every tool's path goes through (T3.8, safety 2): where it leads, whether it may, and opening it safely.
+"""The boundary every tool's path goes through (T3.8): where it leads, whether it may, and opening it safely.
 
 A tool hands the path as the model gave it to a `Boundary` and gets an open file, a directory or a replaced file back;
 it never opens a path by itself. Each call resolves the path anew (links followed, also for the part that does not

@@ -1,4 +1,4 @@
-"""Commands, started in a session of their own and ended with everything that came from them (T5, safety 8).
+"""Commands, started in a session of their own and ended with everything that came from them (T5).
 
 `ProcessHost` starts commands through a supervisor process (see `supervisor`), so that all descendants of a command can
 be ended after a time-out or a cancellation, and are ended when the agent exits, even by `kill -9`. Standard input is

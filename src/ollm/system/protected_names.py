@@ -1,4 +1,4 @@
-"""Files that are asked about every time, whatever rules and grants say (safety 1.10): the one list of them.
+"""Files that are asked about every time, whatever rules and grants say: the one list of them.
 
 Names are compared without case, without invisible characters and without the trailing dots some file systems drop.
 """

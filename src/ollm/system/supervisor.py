@@ -1,4 +1,4 @@
-"""Runs one command at a time and sees to it that nothing that came from it is left (safety 8). Standard library only.
+"""Runs one command at a time and sees to it that nothing that came from it is left. Standard library only.
 
 A supervisor is a process of its own and a child subreaper: whatever its command starts, even what leaves the session
 and forks twice, stays its descendant, and is found and ended when the agent says so, or when the agent is gone.

@@ -1,4 +1,4 @@
-"""What reading many files at once leaves out: files that a person would have to be asked about (safety 1.10)."""
+"""What reading many files at once leaves out: files that a person would have to be asked about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""recall: what the context no longer holds, read back from the archive (design 3.6, T9.3)."""
+"""recall: what the context no longer holds, read back from the archive (T9.3)."""
 
 from __future__ import annotations
 

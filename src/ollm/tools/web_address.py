@@ -1,4 +1,4 @@
-"""Where web_fetch may go (safety 5): public unicast addresses, by a list of networks, and places opened by name."""
+"""Where web_fetch may go: public unicast addresses, by a list of networks, and places opened by name."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
-from ollm.store.session_files import Places, SessionFiles
+from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_index.index import SessionIndex
 
 AT = "2026-01-27T10:00:00.000Z"
@@ -25,7 +25,7 @@ class Home:
         self.sessions = root / "sessions"
         self.events: list[Event] = []
         self.settings = SessionSettings(**settings)
-        self.places = Places(directory=self.sessions, legacy=root / "session-data", trash=root / "trash")
+        self.places = SessionPlaces(directory=self.sessions, legacy=root / "session-data", trash=root / "trash")
         self.files = SessionFiles(self.places)
 
     def index(self) -> SessionIndex:

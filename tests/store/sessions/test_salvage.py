@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ollm.domain.errors import DamagedError
-from ollm.store.session_files import Places, SessionFiles, damage, loading
+from ollm.store.session_files import SessionFiles, SessionPlaces, damage, loading
 from tests.covers import covers
 from tests.store.sessions.support import Home, run, said
 
@@ -308,7 +308,7 @@ def test_a_damaged_file_that_takes_too_long_is_shown_up_to_there_and_a_whole_one
         home.document(session_id).write_bytes(data.replace(b"zero", b"z\xff"))
     monkeypatch.setattr(loading, "LOOK_EVERY", 3)
     monkeypatch.setattr(damage, "LOADING_SECONDS", -1)
-    loaded = SessionFiles(Places(directory=home.sessions)).read(session_id)
+    loaded = SessionFiles(SessionPlaces(directory=home.sessions)).read(session_id)
     if not hurt:
         assert [message.text for message in loaded.session.messages] == ["zero", "first", "second"]
         assert loaded.damage is loaded.read_only is None

@@ -1,4 +1,4 @@
-"""Shell command lines taken apart into what they would run, read and write (safety 1). Nothing here decides."""
+"""Shell command lines taken apart into what they would run, read and write. Nothing here decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""git commands: which only read, and which options make even those run or write (safety 1.8)."""
+"""git commands: which only read, and which options make even those run or write."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def selects_secrets(pattern: Word) -> bool:
 
 
 def is_stream(text: str) -> bool:
-    """Output that is no write: nothing is kept (safety 1.7)."""
+    """Output that is no write: nothing is kept."""
     return text in ("/dev/null", "/dev/stdout", "/dev/stderr")
 
 

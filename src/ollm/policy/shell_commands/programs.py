@@ -1,4 +1,4 @@
-"""Programs that only read, as long as certain options are not used (safety 1.8 and 1.9)."""
+"""Programs that only read, as long as certain options are not used."""
 
 from __future__ import annotations
 

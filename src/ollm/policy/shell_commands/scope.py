@@ -13,7 +13,7 @@ _HARMLESS_NAMES = frozenset(
 
 
 def is_harmless_variable(name: str) -> bool:
-    """Variables whose setting changes nothing but looks (safety 1.6)."""
+    """Variables whose setting changes nothing but looks."""
     return name in _HARMLESS_NAMES or name.startswith("LC_")
 
 

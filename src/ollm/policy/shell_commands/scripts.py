@@ -1,4 +1,4 @@
-"""Little languages inside arguments: whether a sed or awk program does more than print (safety 1.8)."""
+"""Little languages inside arguments: whether a sed or awk program does more than print."""
 
 from __future__ import annotations
 

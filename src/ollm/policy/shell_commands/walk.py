@@ -1,4 +1,4 @@
-"""Finds every simple command and redirection of a syntax tree, wherever it stands (safety 1.1).
+"""Finds every simple command and redirection of a syntax tree, wherever it stands.
 
 Working directories are followed through `cd`, and values through assignments and loops.
 """

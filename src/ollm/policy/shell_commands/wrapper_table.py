@@ -1,4 +1,4 @@
-"""The table of plain wrappers: options, words of their own, then the command they run (safety 1.5 and 1.6)."""
+"""The table of plain wrappers: options, words of their own, then the command they run."""
 
 from __future__ import annotations
 

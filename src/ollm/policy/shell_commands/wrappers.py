@@ -1,4 +1,4 @@
-"""Programs that run another command they are given: what that command is (safety 1.5 and 1.6)."""
+"""Programs that run another command they are given: what that command is."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ _BUILTINS: dict[str, Finder] = {
 
 
 def splits_off(program: str, words: Sequence[Word]) -> tuple[Word, ...] | None:
-    """What a harmless wrapper runs, if this is one used harmlessly; None otherwise (safety 1.6)."""
+    """What a harmless wrapper runs, if this is one used harmlessly; None otherwise."""
     if program not in TRANSPARENT:
         return None
     wrapper = WRAPPERS[program]

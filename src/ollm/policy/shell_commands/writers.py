@@ -1,4 +1,4 @@
-"""Programs that write files: which of their words name what is written (safety 1.10)."""
+"""Programs that write files: which of their words name what is written."""
 
 from __future__ import annotations
 

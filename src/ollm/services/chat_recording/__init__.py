@@ -1,4 +1,4 @@
-"""Recording of sessions (S1, S9, design 3.8-3.11): the service a conversation talks to, and all sessions as a whole."""
+"""Recording of sessions (S1, S9): the service a conversation talks to, and all sessions as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All the sessions there are: list, delete, the limit and the trash (design 3.9), rename, archive. Synchronous.
+"""All the sessions there are: list, delete, the limit and the trash, rename, archive. Synchronous.
 
 What a person asks to delete is gone for good and everywhere; what the limit removes waits in the trash.
 """
@@ -14,7 +14,7 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
 from ollm.services.chat_recording.traces import Traces, no_traces
-from ollm.store.session_files import Places, SessionFiles, SessionWriter
+from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
 
 if TYPE_CHECKING:
     from ollm.services.chat_recording.checking import Finding
@@ -42,7 +42,7 @@ class SessionLibrary:
         self._clock = clock
 
     @property
-    def places(self) -> Places:
+    def places(self) -> SessionPlaces:
         return self.files.places
 
     def summaries(self, progress: Progress | None = None) -> list[SessionSummary]:
@@ -137,7 +137,7 @@ class SessionLibrary:
 
     def trashed(self) -> list[SessionSummary]:
         """The sessions in the trash, last active first."""
-        trash = SessionFiles(Places(directory=self._trash()), self._clock)
+        trash = SessionFiles(SessionPlaces(directory=self._trash()), self._clock)
         found = [trash.summary(session_id) for session_id in trash.places.ids()]
         return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
 

@@ -20,7 +20,7 @@ from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
-from ollm.store.session_files import Places, SessionFiles, SessionWriter, parse_id
+from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ChatRecordingService:
         """For use as a library: the sessions of one directory, the index and the trash beside it."""
         from ollm.store.session_index.index import SessionIndex
 
-        files = SessionFiles(Places(directory=directory, trash=directory.parent / "trash"))
+        files = SessionFiles(SessionPlaces(directory=directory, trash=directory.parent / "trash"))
         index = SessionIndex(directory.parent / "index.db", (directory,))
         return cls(files, settings, library=SessionLibrary(files, index, settings))
 

@@ -1,4 +1,4 @@
-"""What is kept of a session outside its own files, so that deleting it can reach everywhere (design 3.9)."""
+"""What is kept of a session outside its own files, so that deleting it can reach everywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules in their order (design 3.19): built-in < git's own < `.gitignore`s from the top down < `.ollmignore`s."""
+"""Rules in their order: built-in < git's own < `.gitignore`s from the top down < `.ollmignore`s."""
 
 from __future__ import annotations
 

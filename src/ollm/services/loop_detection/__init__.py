@@ -1,4 +1,4 @@
-"""Loops a model gets into, found before they cost (S4, design 3.14): repeated calls, cycles, outputs and text, and more
+"""Loops a model gets into, found before they cost (S4): repeated calls, cycles, outputs and text, and more
 steps than allowed.
 
 Everything counts from the user's last message (`reset`). The runtime records each step in the order it happens:

@@ -1,4 +1,4 @@
-"""Secrets taken out of text before it leaves as a log line, an error or an export (S10.7, safety 4).
+"""Secrets taken out of text before it leaves as a log line, an error or an export (S10.7).
 
 Five steps, each linear in the text: private keys, values known to be secret, passwords in URLs and headers, what is
 assigned to a name that says secret, and tokens that are known by their shape. Ids, hashes, public keys, code and prose

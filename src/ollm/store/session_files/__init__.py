@@ -1,4 +1,4 @@
-"""Sessions as files: one JSON document and a journal beside it (design 3.8)."""
+"""Sessions as files: one JSON document and a journal beside it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import Loaded as Loaded
     from ollm.store.session_files.loading import SessionStream as SessionStream
-    from ollm.store.session_files.places import Places as Places
+    from ollm.store.session_files.places import SessionPlaces as SessionPlaces
     from ollm.store.session_files.places import parse_id as parse_id
     from ollm.store.session_files.store import Page as Page
     from ollm.store.session_files.store import SessionFiles as SessionFiles
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "Loaded": "loading",
     "Page": "store",
-    "Places": "places",
+    "SessionPlaces": "places",
     "parse_id": "places",
     "SessionFiles": "store",
     "SessionStream": "loading",

@@ -1,4 +1,4 @@
-"""The journal: one JSON record a line, each on disk before the call that wrote it returned (design 3.8).
+"""The journal: one JSON record a line, each on disk before the call that wrote it returned.
 
 Replaying a journal over a document that already holds it changes nothing, so a crash between folding and clearing does
 no harm: messages carry their number, a call's newest record wins, a setting's newest value wins.

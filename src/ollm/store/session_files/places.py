@@ -1,4 +1,4 @@
-"""Names on disk of everything that belongs to one session (design 4). An id is parsed before it touches a path."""
+"""Names on disk of everything that belongs to one session. An id is parsed before it touches a path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parse_id(text: str) -> str:
     return found
 
 
-class Places(Data, frozen=True):
+class SessionPlaces(Data, frozen=True):
     """The directories sessions live in: their own, the one of an earlier version, and the trash."""
 
     directory: Path

@@ -1,4 +1,4 @@
-"""Reading a session: document and journal together, line by line, changing no file (design 3.8, safety 6).
+"""Reading a session: document and journal together, line by line, changing no file.
 
 The journal is opened before the document: whatever is folded in between is then found in the document.
 """

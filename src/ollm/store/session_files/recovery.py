@@ -1,4 +1,4 @@
-"""Opening a session for writing after a crash or damage (safety 6): nothing readable is lost, the damaged file is kept
+"""Opening a session for writing after a crash or damage: nothing readable is lost, the damaged file is kept
 beside, an answer cut off is marked interrupted, and every call that was left without a result gets one."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ollm.store.session_files.loading import (
     messages_of,
     whole_head,
 )
-from ollm.store.session_files.places import Places
+from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.reader import SessionReader, number_of
 from ollm.store.session_files.sections import CALL
 from ollm.store.session_files.writer import SessionWriter
@@ -49,7 +49,7 @@ class Known(Data, frozen=True):
 
 
 def mend(
-    places: Places, writer: SessionWriter, clock: Clock, *, to_continue: bool, known: Known | None = None
+    places: SessionPlaces, writer: SessionWriter, clock: Clock, *, to_continue: bool, known: Known | None = None
 ) -> Loaded:
     """Make the files whole and the writer ready; gives what the session holds afterwards.
 
@@ -93,7 +93,7 @@ def _is_sound(session: Session, known: Known) -> bool:
     return asked <= calls and last >= known.last_number
 
 
-def _whole(places: Places, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock) -> Loaded:
+def _whole(places: SessionPlaces, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock) -> Loaded:
     """All of a session, its files made whole."""
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths)) as reader:
@@ -134,7 +134,7 @@ def _current_head(head: JsonObject, session: Session) -> JsonObject:
     return {**whole_head(head, described), "metadata": metadata}
 
 
-def _rewrite(places: Places, reader: SessionReader, writer: SessionWriter, loaded: Loaded) -> Loaded:
+def _rewrite(places: SessionPlaces, reader: SessionReader, writer: SessionWriter, loaded: Loaded) -> Loaded:
     """A clean document from everything that can be read; the journal is in it and starts anew."""
     reader.damage.allow(math.inf)  # all of it was read in time once: what is written must be as much
     unfinished = [loaded.session.messages[-1]] if loaded.unfinished else []
@@ -162,14 +162,14 @@ def _calls(reader: SessionReader) -> Iterator[bytes]:
             yield journal.encode({**known, **lenient.parse_object(data), **known})
 
 
-def _remove_moved(home: Path, places: Places, session_id: str) -> None:
+def _remove_moved(home: Path, places: SessionPlaces, session_id: str) -> None:
     """The earlier version's files, once their content stands in our own directory."""
     if home != places.directory:
         for end in (".json", ".journal"):
             (home / f"{session_id}{end}").unlink(missing_ok=True)
 
 
-def _sweep_temporaries(places: Places, session_id: str) -> None:
+def _sweep_temporaries(places: SessionPlaces, session_id: str) -> None:
     for path in places.directory.glob(f".{session_id}.*.tmp"):
         path.unlink(missing_ok=True)
 

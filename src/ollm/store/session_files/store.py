@@ -15,7 +15,7 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session, SessionSummary
-from ollm.store.session_files.places import Places, ids_in, parse_id
+from ollm.store.session_files.places import SessionPlaces, ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, sync_directory
 from ollm.system.locks import owner
@@ -36,7 +36,7 @@ class Page(NamedTuple):
 class SessionFiles:
     """One directory of sessions. Synchronous; one writer per session, any number of readers."""
 
-    def __init__(self, places: Places, clock: Clock = now) -> None:
+    def __init__(self, places: SessionPlaces, clock: Clock = now) -> None:
         self.places = places
         self.clock = clock
 

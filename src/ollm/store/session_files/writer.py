@@ -12,7 +12,7 @@ import msgspec
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal, layout
-from ollm.store.session_files.places import Places
+from ollm.store.session_files.places import SessionPlaces
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
 
@@ -25,7 +25,7 @@ FOLD_ALWAYS_BELOW = 64 * 1024
 class SessionWriter:
     """Holds the session's lock. What could not be written stays in `pending` and goes first the next time."""
 
-    def __init__(self, places: Places, session_id: str, head: JsonObject) -> None:
+    def __init__(self, places: SessionPlaces, session_id: str, head: JsonObject) -> None:
         self.session_id = session_id
         self.head = head
         self.last_number = 0

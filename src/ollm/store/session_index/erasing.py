@@ -1,4 +1,4 @@
-"""Taking sessions out of the index so that no byte of what was said stays in the file (design 3.9).
+"""Taking sessions out of the index so that no byte of what was said stays in the file.
 
 FTS5 keeps the words of what was deleted until it merges the pieces they stand in, and then goes through all it holds.
 So deleting leaves a mark in the file, and `scrub` merges step by step until the mark can go: it may stop at any time.
