@@ -1,6 +1,6 @@
 """Small models: ten small tasks from the prompt to the finished work, with the ladder and without.
 
-Each runs in a scratch repository of its own; what is learnt about the model is kept from task to task, as for a person.
+The model is probed first. Each task runs in a scratch repository of its own; what is learnt is kept from task to task.
 Against the server at OLLM_BASE_URL (model OLLM_MODEL); without it there is nothing to measure. `OLLM_BENCH_TASKS` says
 how many tasks are run, `OLLM_BENCH_LOG` names a file that gets every run as a line of JSON and is gone on with.
 """
@@ -65,6 +65,7 @@ class Bench:
 
     def runs(self, tasks: Sequence[Task]) -> list[Run]:
         found = {(run.task, run.ladder): run for run in kept(Run) if run.model == self._model}
+        subprocess.run((*STARTS[True], "models", "probe"), env=self._environment(ladder=True), check=True)
         for task in tasks:
             for ladder in (True, False):
                 if (task.name, ladder) not in found:
@@ -93,12 +94,15 @@ class Bench:
 
     def _answered(self, task: Task, workspace: Path, *, ladder: bool) -> dict[str, Any]:
         """What `-o json` printed; where there is no such document, what was said instead."""
-        home = self._place / ("home" if ladder else "home-without")
-        environment = {**os.environ, "OLLM_HOME": str(home), "OLLM_CONTEXT_WINDOW": WINDOW}
         command = (*STARTS[ladder], "-p", task.asked, "--mode", "code", "-o", "json", "--yes")
         try:
             done = subprocess.run(
-                command, cwd=workspace, env=environment, capture_output=True, timeout=SECONDS, check=False
+                command,
+                cwd=workspace,
+                env=self._environment(ladder=ladder),
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return {"reason": "timeout"}
@@ -106,6 +110,10 @@ class Bench:
             return msgspec.json.decode(done.stdout, type=dict[str, Any])
         except msgspec.DecodeError:
             return {"reason": "error", "text": done.stderr.decode("utf-8", "replace")}
+
+    def _environment(self, *, ladder: bool) -> dict[str, str]:
+        home = self._place / ("home" if ladder else "home-without")
+        return {**os.environ, "OLLM_HOME": str(home), "OLLM_CONTEXT_WINDOW": WINDOW}
 
 
 def rows() -> Iterator[Row]:
