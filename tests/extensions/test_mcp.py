@@ -23,6 +23,12 @@ def processes(*words: str) -> list[str]:
     return [line for line in found if all(word in line for word in words)]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes its time to start a server."""
+    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT", 30.0)
+
+
 async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp_path: Path) -> None:
     async with lines(tmp_path, {"good": entry("good")}) as found:
         assert await found.servers.before_turn()
@@ -112,7 +118,6 @@ async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.Mo
         "missing": {"command": "/no/such/program"},
     }
     async with lines(tmp_path, configured) as found:
-        monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT", 30.0)
         await found.servers.before_turn()
 
         told = "\n".join(found.told)
