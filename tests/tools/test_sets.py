@@ -8,7 +8,7 @@ import pytest
 from ollm.app import tools_of
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
-from ollm.providers.call_rendering import example
+from ollm.providers.call_rendering import call_schema, example, listed
 from ollm.runtime.prompt_texts import instructions
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.sets import FEWEST, LEAST, MOST, tool_set
@@ -64,10 +64,41 @@ def test_the_goal_tool_is_shown_wherever_the_model_is_told_of_it(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_tiny_window_still_gets_four(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
-    shown = tool_set(mode, schemas, 2_048)
+    for window in range(2_048, 3_000, 50):
+        shown = tool_set(mode, schemas, window)
 
-    assert len(shown) in (FEWEST, LEAST)
-    assert tokens(shown) + 55 <= 0.15 * 2_048
+        assert len(shown) in (FEWEST, LEAST)
+        assert tokens(shown) + 55 <= 0.15 * window
+
+
+REQUIRED = {
+    "read_file": ["path"],
+    "write_file": ["path", "content"],
+    "edit_file": ["path", "target", "replacement"],
+    "shell": ["command"],
+    "grep": ["pattern"],
+    "glob": ["pattern"],
+}
+
+
+@pytest.mark.parametrize("window", [512, 1_024, 2_048, 2_599, 2_600, 4_096, 8_192])
+def test_what_a_tool_requires_it_requires_in_every_window(schemas: tuple[ToolSchema, ...], window: int) -> None:
+    from jsonschema import Draft202012Validator
+
+    for full in schemas:
+        schema = slim(full, window)
+        needed = schema.parameters.get("required", [])
+        assert needed == REQUIRED.get(full.name, full.parameters.get("required", []))
+        bound = Draft202012Validator(call_schema([schema]))
+        assert bound.is_valid({"name": schema.name, "arguments": example(schema).arguments})
+        assert bound.is_valid({"name": schema.name, "arguments": {}}) is not bool(needed)
+
+
+def test_a_tool_without_a_word_is_listed_by_its_name(schemas: tuple[ToolSchema, ...]) -> None:
+    (system,) = listed((), tool_set("code", schemas, 2_048), "fence")
+
+    assert "\n- read_file(path)\n" in system.content
+    assert all(slim(schema, 2_048).description for schema in schemas if schema.name in ("recall", "goal", "memory"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -94,7 +125,7 @@ def test_what_was_folded_can_be_recalled_in_any_window(
 @covers("T10.1")
 def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSchema, ...], tmp_path: Path) -> None:
     registry = tools_of(tmp_path)
-    for schema in (slim(each, window) for each in schemas for window in (4_096, 8_192)):
+    for schema in (slim(each, window) for each in schemas for window in (2_048, 4_096, 8_192)):
         call = example(schema)
         assert set(call.arguments) <= set(schema.parameters["properties"])
         spec = registry.get(schema.name)

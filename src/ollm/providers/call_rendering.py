@@ -152,7 +152,7 @@ def _stand_in(schema: JsonObject) -> Any:
 def _line(tool: ToolSchema) -> str:
     needed = tool.parameters.get("required", ())
     names = [name if name in needed else f"{name}?" for name in tool.parameters.get("properties", {})]
-    return f"- {tool.name}({', '.join(names)}): {tool.description}"
+    return f"- {tool.name}({', '.join(names)})" + (f": {tool.description}" if tool.description else "")
 
 
 def call_schema(tools: Sequence[ToolSchema]) -> JsonObject:

@@ -9,6 +9,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ToolSchema
 
 TINY, SMALL = 3_000, 8_000  # windows below these
+BARE = 2_600  # below, tools whose names say what they do come without a word, so that what they require has room
 # Optional parameters a tool is of no use without; required ones always stay.
 _KEPT: dict[str, tuple[str, ...]] = {
     "recall": ("query", "messageId", "callId"),
@@ -50,6 +51,7 @@ _TOLD = {
     "memory": "Keep values for later conversations.",
     "goal": "Note goals and decisions.",
 }
+_UNTOLD = frozenset(_TOLD) - {"recall", "write_todos", "memory", "goal"}
 
 
 def slim(schema: ToolSchema, window: int) -> ToolSchema:
@@ -62,11 +64,10 @@ def slim(schema: ToolSchema, window: int) -> ToolSchema:
         kept = tuple(full.get("properties", ()))[:MOST_OPTIONAL]
     if window >= SMALL:
         kept += _WORTH.get(schema.name, ())
-    parameters = _object(full, kept)
-    if window < TINY:
-        parameters.pop("required", None)  # all that is shown is required
     told = _TOLD.get(schema.name) or schema.description.split(". ")[0][:120]
-    return ToolSchema(name=schema.name, description=told, parameters=parameters)
+    if window < BARE and schema.name in _UNTOLD:
+        told = ""
+    return ToolSchema(name=schema.name, description=told, parameters=_object(full, kept))
 
 
 def _object(parameters: JsonObject, kept: tuple[str, ...]) -> JsonObject:
