@@ -106,6 +106,8 @@ class StoredScope:
         prompt = Prompt(model, settings, counter, pieces.entries, Room(settings, counter))
         if session:
             look_at(prompt, session, kept, lambda name: context_of(self.snapshot_files.load(name)))
+        if kept and kept.forms:
+            prompt.set_forms(kept.forms)
         schemas, window = pieces.registry.get_function_schemas(), model.window
         prompt.set_tools(tool_set(prompt.mode, schemas, window, folded=prompt.active_context().folded))
         return prompt

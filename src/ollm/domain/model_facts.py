@@ -27,3 +27,14 @@ class ModelFacts(Data, frozen=True):
     decode_per_second: float | None = None
     verbatim_edits: bool | None = None
     probed: str | None = None  # when, ISO 8601
+
+    @property
+    def forms(self) -> ModelFacts:
+        """Nothing but how it calls and takes results: what decides the form in which a request is sent."""
+        return ModelFacts(
+            key="",
+            call_form=self.call_form,
+            written_form=self.written_form,
+            result_form=self.result_form,
+            takes_tools=self.takes_tools,
+        )

@@ -30,12 +30,16 @@ def context_parts(prompt: Prompt) -> list[ContextPart]:
     by_role = dict.fromkeys(ROLES, 0)
     for message in prompt.active_context().messages:
         by_role[message.role] += counter.message(message)
+    (system, *worked), tools = prompt.front_as_sent()
+    listed = system.content[len(prompt.system_prompt()) :]
+    shown = [ContextPart(name="worked calls", tokens=counter.messages(worked))] if worked else []
     mapped = [ContextPart(name=PROJECT_MAP, tokens=counter.text(project_map))] if project_map else []
     return [
         ContextPart(name="instructions", tokens=counter.text(told)),
         ContextPart(name="context entries", tokens=counter.text(entries.replace(project_map, ""))),
         *mapped,
-        ContextPart(name="tool schemas", tokens=counter.schemas(prompt.tools)),
+        ContextPart(name="tool schemas", tokens=counter.schemas(tools) + counter.text(listed)),
+        *shown,
         ContextPart(name="checkpoints", tokens=prompt.budget().checkpoints),
         *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
     ]

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 
 from ollm.domain.context import Checkpoint, ModeName
 from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
+from ollm.runtime.call_forms import in_form
 from ollm.runtime.prompt_texts import instructions
 from ollm.runtime.request_parts import spoken
 from ollm.services import budget as rules
@@ -26,6 +28,7 @@ class Front:
         self.tools: tuple[ToolSchema, ...] = ()
         self.records: tuple[PromptMessage, ...] = ()  # the checkpoints as they are sent
         self.record_units = 0.0
+        self._forms = ModelFacts(key="")
         self._when_folded: ToolChoice | None = None
         self._counter = counter
         self._entries = entries
@@ -53,7 +56,22 @@ class Front:
         self.record_units = sum(map(self._counter.message_units, self.records))
 
     @property
+    def forms(self) -> ModelFacts:
+        """How the model calls and takes results."""
+        return self._forms
+
+    def set_forms(self, facts: ModelFacts) -> bool:
+        """Whether they are others than before."""
+        before, self._forms = self._forms, facts.forms
+        return before != self._forms
+
+    def as_sent(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
+        """The system prompt with the worked calls behind it, and the schemas, as this model gets them."""
+        return in_form((self.system,), self.tools, self._forms)
+
+    @property
     def units(self) -> float:
         """Of all of it, tool schemas too."""
-        schemas = self._counter.schemas(self.tools) / self._counter.factor
-        return self._counter.message_units(self.system) + schemas + self.record_units
+        messages, tools = self.as_sent()
+        schemas = self._counter.schemas(tools) / self._counter.factor
+        return sum(map(self._counter.message_units, messages)) + schemas + self.record_units

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.context import ActiveContext, ContextEntry, GoalStack, ModeName
+from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.services.prefix_ledger import LedgerEntry
 
@@ -25,6 +26,7 @@ class KeptContext(Data, frozen=True):
     last_number: int
     context: ActiveContext
     token_factor: float = 1.0
+    forms: ModelFacts | None = None  # how the model called and took results
     ledger: LedgerEntry | None = None  # of the last request
     entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought anew
     armed: bool = True  # no snapshot was taken yet for how full it is
@@ -39,6 +41,7 @@ class KeptContext(Data, frozen=True):
             last_number=last_number,
             context=prompt.active_context(),
             token_factor=prompt.learnt[0],
+            forms=prompt.forms,
             ledger=prompt.ledger.last,
             entries=tuple(prompt.entries.get_context_by_source("user")),
             armed=prompt.room.armed,

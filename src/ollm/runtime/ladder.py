@@ -18,7 +18,8 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.call_rendering import ANSWER, MARKS, call_schema, failed, how_to_call, listed, spoken, worked
+from ollm.providers.call_rendering import ANSWER, MARKS, call_schema, failed, how_to_call, listed, spoken
+from ollm.runtime.call_forms import in_form, offered
 from ollm.runtime.hearing import TIMES, Hearing
 from ollm.services.loop_detection.streamed_text import StreamedText
 
@@ -31,7 +32,7 @@ class Ladder:
     """One answer to one request with tools. `stumbles` counts the answers before it that needed the schema."""
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
-        self.facts = facts
+        self.facts = self.counted = facts  # `counted`: by what the request was sent whose prompt tokens are reported
         self.stumbles = stumbles
         self._provider = provider
         self._request = request
@@ -67,22 +68,11 @@ class Ladder:
     # Asking
 
     def _rendered(self) -> ChatRequest:
-        """The request in the forms this model understands: a pure function of the messages and the facts."""
-        facts, request = self.facts, self._request
-        if facts.takes_tools and facts.result_form == "tool":
-            return request
-        tools = self._offered()
-        messages = worked(spoken(request.messages, facts.written_form), tools, facts.written_form)
-        if facts.takes_tools:
-            return replace(request, messages=messages, tools=tools)
-        return replace(request, messages=listed(messages, tools, facts.written_form), tools=())
+        messages, tools = in_form(self._request.messages, self._request.tools, self.facts)
+        return replace(self._request, messages=messages, tools=tools)
 
     def _offered(self) -> tuple[ToolSchema, ...]:
-        """The tools, and to speak as one of them for a model that writes its calls."""
-        tools = self._request.tools
-        writes = self.facts.call_form in ("text", "constrained") and self.facts.result_form == "user"
-        named = any(tool.name == ANSWER.name for tool in tools)
-        return (ANSWER, *tools) if writes and not named else tools
+        return offered(self._request.tools, self.facts)
 
     def hearing(self) -> Hearing:
         form = self.facts.call_form
@@ -110,11 +100,11 @@ class Ladder:
         act before it can talk itself out of it. Only where that goes on inside its answer and so costs a few tokens."""
         from ollm.providers.tool_call_repair import read_calls
 
-        offered = self._offered()
-        if ANSWER not in offered or not self._open():
+        tools = self._offered()
+        if ANSWER not in tools or not self._open():
             return []
         try:
-            text = await self._completed(hearing, offered, LONGEST_FIRST)
+            text = await self._completed(hearing, tools, LONGEST_FIRST)
         except ModelError:
             return []
         calls = list(read_calls(text or "", {tool.name: tool for tool in self._request.tools}).calls)
@@ -246,6 +236,8 @@ class Ladder:
 
     def _count(self, usage: Usage) -> None:
         """The prompt of the first request is the one that was counted on; what was written adds up."""
+        if not self._usage.prompt_tokens:
+            self.counted = self.facts
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens or usage.prompt_tokens,
             completion_tokens=self._usage.completion_tokens + usage.completion_tokens,

@@ -29,7 +29,7 @@ class Meter:
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
         self.spoken = 0.0  # units of all messages
-        self.front = 0.0  # units of system prompt, tool schemas and checkpoints
+        self.front = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
         self._sent: Sent | None = None
         self._counted: Sent | None = None
         self._exact = 0
@@ -70,6 +70,12 @@ class Meter:
     def sent(self) -> None:
         """A request with everything counted so far goes out now."""
         self._sent = Sent(self.front, self.spoken, self._counted is not None)
+
+    def sent_with(self, front: float) -> None:
+        """The last request had another front than was counted on."""
+        if self._sent is not None:
+            self._sent = Sent(front, self._sent.spoken, extends=False)
+        self.set_front(front)
 
     def doubts(self, reported: int) -> bool:
         """Whether the server reports so much less than was sent that an exact count is worth asking for."""

@@ -12,6 +12,7 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
+from ollm.runtime.call_forms import in_form
 from ollm.runtime.ladder import Ladder
 from ollm.runtime.reading_time import ReadingTime
 
@@ -25,7 +26,7 @@ class Model:
         self.provider = provider
         self.name = name
         self.window = window
-        self.facts = facts
+        self.facts = self.counted = facts  # `counted`: by what the last request was sent
         self._stumbles = 0
         self._reading = ReadingTime()
         self.why = why  # why this server, model and window
@@ -59,7 +60,7 @@ class Model:
                 async for piece in pieces:
                     yield self._timed(piece) if isinstance(piece, ProgressPiece) else piece
         finally:
-            self.facts, self._stumbles = ladder.facts, ladder.stumbles
+            self.facts, self.counted, self._stumbles = ladder.facts, ladder.counted, ladder.stumbles
 
     def _timed(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""
@@ -67,7 +68,8 @@ class Model:
         return msgspec.structs.replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
 
     async def count(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
-        """Exact tokens of a request, where the server can say; a failure to say is no failure of the turn."""
+        """Exact tokens of the last request, where the server can say; a failure to say is no failure of the turn."""
+        messages, tools = in_form(messages, tools, self.counted)
         request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
         try:
             return await self.provider.count_prompt(request)

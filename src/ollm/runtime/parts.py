@@ -146,6 +146,7 @@ class Parts(msgspec.Struct, kw_only=True):
 
         schemas, facts = self.late.registry.get_function_schemas(), self.model.facts
         mode, window, most = self.prompt.mode, self.model.window, facts.max_tools
+        self.prompt.set_forms(facts)
         self.prompt.set_tools(
             tool_set(mode, schemas, window, most),
             when_folded=lambda: tool_set(mode, schemas, window, most, folded=True),

@@ -15,6 +15,7 @@ from ollm.config.settings import Settings
 from ollm.domain.context import ActiveContext, Budget, Checkpoint, ModeName, Usage
 from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
+from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.fitting import LEAST_RESULT, Fitting
@@ -119,6 +120,27 @@ class Prompt:
     def tools(self) -> tuple[ToolSchema, ...]:
         return self._front.tools
 
+    def set_forms(self, facts: ModelFacts) -> None:
+        """How the model calls and takes results, as far as it is known before a request: one that writes its calls is
+        shown some, in front of every request."""
+        if self._front.set_forms(facts):
+            self._cause = self._cause or "call form"
+            self._count_front()
+
+    def sent_as(self, facts: ModelFacts) -> None:
+        """The request that is about to be observed went out in these forms: the server refused the ones it had."""
+        if self._front.set_forms(facts):
+            self._meter.sent_with(self._front.units)
+            self._count_front()
+
+    @property
+    def forms(self) -> ModelFacts:
+        return self._front.forms
+
+    def front_as_sent(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
+        """System prompt, worked calls and tool schemas in the forms of the model."""
+        return self._front.as_sent()
+
     def _offer_recall(self) -> None:
         if self._context.folded:
             self._front.offer_recall()
@@ -153,7 +175,7 @@ class Prompt:
         self.refresh()
 
     def _count_front(self) -> None:
-        self._parts.set_front(self._front.system, self._front.records)
+        self._parts.set_front(self._front.system, self._front.records, self._front.as_sent()[0])
         self._meter.set_front(self._front.units)
 
     # What is said

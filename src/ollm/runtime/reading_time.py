@@ -5,6 +5,7 @@ from __future__ import annotations
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import ChatRequest, ProgressPiece
+from ollm.runtime.call_forms import in_form
 from ollm.services.token_counting import TokenCounter
 
 WORTH_SAYING = 2.0  # seconds
@@ -18,14 +19,15 @@ class ReadingTime:
 
     def of(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
         """What is to be read and the seconds it takes; None where that is short or the speed is not known."""
-        fresh = self._fresh(request.messages)
-        self._sent = request.messages
+        messages, tools = in_form(request.messages, request.tools, facts)
+        fresh = self._fresh(messages)
+        self._sent = messages
         if not facts.prefill_per_second:
             return None
         counter = TokenCounter(facts.token_factor, facts.token_samples)
         tokens = counter.messages(fresh)
-        if len(fresh) == len(request.messages):
-            tokens += counter.schemas(request.tools)
+        if len(fresh) == len(messages):
+            tokens += counter.schemas(tools)
         seconds = round(tokens / facts.prefill_per_second, 1)
         return ProgressPiece(total=tokens, seconds_left=seconds) if seconds >= WORTH_SAYING else None
 

@@ -17,12 +17,22 @@ class RequestParts:
     def __init__(self, counter: TokenCounter) -> None:
         self.ledger = PrefixLedger()
         self._counter = counter
+        self._told: tuple[PromptMessage, ...] = ()
         self._front: list[Part] = []
         self._spoken: list[Part] = []
 
-    def set_front(self, system: PromptMessage, records: Iterable[PromptMessage]) -> None:
-        """What stands before the messages: system prompt and checkpoints."""
-        self._front = [self._part("system prompt", system), *(self._part("checkpoint", found) for found in records)]
+    def set_front(
+        self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
+    ) -> None:
+        """What stands before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
+        own form with the worked calls behind it: the ladder writes them, the ledger counts them."""
+        first, *worked = as_sent
+        self._told = (system, *records)
+        self._front = [
+            self._part("system prompt", first),
+            *(self._part("worked call", found) for found in worked),
+            *(self._part("checkpoint", found) for found in self._told[1:]),
+        ]
 
     def restart(self) -> None:
         """The messages are others from here on."""
@@ -31,9 +41,8 @@ class RequestParts:
     def send(self, messages: Sequence[PromptMessage], cause: str | None) -> tuple[PromptMessage, ...]:
         """The next request; `messages` begin with those of the last one."""
         self._spoken += [self._part(_named(found), spoken(found)) for found in messages[len(self._spoken) :]]
-        parts = [*self._front, *self._spoken]
-        self.ledger.record(parts, cause)
-        return tuple(part.message for part in parts)
+        self.ledger.record([*self._front, *self._spoken], cause)
+        return (*self._told, *(part.message for part in self._spoken))
 
     def _part(self, name: str, message: PromptMessage) -> Part:
         return Part(name=name, message=message, tokens=self._counter.message(message))

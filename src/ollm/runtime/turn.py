@@ -113,6 +113,7 @@ class Turn:
         try:
             return await self._ask()
         except PromptTooLongError as error:
+            prompt.sent_as(self._parts.model.facts)
             prompt.corrected(error.prompt_tokens, error.window)
             self._emit(Notice(level="warning", text=f"{error.message} It is folded to fit."))
         await prompt.make_room(self._emit, self._parts.model.summarise)
@@ -152,8 +153,10 @@ class Turn:
             completion_tokens=self._usage.completion_tokens + used.completion_tokens,
             reused_tokens=self._usage.reused_tokens + used.reused_tokens,
         )
+        self._parts.prompt.sent_as(self._parts.model.counted)
         if cut := self._parts.prompt.observe(used, await self._exact(used)):
             self._emit(cut)
+        self._parts.prompt.set_forms(self._parts.model.facts)
         self._emit(self._parts.prompt.usage())
         if not answer.parts and not calls:
             self._emit(Notice(level="warning", text="The model gave an empty answer. Say it another way, or /model."))

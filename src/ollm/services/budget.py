@@ -12,7 +12,7 @@ TURNS_OF_ROOM = 6  # a compression should make room for this many turns of a twe
 
 
 def budget(window: int, fixed: int, checkpoints: int = 0, threshold: float = USUAL_THRESHOLD) -> Budget:
-    """`fixed` is the system prompt with its context entries and the tool schemas."""
+    """`fixed` is the system prompt with its context entries, the tool schemas and worked calls."""
     limit = limit_of(window)
     available = max(0, limit - fixed - checkpoints)
     return Budget(
