@@ -17,7 +17,8 @@ def now() -> datetime:
 
 def stamp(moment: datetime) -> str:
     """UTC, ISO 8601 with milliseconds and `Z`: the form of every time on disk and on the wire."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return in_utc.isoformat(timespec="milliseconds")[: -len("+00:00")] + "Z"
 
 
 def parse_stamp(text: str) -> datetime:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,7 +151,8 @@ class ChatRecordingService:
 
     def _write_message(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
         at = self._activity(writer)
-        with writer.together():
+        alone = not calls and bool(writer.head["metadata"].get("title"))
+        with nullcontext() if alone else writer.together():
             self._name(writer, message)
             tokens = self._tokens(writer, f"{message.text}{message.thinking}")
             writer.record_message(at, _json(message), tokens)
