@@ -257,3 +257,32 @@ async def test_wrong_values_are_told(drive: Driver, arguments, kind: str) -> Non
 
 async def test_an_unknown_type_gets_the_nearest_names(drive: Driver) -> None:
     assert "did you mean" in error(await drive("grep", pattern="x", fileType="pythn"))[1]
+
+
+async def test_whole_directories_and_those_with_files_left_out_are_searched_alike(
+    drive: Driver, workspace: Path
+) -> None:
+    plant(workspace, "top.txt", "whole/a.txt", "whole/below/b.txt", "part/c.txt", "part/d.log", "secret/e.txt")
+    plant(workspace, "secret/.env", "-dash/f.txt", "logs/g.log")
+    for path in [found for found in workspace.rglob("*") if found.is_file()]:
+        path.write_text("needle\n", encoding="utf-8")
+    rules(workspace, ".gitignore", "*.log")
+
+    searched = ["-dash/f.txt", "part/c.txt", "secret/e.txt", "top.txt", "whole/a.txt", "whole/below/b.txt"]
+    skipped = "[1 file that may hold secrets (.env and the like) was skipped; name one to ask for it]"
+    lines = content(await drive("grep", pattern="needle")).splitlines()
+    assert lines == [*(f"{path}:1:needle" for path in searched), skipped]
+    assert content(await drive("grep", pattern="needle", output="files")).splitlines() == [*searched, skipped]
+    counts = content(await drive("grep", pattern="needle", output="counts")).splitlines()
+    assert counts == [*(f"{path}: 1" for path in searched), skipped]
+
+
+async def test_files_behind_links_that_are_followed_are_searched(workspace: Path) -> None:
+    plant(workspace, "real/a.txt")
+    (workspace / "real" / "a.txt").write_text("needle\n", encoding="utf-8")
+    (workspace / "linked.txt").symlink_to("real/a.txt")
+    driver = Driver(workspace, settings=ToolSettings())
+    following = FileDiscoveryService(FileDiscoverySettings(follow_symlinks=True), workspace / "home")
+    driver.registry.register(Grep, following)
+
+    assert content(await driver("grep", pattern="needle")) == "linked.txt:1:needle\nreal/a.txt:1:needle"

@@ -16,7 +16,7 @@ from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.base import Tool, ToolContext
 from ollm.tools.file_types import globs_of_type
 from ollm.tools.matches import MOST_COUNTED, FoundLine, Matches
-from ollm.tools.ripgrep import search
+from ollm.tools.ripgrep import places, search
 from ollm.tools.search_scope import Most, Readable, Scope, readable, scope_of, with_notes
 
 Word = Annotated[str, Meta(min_length=1)]
@@ -72,9 +72,9 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         return readable(context, scope, await discovery.paths(options, *filter(None, (named, typed))))
 
     async def _lines(self, scope: Scope, found: Readable, notes: list[str], most: int) -> ToolResult:
-        matches = Matches()
+        matches = Matches(found.paths)
         options = [*self._options(), "--json", f"--context={self.context_lines}"]
-        async with aclosing(search(scope.root, options, found.paths)) as output:
+        async with aclosing(search(scope.root, options, _places(found))) as output:
             async for chunk in output:
                 matches.feed(chunk)
                 if matches.enough:
@@ -92,9 +92,11 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
 
     async def _per_file(self, scope: Scope, found: Readable, notes: list[str], most: int) -> ToolResult:
         option = "--files-with-matches" if self.output == "files" else "--count-matches"
-        output = search(scope.root, [*self._options(), option, "--with-filename", "--null"], found.paths)
+        output = search(scope.root, [*self._options(), option, "--with-filename", "--null"], _places(found))
         said = b"".join([chunk async for chunk in output])
-        counts = {path: count for path, count in sorted(_counted(said, self.output)) if scope.still_holds(path)}
+        wanted = set(found.paths)
+        told = sorted((path, count) for path, count in _counted(said, self.output) if path in wanted)
+        counts = {path: count for path, count in told if scope.still_holds(path)}
         lines = [
             scope.shown(path) + (f": {count:,}" if self.output == "counts" else "") for path, count in counts.items()
         ]
@@ -118,6 +120,10 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
 
     def _nothing(self, searched: int) -> str:
         return f"No match for {self.pattern!r} in {searched:,} {_files(searched)}."
+
+
+def _places(found: Readable) -> list[str]:
+    return found.paths if found.in_part is None else places(found.paths, found.in_part)
 
 
 def _files(count: int) -> str:
@@ -144,9 +150,9 @@ def _written(scope: Scope, files: dict[str, list[FoundLine]], most: int) -> Iter
 
 def _counted(said: bytes, output: str) -> Iterator[tuple[str, int]]:
     if output == "files":
-        yield from ((os.fsdecode(name), 1) for name in said.split(b"\0") if name)
+        yield from ((os.fsdecode(name).removeprefix("./"), 1) for name in said.split(b"\0") if name)
         return
     for line in said.split(b"\n"):
         name, found, count = line.rpartition(b"\0")
         if found and count.isdigit():
-            yield os.fsdecode(name), int(count)
+            yield os.fsdecode(name).removeprefix("./"), int(count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,9 +24,11 @@ class FoundLine(NamedTuple):
 
 
 class Matches:
-    """Fed with ripgrep's output as it comes. Stops wanting more when far more was found than anyone reads."""
+    """Fed with ripgrep's output as it comes. Stops wanting more when far more was found than anyone reads. What it says
+    of files that were not to be searched is passed over."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self._wanted = frozenset(wanted)
         self.files: dict[str, list[FoundLine]] = {}
         self.binary: set[str] = set()
         self.count = 0
@@ -61,13 +64,15 @@ class Matches:
     def _take(self, said: Any) -> None:
         kind, data = said["type"], said["data"]
         if kind in ("match", "context"):
-            path = _text(data["path"], "surrogateescape")
+            path = _text(data["path"], "surrogateescape").removeprefix("./")
+            if path not in self._wanted:
+                return
             start = data["submatches"][0]["start"] if data["submatches"] else 0
             lines = self.files.setdefault(path, [])
             lines.extend(_lines(data, start, matches=kind == "match"))
             self.count += kind == "match"
         elif kind == "end" and data["binary_offset"] is not None:
-            self._is_binary(_text(data["path"], "surrogateescape"))
+            self._is_binary(_text(data["path"], "surrogateescape").removeprefix("./"))
 
     def _is_binary(self, path: str) -> None:
         lines = self.files.pop(path, None)

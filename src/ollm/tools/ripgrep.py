@@ -28,8 +28,19 @@ def program() -> str:
     return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
 
 
+def places(files: Sequence[str], in_part: frozenset[str]) -> list[str]:
+    """The same files as fewer words: a directory stands for all right in it, unless it is one of those `in_part`."""
+    parents = [path.rpartition("/")[0] for path in files]
+    whole = dict.fromkeys(parents)
+    for directory in in_part:
+        whole.pop(directory, None)
+    alone = [path for path, parent in zip(files, parents, strict=True) if parent not in whole]
+    return [*(f"./{directory}" for directory in whole), *alone]
+
+
 async def search(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:
-    """What ripgrep prints about the files (paths from the root), in pieces. Close it, and the search ends."""
+    """What ripgrep prints about the files, or all right in a directory (paths from the root), in pieces. Close it, and
+    the search ends."""
     for batch in _batches(files):
         async with aclosing(_run(root, [*options, "--", *batch])) as printed:
             async for chunk in printed:
@@ -53,6 +64,8 @@ async def _run(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[b
             "--no-config",
             "--no-ignore",
             "--hidden",
+            "--binary",
+            "--max-depth=1",
             "--no-messages",
             "--color=never",
             *arguments,

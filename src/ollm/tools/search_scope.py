@@ -82,6 +82,7 @@ class Readable(Data, frozen=True):
     """Files that may be read without asking, and how many may not; `others` is what else there is to say."""
 
     paths: list[str]
+    in_part: frozenset[str] | None = None  # directories of which not every file is here; None: it may be any
     skipped: int = 0
     others: tuple[str, ...] = ()
 
@@ -92,7 +93,10 @@ class Readable(Data, frozen=True):
 
 def readable(context: ToolContext, scope: Scope, found: Found) -> Readable:
     kept = without_private(context, scope.root, found.paths)
-    return Readable(paths=kept, skipped=len(found.paths) - len(kept), others=found.notes)
+    in_part = found.in_part
+    if in_part is not None and len(kept) < len(found.paths):
+        in_part |= {path.rpartition("/")[0] for path in set(found.paths).difference(kept)}
+    return Readable(paths=kept, in_part=in_part, skipped=len(found.paths) - len(kept), others=found.notes)
 
 
 def with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:

@@ -30,6 +30,7 @@ class Answer(Data, frozen=True, dict=True):
     generation: int | None
     unreadable: tuple[str, ...]
     too_deep: tuple[str, ...]
+    in_part: frozenset[str]
 
     @cached_property
     def paths(self) -> list[str]:
@@ -74,6 +75,7 @@ class AnswerCache:
             generation=generation,
             unreadable=tuple(walk.unreadable),
             too_deep=tuple(walk.too_deep),
+            in_part=frozenset(walk.in_part),
         )
         self._answers[options] = answer
         while len(self._answers) > _MOST:

@@ -39,9 +39,11 @@ class Disposable(Protocol):
 
 class Found(Data, frozen=True):
     """Paths from the root. `anywhere`: the glob had to be looked for at every depth. `too_deep` and `unreadable` count
-    directories that were not looked into."""
+    directories that were not looked into; `in_part` names those of whose files not all are among the paths, None when
+    a glob chose among them."""
 
     paths: list[str]
+    in_part: frozenset[str] | None = None
     anywhere: bool = False
     too_deep: int = 0
     unreadable: int = 0
@@ -161,7 +163,12 @@ class FileDiscoveryService:
             if search is not None:
                 found = search.among("", paths)
                 paths = [path for path in paths if path in found]
-        return Found(paths=list(paths), too_deep=len(answer.too_deep), unreadable=len(answer.unreadable))
+        return Found(
+            paths=list(paths),
+            in_part=None if any(searches) else answer.in_part,
+            too_deep=len(answer.too_deep),
+            unreadable=len(answer.unreadable),
+        )
 
     def _batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
         cached = self._cached(options)

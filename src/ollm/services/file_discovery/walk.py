@@ -48,6 +48,7 @@ class Walk:
         self.unreadable: list[str] = []
         self.too_deep: list[str] = []
         self.directories: dict[str, Signature] = {}
+        self.in_part: set[str] = set()  # directories with files that are not shown, or shown behind a link
 
     @property
     def start(self) -> Place:
@@ -76,6 +77,7 @@ class Walk:
             return None
         base, layers = self._offset + place.prefix, place.layers
         files, folders, links = self._sorted_out(listed)
+        there = len(files)
         if _dotted(files) or _dotted(folders) or len(files) + len(folders) < len(listed):
             layers = self.reader.below(layers, path, base, [entry.name for entry in listed])
             files, folders = self._without_dots(files), self._without_dots(folders)
@@ -85,6 +87,8 @@ class Walk:
             folders = [name for name in folders if shown.folder(name)]
         if self._exclude is not None:
             files, folders = self._without_excluded(place, files), self._without_excluded(place, folders)
+        if len(files) < there or links:
+            self.in_part.add(place.relative)
         return Listing(place, files, folders, self._below(place, layers, folders, links) if folders else [])
 
     def from_top(self, relative: str) -> str:
