@@ -53,7 +53,7 @@ def search(
     index = Process().session_index
     found = find(index, " ".join(text), filters, limit, progress("Reading sessions", "MB"))
     if index.behind:
-        warn(f"{len(index.behind)} large sessions are not searched to their end yet; the next search reads on.")
+        warn(f"Large sessions not searched to their end yet: {len(index.behind)}; the next search reads on.")
     if not found.ranked and found.total > RANKED_UP_TO:
         warn(f"more than {RANKED_UP_TO} hits: the newest are shown first.")
     if not found.complete:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 SLICE = 1 << 20
 GATHERED = 1 << 15
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_DIRECTION_CODES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROL = frozenset(map(chr, {*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_CODES} - {9, 10}))
 _ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
 _HIGH_CONTROL = b"\xc2"  # how \x80 to \x9f begin, and some letters
-_DIRECTIONS = tuple(chr(code).encode() for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+_DIRECTIONS = tuple(chr(code).encode() for code in _DIRECTION_CODES)
 
 
 def is_plain(text: str) -> bool:
@@ -24,7 +24,9 @@ def visible(text: str) -> str:
     """The text with control characters other than line ends and tabs written as escapes."""
     if not _may_hold_control(text):
         return text
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    for letter in _CONTROL.intersection(text):  # each at once: a damaged file may hold millions of one
+        text = text.replace(letter, letter.encode("unicode_escape").decode())
+    return text
 
 
 def _may_hold_control(text: str) -> bool:
