@@ -332,3 +332,11 @@ def test_a_damaged_session_that_was_read_in_time_is_written_whole_however_long_t
     go_on(home, session_id)
 
     assert len(json.loads(home.document(session_id).read_bytes())["messages"]) == 31
+
+
+def test_a_hole_of_zeros_inside_a_message_is_left_out_of_it_and_of_the_mended_file() -> None:
+    from ollm.store.session_files.lenient import parse_object
+
+    hole = b"\0" * 1000
+    assert parse_object(b'{"role": "user", "text": "before ' + hole + b'after"}')["text"] == "before after"
+    assert parse_object(b'{"text": "a zero: \\u0000"}')["text"] == "a zero: \0"

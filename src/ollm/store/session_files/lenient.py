@@ -117,10 +117,11 @@ def as_it_stands(data: bytes, known: Message | ToolCallRecord) -> bytes:
 
 
 def parse_object(data: bytes) -> JsonObject:
-    """A JSON object however odd: raises ValueError or RecursionError when it is none."""
+    """A JSON object however odd: raises ValueError or RecursionError when it is none. Raw zeros are a hole in the file,
+    nothing that was said: JSON writes those otherwise."""
     with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
         return _object_decoder.decode(data)
-    found = json.loads(data.decode("utf-8", "replace"), strict=False)
+    found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
     if not isinstance(found, dict):
         raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike
     cleaned: JsonObject = clean(found)
