@@ -92,6 +92,7 @@ def pdf(data: bytes) -> str:
         pages = [page.extract_text() for page in reader.pages[:PAGES]]
         count = len(reader.pages)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError) as error:
+        # the last is what pypdf raises for a way of writing text that it does not know
         raise Refused("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
     if not any(text.strip() for text in pages):
         raise Refused("BinaryFile", f"it is a PDF of {count} pages without text (pictures of pages)")

@@ -61,16 +61,13 @@ def tool_set(
     allowed = tools_for(mode, by_name)
     ours = [name for name in _ORDER[mode] if name in allowed]
     theirs = [name for name in allowed if name not in OURS]
-    room = SHARE * window - _told(window)
-    least, limit = (FEWEST - (window < TINIEST) if window < TINY else LEAST), (LEAST if window < SMALL else MOST)
-    if most is not None:
-        least, limit = min(least, most), min(limit, most)
+    least, limit = _counts(window, most)
     if folded and "recall" in ours:
         least = least + 1 if most is None else min(least + 1, most)
         ours.remove("recall")
         ours.insert(least - 1, "recall")
     shown: dict[str, ToolSchema] = {}
-    left = {True: min(TOKENS, room), False: SHARE * window}  # for ours, for theirs
+    left = {True: min(TOKENS, SHARE * window - _told(window)), False: SHARE * window}  # for ours, for theirs
     for name in [*ours[:least], *theirs, *ours[least:]]:
         own, schema = name not in theirs, by_name[name]
         price = cost([schema])
@@ -82,6 +79,13 @@ def tool_set(
             shown[name] = schema
             left[own] -= price
     return tuple(shown[name] for name in sorted(shown))
+
+
+def _counts(window: int, most: int | None) -> tuple[int, int]:
+    """How many of our tools are shown whatever they cost, and how many at the most."""
+    least = FEWEST - (window < TINIEST) if window < TINY else LEAST
+    limit = LEAST if window < SMALL else MOST
+    return (least, limit) if most is None else (min(least, most), min(limit, most))
 
 
 def _told(window: int) -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 VERSION = 2
 BUSY_MILLISECONDS = 1500
@@ -25,6 +27,20 @@ CREATE INDEX entries_of_calls ON entries(session, call) WHERE call IS NOT NULL;
 CREATE VIRTUAL TABLE words USING fts5(
     text, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2");
 """
+Done = TypeVar("Done")
+
+
+def in_one(connection: sqlite3.Connection, work: Callable[[], Done]) -> Done:
+    """Do it in one transaction: all of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        done = work()
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return done
 
 
 def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
@@ -77,8 +93,8 @@ def _open(name: str, path: Path | None) -> sqlite3.Connection:
 
 def _create(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = TRUNCATE")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+
+    def work() -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] != VERSION:
             for name in ("words", "entries", "sessions"):
                 connection.execute(f"DROP TABLE IF EXISTS {name}")
@@ -86,11 +102,8 @@ def _create(connection: sqlite3.Connection) -> None:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("SELECT name FROM sqlite_master").fetchall()  # another process may have made the tables
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+
+    in_one(connection, work)
 
 
 def remove(path: Path) -> None:

@@ -10,12 +10,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeVar
 
+from ollm.store.session_index.database import in_one
 from ollm.store.session_index.texts import forget_some, session_mark
 
 Progress = Callable[[int, int], None]
-Done = TypeVar("Done")
 STEP = 500  # pages merged in one transaction: others may write in between
 AT_ONCE = 2_000  # texts taken out in one transaction
 
@@ -28,7 +27,7 @@ def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Pro
     for (session,) in rows:
         texts = _texts(connection, session)
         for place in range(0, len(texts), AT_ONCE):
-            _in_one(connection, partial(_forget, connection, texts[place : place + AT_ONCE]))
+            in_one(connection, partial(_forget, connection, texts[place : place + AT_ONCE]))
             done += AT_ONCE
             if progress:
                 progress(min(done, total), total)
@@ -70,7 +69,7 @@ def _merged(connection: sqlite3.Connection, pages: int) -> bool:
             connection.execute("PRAGMA application_id = 0")
         return goes_on
 
-    return _in_one(connection, work)
+    return in_one(connection, work)
 
 
 def _forget(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
@@ -85,15 +84,3 @@ def _is_marked(connection: sqlite3.Connection) -> bool:
 def _texts(connection: sqlite3.Connection, session: int) -> list[tuple[int]]:
     query = "SELECT rowid FROM words WHERE words MATCH ?"
     return connection.execute(query, (f'"{session_mark(session)}"',)).fetchall()
-
-
-def _in_one(connection: sqlite3.Connection, work: Callable[[], Done]) -> Done:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        done = work()
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return done

@@ -213,17 +213,9 @@ class SessionIndex:
         return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
 
     def _writing(self, work: Callable[[], Any]) -> Any:
-        """One transaction; where the file may be read but not written, its answer stands all the same."""
-        connection = self.connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            done = work()
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-        return done
+        from ollm.store.session_index.database import in_one
+
+        return in_one(self.connection, work)
 
     def _update_all(
         self, batch: list[str], found: dict[str, Stamp], rows: dict[str, dict[str, Any]], text: bool
