@@ -21,8 +21,6 @@ from ollm import (
     PromptMessage,
     Risk,
     RuleSet,
-    SessionFiles,
-    SessionPlaces,
     SnapshotFiles,
     SnapshotManager,
     TextPart,
@@ -32,7 +30,7 @@ from ollm import (
 
 async def recording(directory: Path) -> None:
     """Every record is on disk when its call returns."""
-    service = ChatRecordingService(SessionFiles(SessionPlaces(directory=directory)))
+    service = ChatRecordingService.in_directory(directory)
     session_id = await service.create_session("qwen3:8b", "ollama")
     asked = Message(role="user", parts=(TextPart(text="Why is the sky blue?"),), timestamp="2026-01-01T00:00:00.000Z")
     print((await service.record_message(session_id, asked)).id)

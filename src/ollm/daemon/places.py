@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from pathlib import Path
 
 import msgspec
 
@@ -76,10 +75,3 @@ def started_at(pid: int) -> float | None:
     from ollm.store.lease import process_start
 
     return process_start(pid)
-
-
-def is_socket(path: Path) -> bool:
-    try:
-        return stat.S_ISSOCK(path.lstat().st_mode)
-    except OSError:
-        return False

@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Literal
 
-import msgspec
-
 from ollm.domain.messages import ImagePart, JsonObject
 from ollm.domain.struct import Data, Sparse
 
@@ -163,8 +161,3 @@ class Todo(Data, frozen=True):
     id: str
     text: str
     status: Literal["open", "done"] = "open"
-
-
-def to_json(value: Any) -> Any:
-    """A struct as plain JSON values with its outside names."""
-    return msgspec.to_builtins(value)

@@ -104,10 +104,6 @@ class EnvironmentSanitizationService:
         """Whether a deny pattern or a secret word matches this name, whatever the allow list says."""
         return self._rule_for(name) is not None
 
-    def rule_against(self, name: str, value: str) -> str | None:
-        """The rule that keeps a variable back, or None when it passes."""
-        return self._rules({name: value})[name]
-
     def _rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
         """The rule against each variable, or None. What was judged before is remembered."""
         fresh = {name: value for name, value in environment.items() if (name, value) not in self._known}

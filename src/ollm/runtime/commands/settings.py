@@ -8,7 +8,7 @@ from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+from ollm.runtime.commands.base import CommandTable, table, wrong_usage
 
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
@@ -117,8 +117,3 @@ async def show_help(conversation: LocalConversation, arguments: str) -> CommandR
     rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.late.custom_commands.names()]
     text = f"{table(('command', 'what it does'), rows)}\n\n{table(('key', 'in the chat'), KEYS)}"
     return CommandReply(text=text, data=[row[0] for row in rows])
-
-
-def first_word(arguments: str) -> tuple[str, str]:
-    found = words(arguments, 2)
-    return (found[0] if found else "", found[1] if len(found) > 1 else "")
