@@ -27,12 +27,12 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 def sync(descriptor: int) -> None:
     """Bring a file's data to the disk itself, through the drive's own cache on macOS."""
-    if sys.platform == "darwin":
+    if sys.platform == "linux":
+        os.fdatasync(descriptor)
+    elif sys.platform == "darwin":
         import fcntl
 
         fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    elif hasattr(os, "fdatasync"):
-        os.fdatasync(descriptor)
     else:
         os.fsync(descriptor)
 
@@ -128,7 +128,9 @@ class AppendFile:
             self._write_anew()
         assert self._descriptor is not None
         try:
-            write_all(self._descriptor, data)
+            written = os.write(self._descriptor, data)
+            if written < len(data):
+                write_all(self._descriptor, memoryview(data)[written:])
         except OSError:
             self._cut_back()
             raise

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
     from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
-    from ollm.services.chat_recording.service import estimate_tokens as estimate_tokens
     from ollm.services.chat_recording.service import silent as silent
     from ollm.services.chat_recording.service import title_of as title_of
     from ollm.services.chat_recording.traces import Trace as Trace
@@ -20,7 +19,6 @@ _PLACES = {
     "SessionLibrary": "library",
     "Trace": "traces",
     "Traces": "traces",
-    "estimate_tokens": "service",
     "no_traces": "traces",
     "silent": "service",
     "title_of": "service",

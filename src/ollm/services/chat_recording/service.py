@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, NewId, new_id, now, stamp
 from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
+from ollm.domain.messages import TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
 TITLE_LENGTH = 80
+_WORDS = (TextPart, ThinkingPart)
 NOTED_EVERY = timedelta(seconds=60)
 NOTED_FROM = 256 * 1024  # a smaller one is read faster than a row is written
 
@@ -41,8 +43,9 @@ def silent(event: Event) -> None:
     """For callers that listen to nothing."""
 
 
-def estimate_tokens(text: str) -> int:
-    return (len(text.encode("utf-8", "replace")) + 3) // 4
+def size_of(text: str) -> int:
+    """Bytes of a text; the archive is counted as a token for every four of them."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def title_of(message: Message) -> str:
@@ -61,7 +64,6 @@ class ChatRecordingService:
         *,
         emit: Emit = silent,
         library: SessionLibrary | None = None,
-        count_tokens: Callable[[str], int] = estimate_tokens,
         clock: Clock = now,
         make_id: NewId = new_id,
     ) -> None:
@@ -69,7 +71,6 @@ class ChatRecordingService:
         self._settings = settings or SessionSettings()
         self._emit = emit
         self._library = library or SessionLibrary(files, settings=settings, clock=clock)
-        self._count_tokens = count_tokens
         self._clock = clock
         self._make_id = make_id
         self._writers: dict[str, SessionWriter] = {}
@@ -141,38 +142,46 @@ class ChatRecordingService:
         """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks
         for: that they start is written with it."""
         writer = self._writer(session_id)
-        recorded = msgspec.structs.replace(message, id=writer.last_number + 1)
-        started = [msgspec.structs.replace(call, message_id=recorded.id) for call in calls]
-        self._try(session_id, lambda: self._write_message(writer, recorded, started))
+        recorded = replace(message, id=writer.last_number + 1)
+        started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
+        if started or not writer.head["metadata"].get("title"):
+            self._try(session_id, self._write_together, writer, recorded, started)
+        else:
+            self._try(session_id, self._write_message, writer, recorded)
         self._emit(MessageRecorded(session_id=session_id, message_id=recorded.id, role=recorded.role))
         for call in started:
             self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
         return recorded
 
-    def _write_message(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
-        at = self._activity(writer)
-        alone = not calls and bool(writer.head["metadata"].get("title"))
-        with nullcontext() if alone else writer.together():
+    def _write_message(self, writer: SessionWriter, message: Message) -> None:
+        size = 0
+        for part in message.parts:
+            if isinstance(part, _WORDS):
+                size += size_of(part.text)
+        writer.record_message(self._activity(writer), message, _tokens(writer, size))
+
+    def _write_together(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
+        """With one sync: the title if it is the first, the message, and that its calls start."""
+        with writer.together():
             self._name(writer, message)
-            tokens = self._tokens(writer, f"{message.text}{message.thinking}")
-            writer.record_message(at, _json(message), tokens)
+            self._write_message(writer, message)
             for call in calls:
-                writer.record_call(at, _json(call), 0)
+                writer.record_call(self._activity(writer), _json(call), 0)
 
     async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
         """Keep an answer under way: `parts` is all of it so far. The recorded answer takes its place; after a crash
         it stays as a message marked interrupted. Costs what is new in it."""
         writer = self._writer(session_id)
         at = self._activity(writer)
-        self._try(session_id, lambda: writer.record_partial(at, _json(tuple(parts))))
+        self._try(session_id, writer.record_partial, at, _json(tuple(parts)))
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Write a call down when it starts (result None) and when it ends; the same id replaces."""
         writer = self._writer(session_id)
         at = self._activity(writer)
         said = call.result.llm_content if call.result else ""
-        tokens = self._tokens(writer, said) if said else 0
-        self._try(session_id, lambda: writer.record_call(at, _json(call), tokens))
+        tokens = _tokens(writer, size_of(said)) if said else 0
+        self._try(session_id, writer.record_call, at, _json(call), tokens)
         self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
 
     async def update_metadata(self, session_id: str, changes: Mapping[str, Any]) -> None:
@@ -181,7 +190,7 @@ class ChatRecordingService:
         named = {_camel(name): _json(value) for name, value in changes.items()}
         top = {name: named.pop(name) for name in list(named) if name in ("model", "provider")}
         at = self._activity(writer)
-        self._try(session_id, lambda: writer.change(at, top, named))
+        self._try(session_id, writer.change, at, top, named)
 
     async def save_session(self, session_id: str) -> None:
         """Fold everything recorded into the document, now."""
@@ -204,9 +213,9 @@ class ChatRecordingService:
             return
         if writer.is_empty:
             writer.abandon()
-            self._try(session_id, lambda: self._library.delete(session_id))
+            self._try(session_id, self._library.delete, session_id)
             return
-        if self._try(session_id, lambda: writer.close(lambda: self._note(writer))):
+        if self._try(session_id, writer.close, lambda: self._note(writer)):
             self._emit(SessionSaved(session_id=session_id))
 
     async def get_session(self, session_id: str) -> Session | None:
@@ -254,10 +263,9 @@ class ChatRecordingService:
 
     def _activity(self, writer: SessionWriter) -> str:
         """Now, but never before the last activity: a clock set back does not reorder a session."""
-        return max(stamp(self._clock()), str(writer.head.get("lastActivity") or ""))
-
-    def _tokens(self, writer: SessionWriter, text: str) -> int:
-        return int(writer.head["metadata"].get("tokenCount") or 0) + self._count_tokens(text)
+        at = stamp(self._clock())
+        last: str = writer.head.get("lastActivity") or ""
+        return max(at, last)
 
     def _name(self, writer: SessionWriter, message: Message) -> None:
         if message.role == "user" and not writer.head["metadata"].get("title"):
@@ -284,10 +292,10 @@ class ChatRecordingService:
             self._library.index.note(writer.session_id, line_of(writer))
             self._noted[writer.session_id] = self._clock()
 
-    def _try(self, session_id: str, write: Callable[[], Any]) -> Any:
+    def _try(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
         """Write; a failure is logged and told once, and the conversation goes on (S10.1)."""
         try:
-            done = write()
+            done = write(*arguments)
         except StorageError as error:
             self._tell(session_id, error)
             return None
@@ -305,6 +313,12 @@ class ChatRecordingService:
         if session_id not in self._told:
             self._told.add(session_id)
             self._emit(Notice(session_id=session_id, level="error", text=str(error)))
+
+
+def _tokens(writer: SessionWriter, size: int) -> int:
+    """Of the whole archive, with `size` bytes more."""
+    held: int = writer.head["metadata"].get("tokenCount") or 0
+    return held + (size + 3) // 4
 
 
 def _json(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.messages import JsonObject
+from ollm.domain.messages import JsonObject, Message
 
 Parts = list[JsonObject]
 DEEPEST = 60  # levels of nesting that are written; readers refuse more than 100
@@ -31,15 +31,24 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw
     tokens: int = 0  # of the whole archive, after this record; 0 where it did not change
 
 
+class Said(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The line of a message, as it is written in one pass; it is read as a `Record`."""
+
+    at: str
+    message: Message
+    tokens: int = 0
+
+
 _decoder = msgspec.json.Decoder(Record)
 _encoder = msgspec.json.Encoder()
+UNWRITABLE = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
 
 
 def encode(value: Any) -> bytes:
     """JSON for any value: what JSON or UTF-8 cannot hold is replaced, never an error."""
     try:
         return _encoder.encode(value)
-    except (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError):
+    except UNWRITABLE:
         return _encoder.encode(clean(msgspec.to_builtins(value, enc_hook=str) if not _plain(value) else value))
 
 
@@ -62,8 +71,11 @@ def _plain(value: Any) -> bool:
     return isinstance(value, dict | list | tuple | str)
 
 
-def line(record: Record) -> bytes:
-    return encode(record) + b"\n"
+def line(record: Record | Said) -> bytes:
+    try:
+        return _encoder.encode_lines((record,))
+    except UNWRITABLE:
+        return encode(record) + b"\n"
 
 
 def parse(data: bytes) -> Record:
@@ -102,14 +114,19 @@ def growth(written: Parts, whole: Parts) -> Parts | None:
     return more if more is not None and extend(written, more) == whole else None
 
 
+def advance(head: JsonObject, at: str, tokens: int) -> None:
+    """Apply what every record says: when it was, and how many tokens the archive has now."""
+    head["lastActivity"] = max(head.get("lastActivity") or "", at)
+    if tokens:
+        head.setdefault("metadata", {})["tokenCount"] = tokens
+
+
 def change_head(head: JsonObject, record: Record) -> None:
     """Apply what a record says about the document's own fields and its metadata."""
-    head["lastActivity"] = max(head.get("lastActivity") or "", record.at)
+    advance(head, record.at, record.tokens)
     if record.top:
         head.update(record.top)
     metadata = head.setdefault("metadata", {})
-    if record.tokens:
-        metadata["tokenCount"] = record.tokens
     if record.set:
         metadata.update(record.set)
     for key, (start, items) in (record.append or {}).items():

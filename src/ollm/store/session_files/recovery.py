@@ -178,7 +178,7 @@ def _finish(writer: SessionWriter, loaded: Loaded, clock: Clock) -> Loaded:
     """Write down what the crash left open, and give the session with it."""
     session, at = loaded.session, stamp(clock())
     if loaded.unfinished:
-        writer.record_message(at, msgspec.to_builtins(session.messages[-1]), 0)
+        writer.record_message(at, session.messages[-1], 0)
     calls = [interrupted(call) if call.status == "running" else call for call in session.tool_calls]
     calls += _unrecorded(session, at)
     for call in calls:
@@ -186,7 +186,7 @@ def _finish(writer: SessionWriter, loaded: Loaded, clock: Clock) -> Loaded:
             writer.record_call(at, msgspec.to_builtins(call), 0)
     messages = list(session.messages)
     for message in _missing_results(session, writer.last_number, at):
-        writer.record_message(at, msgspec.to_builtins(message), 0)
+        writer.record_message(at, message, 0)
         messages.append(message)
     whole = msgspec.structs.replace(session, messages=tuple(messages), tool_calls=tuple(calls))
     return msgspec.structs.replace(loaded, session=whole, unfinished=False)

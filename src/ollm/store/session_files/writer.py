@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ollm.domain.errors import StorageError
-from ollm.domain.messages import JsonObject
+from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import journal, layout
 from ollm.store.session_files.places import SessionPlaces
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
@@ -92,15 +92,15 @@ class SessionWriter:
         if not usual:
             self.flush()
 
-    def record_message(self, at: str, message: JsonObject, tokens: int) -> None:
+    def record_message(self, at: str, message: Message, tokens: int) -> None:
         """Add a message. One that goes on from the partial answer is written as what is new in it."""
-        more = journal.growth(self._partial, list(message["parts"])) if self._partial else None
-        shown = message if more is None else {**message, "parts": more}
-        raw = msgspec.Raw(journal.encode(shown))
-        self._partial = []
-        self.last_number = message["id"]
+        if self._partial:
+            self._finish_partial(at, msgspec.to_builtins(message), tokens)
+            return
+        self.last_number = message.id
         self.message_count += 1
-        self._append(journal.Record(at=at, message=raw, continues=more is not None, tokens=tokens))
+        journal.advance(self.head, at, tokens)
+        self._write(journal.line(journal.Said(at=at, message=message, tokens=tokens)))
 
     def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
         """Add what the answer under way has grown by."""
@@ -203,11 +203,23 @@ class SessionWriter:
         if self._partial:
             at = self.head["lastActivity"]
             message = {"role": "assistant", "parts": self._partial, "timestamp": at, "id": self.last_number + 1}
-            self.record_message(at, {**message, "interrupted": True}, 0)
+            self._finish_partial(at, {**message, "interrupted": True}, 0)
+
+    def _finish_partial(self, at: str, message: JsonObject, tokens: int) -> None:
+        more = journal.growth(self._partial, list(message["parts"]))
+        shown = message if more is None else {**message, "parts": more}
+        raw = msgspec.Raw(journal.encode(shown))
+        self._partial = []
+        self.last_number = message["id"]
+        self.message_count += 1
+        self._append(journal.Record(at=at, message=raw, continues=more is not None, tokens=tokens))
 
     def _append(self, record: journal.Record) -> None:
         journal.change_head(self.head, record)
-        self.pending.append(journal.line(record))
+        self._write(journal.line(record))
+
+    def _write(self, line: bytes) -> None:
+        self.pending.append(line)
         if not self.deferred:
             self.flush()
 
