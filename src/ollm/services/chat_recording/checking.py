@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import DamagedError, OllmError
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import SessionFiles
+    from ollm.store.session_files import SessionFiles, SessionStream
     from ollm.store.session_index.index import Progress
 
+PATIENCE = 10  # times as long as for somebody who waits for an answer: it was asked for
 Outcome = Literal["damaged", "mended"]
 
 
@@ -26,38 +26,61 @@ class Finding(Data, frozen=True):
 
 def check(files: SessionFiles, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
     ids = files.places.ids()
-    findings: list[Finding] = []
+    findings: list[Finding | None] = []
     for done, session_id in enumerate(ids, start=1):
-        findings += [_mended(files, found) if repair else found for found in _problems(files, session_id)]
+        findings.append(_mended(files, session_id) if repair else _looked_at(files, session_id))
         if progress:
             progress(done, len(ids))
-    return findings
+    return [found for found in findings if found]
 
 
-def _problems(files: SessionFiles, session_id: str) -> Iterator[Finding]:
-    try:
-        damage = _damage(files, session_id)
-    except OllmError as error:
-        damage = str(error)
-    left = "" if files.is_open(session_id) else files.left_overs(session_id)
-    text = "; ".join(filter(None, (damage, left)))
-    if text:
-        yield Finding(session_id=session_id, problem=text)
+def _looked_at(files: SessionFiles, session_id: str) -> Finding | None:
+    text = "; ".join(filter(None, (_damage(files, session_id), _left_overs(files, session_id))))
+    return Finding(session_id=session_id, problem=text) if text else None
 
 
 def _damage(files: SessionFiles, session_id: str) -> str | None:
     """What is found when all of it is read, piece by piece."""
-    with files.stream(session_id) as stream:
-        for entries in (stream.messages(), stream.calls()):
-            deque(entries, maxlen=0)
-        return stream.damage
-
-
-def _mended(files: SessionFiles, found: Finding) -> Finding:
     try:
-        writer, _ = files.open(found.session_id, to_continue=False)
-        writer.close()
-        files.tidy(found.session_id)
+        with files.stream(session_id) as stream:
+            _read(stream)
+            return stream.damage
     except OllmError as error:
-        return Finding(session_id=found.session_id, problem=f"{found.problem}; not mended: {error.message}")
-    return Finding(session_id=found.session_id, problem=found.problem, outcome="mended")
+        return str(error)
+
+
+def _read(stream: SessionStream) -> None:
+    for entries in (stream.messages(), stream.calls()):
+        deque(entries, maxlen=0)
+
+
+def _left_overs(files: SessionFiles, session_id: str) -> str:
+    return "" if files.is_open(session_id) else files.left_overs(session_id)
+
+
+def _mended(files: SessionFiles, session_id: str) -> Finding | None:
+    """Read up to the first thing that is wrong, then all of it once more while it is written anew."""
+    left = _left_overs(files, session_id)
+    if not left and _is_whole(files, session_id):
+        return None
+    try:
+        writer, loaded = files.open(session_id, to_continue=False, patience=PATIENCE)
+        writer.close()
+        files.tidy(session_id)
+    except DamagedError as error:
+        return Finding(session_id=session_id, problem=f"not mended: {error.message}")
+    except OllmError as error:
+        return Finding(session_id=session_id, problem=f"{_damage(files, session_id)}; not mended: {error.message}")
+    text = "; ".join(filter(None, (loaded.damage, left)))
+    return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
+
+
+def _is_whole(files: SessionFiles, session_id: str) -> bool:
+    from ollm.store.session_files.damage import DamageFoundError, Intolerant
+
+    try:
+        with files.stream(session_id, Intolerant()) as stream:
+            _read(stream)
+    except (OllmError, DamageFoundError):
+        return False
+    return True

@@ -12,14 +12,19 @@ MAX_NOTES = 5
 
 
 class Damage:
-    """Grows while files are read. `too_large` means: can be looked at, must not be written."""
+    """Grows while files are read. `too_large` means: can be looked at, must not be written.
 
-    def __init__(self) -> None:
+    With more `patience` reading may take that many times as long.
+    """
+
+    def __init__(self, patience: float = 1) -> None:
         self.notes: list[str] = []
         self.lost = 0
         self.too_large = False
         self.size = 0  # of the files that are read, in bytes
-        self._until = time.process_time() + LOADING_SECONDS
+        begun = time.process_time()
+        self.find_until = begun + SECONDS * patience
+        self._until = begun + LOADING_SECONDS * patience
 
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
@@ -59,6 +64,20 @@ class Damage:
             return None
         counted = f" ({self.lost} {'entry' if self.lost == 1 else 'entries'} could not be read)" if self.lost else ""
         return "; ".join(self.notes) + counted
+
+
+class DamageFoundError(Exception):
+    """Something is wrong: whoever wants to know what has to read on."""
+
+
+class Intolerant(Damage):
+    """Ends the reading with a `DamageFoundError` at the first thing that is wrong."""
+
+    def note(self, text: str) -> None:
+        raise DamageFoundError(text)
+
+    def refuse(self, text: str) -> None:
+        raise DamageFoundError(text)
 
 
 def _shown(size: int) -> str:

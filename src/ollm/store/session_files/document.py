@@ -32,6 +32,8 @@ class Document:
         self._only: tuple[Range, Range] | None = None
         self._calls_at: int | None = None  # where calls begin, once that is known
         self.head = self._head_of(head)
+        if not _is_closed(file):
+            damage.note("the file ends before its end")
 
     def narrow(self, messages: Range, calls: Range) -> None:
         """Read only what stands between these places."""
@@ -117,6 +119,12 @@ class Document:
         except (ValueError, RecursionError):
             self._damage.lose("the head of the file is damaged")
             return salvaged_head(head)
+
+
+def _is_closed(file: BinaryIO) -> bool:
+    """Whether the last bytes are what they should be: most of what goes wrong goes wrong there."""
+    descriptor = file.fileno()
+    return os.pread(descriptor, len(CLOSE), max(0, os.fstat(descriptor).st_size - len(CLOSE))) == CLOSE
 
 
 def own_layout(file: BinaryIO) -> Line | None:

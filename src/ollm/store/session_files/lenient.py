@@ -48,24 +48,42 @@ def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
-def messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes]]:
-    """The messages that stand whole inside damage, each with its bytes."""
+def messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
+    """The messages that stand whole inside damage, each with its bytes, which are not taken for sound."""
     for inner in _inside(data):
         unheard = Damage()
         if (found := message(inner, number, unheard)) and not unheard.notes:
-            yield found, inner
+            yield found, inner, False
 
 
-def calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes]]:
+def calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
     """The calls that stand whole inside damage, each with its bytes."""
     for inner in _inside(data):
         if found := call(inner, Damage()):
-            yield found, inner
+            yield found, inner, False
 
 
 def _inside(data: bytes) -> Iterator[bytes]:
     with contextlib.suppress(TooDeepError):
         yield from (data[start:end] for start, end in entries(memoryview(data)) if end - start < len(data))
+
+
+def strict_message(data: bytes) -> Message | None:
+    """The message in `data` when nothing is odd about it: its bytes can be written as they stand."""
+    try:
+        found = _message.decode(data)
+    except _ERRORS:
+        return None
+    return None if found.id <= 0 or deeper_than(data) else found
+
+
+def strict_call(data: bytes) -> ToolCallRecord | None:
+    """The same for a call."""
+    try:
+        found = _call.decode(data)
+    except _ERRORS:
+        return None
+    return None if b'"status"' not in data or deeper_than(data) else found
 
 
 def message(data: bytes, number: int, damage: Damage) -> Message | None:
@@ -105,12 +123,13 @@ def call(data: bytes, damage: Damage) -> ToolCallRecord | None:
         return None
 
 
-def as_it_stands(data: bytes, known: Message | ToolCallRecord) -> bytes:
+def as_it_stands(data: bytes, known: Message | ToolCallRecord, sound: bool = False) -> bytes:
     """An entry's own bytes, where they are sound; otherwise what could be read of it, unknown fields too."""
     try:
         if not data.isascii():
             data.decode()
-        _any.decode(data)
+        if not sound:
+            _any.decode(data)
     except _ERRORS:
         return encode(parse_object(data) | msgspec.to_builtins(known))
     return data

@@ -68,7 +68,7 @@ class SessionStream:
     def messages(self) -> Iterator[Message]:
         """All of them, and the answer under way as far as it got."""
         last = 0
-        for message, _ in messages_of(self.reader):
+        for message, _, _ in messages_of(self.reader):
             last = max(last, message.id)
             yield message
         if self.reader.partial:
@@ -80,13 +80,13 @@ class SessionStream:
         for position, data in enumerate(self.reader.messages(), start=1):
             if not data.startswith(_OTHERS):
                 said = lenient.message(data, position, self.reader.damage)
-                whole = [said] if said else [inner for inner, _ in lenient.messages_inside(data, position)]
+                whole = [said] if said else [found[0] for found in lenient.messages_inside(data, position)]
                 found |= {message.id: message.text for message in whole if message.role == "user"}
         return found
 
     def calls(self) -> Iterator[ToolCallRecord]:
         """All of them. One that nobody can finish any more counts as interrupted."""
-        for record, _ in calls_of(self.reader):
+        for record, _, _ in calls_of(self.reader):
             yield interrupted(record) if record.status == "running" and not self._alive else record
 
     def call(self, call_id: str) -> ToolCallRecord | None:
@@ -118,15 +118,15 @@ class SessionStream:
 
     def _message_bytes(self) -> Iterator[bytes]:
         last = 0
-        for message, data in messages_of(self.reader):
+        for message, data, sound in messages_of(self.reader):
             last = max(last, message.id)
-            yield lenient.as_it_stands(data, message)
+            yield lenient.as_it_stands(data, message, sound)
         if self.reader.partial:
             yield journal.encode(partial_message(self.reader, last + 1))
 
     def _call_bytes(self) -> Iterator[bytes]:
-        for record, data in calls_of(self.reader):
-            yield lenient.as_it_stands(data, record)
+        for record, data, sound in calls_of(self.reader):
+            yield lenient.as_it_stands(data, record, sound)
 
 
 def _size(record: ToolCallRecord) -> int:
@@ -134,28 +134,33 @@ def _size(record: ToolCallRecord) -> int:
     return 1000 + (len(result.llm_content) + len(result.full_output or "") if result else 0)
 
 
-def messages_of(reader: SessionReader) -> Iterator[tuple[Message, bytes]]:
-    """Every message that can be read, with its bytes; stops where damage makes it take too long."""
-    damage = reader.damage
+def messages_of(reader: SessionReader) -> Iterator[tuple[Message, bytes, bool]]:
+    """Every message that can be read, with its bytes and whether nothing is odd about them.
+
+    Stops where damage makes it take too long.
+    """
+    damage, strictly = reader.damage, lenient.strict_message
     for position, data in enumerate(reader.messages(), start=1):
         if position % LOOK_EVERY == 0 and damage.late(position):
             return
-        found = lenient.message(data, position, damage)
-        if found is not None:
-            yield found, data
+        if found := strictly(data):
+            yield found, data, True
+        elif found := lenient.message(data, position, damage):
+            yield found, data, False
         elif not damage.too_large:
             yield from lenient.messages_inside(data, position)
 
 
-def calls_of(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes]]:
-    """Every call that can be read, with its bytes."""
-    damage = reader.damage
+def calls_of(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
+    """Every call that can be read, in the same way."""
+    damage, strictly = reader.damage, lenient.strict_call
     for position, data in enumerate(reader.calls(), start=1):
         if position % LOOK_EVERY == 0 and damage.late(position):
             return
-        found = lenient.call(data, damage)
-        if found is not None:
-            yield found, data
+        if found := strictly(data):
+            yield found, data, True
+        elif found := lenient.call(data, damage):
+            yield found, data, False
         elif not damage.too_large:
             yield from lenient.calls_inside(data)
 
@@ -163,6 +168,11 @@ def calls_of(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes]]:
 def load(stream: SessionStream) -> Loaded:
     """Everything that can be read, at once."""
     found, calls = tuple(stream.messages()), tuple(stream.calls())
+    return loaded_with(stream, found, calls)
+
+
+def loaded_with(stream: SessionStream, found: tuple[Message, ...], calls: tuple[ToolCallRecord, ...]) -> Loaded:
+    """What was read of a stream that has come to its end."""
     session = msgspec.structs.replace(stream.session, messages=found, tool_calls=calls)
     return Loaded(
         session=session,

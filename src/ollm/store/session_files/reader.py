@@ -43,13 +43,14 @@ _numbered = msgspec.json.Decoder(_Numbered)
 class SessionReader:
     """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied."""
 
-    def __init__(self, document: Path, journal_path: Path, *, waiting: bytes = b"") -> None:
-        self.damage = Damage()
-        self._journal = _with(_open(journal_path, self.damage), waiting)
-        self._document = _open(document, self.damage)
-        self.damage.size = sum(_size(file) for file in (self._document, self._journal) if file)
+    def __init__(
+        self, document: Path, journal_path: Path, *, waiting: bytes = b"", damage: Damage | None = None
+    ) -> None:
+        self.damage = damage or Damage()
+        self._journal: BinaryIO | None = None
+        self._document: BinaryIO | None = None
         self._entries: Document | Scan | None = None
-        self.foreign = self._document is None  # missing or in another layout: to be written anew before it is added to
+        self.foreign = False  # missing or in another layout: to be written anew before it is added to
         self.head: JsonObject = {}
         self.partial: journal.Parts = []
         self.partial_at = ""
@@ -58,6 +59,16 @@ class SessionReader:
         self.skipped = 0  # messages up to this number are left out
         self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
         self._call_places: dict[str, list[int]] = {}
+        try:
+            self._begin(document, journal_path, waiting)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, document: Path, journal_path: Path, waiting: bytes) -> None:
+        self._journal = _with(_open(journal_path, self.damage), waiting)
+        self._document = _open(document, self.damage)
+        self.damage.size = sum(_size(file) for file in (self._document, self._journal) if file)
         self._read_head()
         self._read_journal_changes()
 
@@ -145,6 +156,7 @@ class SessionReader:
 
     def _read_head(self) -> None:
         if not self._document:
+            self.foreign = True
             return
         first = own_layout(self._document)
         if first:

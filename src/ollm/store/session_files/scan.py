@@ -12,7 +12,7 @@ from typing import BinaryIO
 import msgspec
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.damage import MAX_BYTES, SECONDS, Damage
+from ollm.store.session_files.damage import MAX_BYTES, Damage
 from ollm.store.session_files.lenient import deeper_than, parse_object
 from ollm.store.session_files.objects import TooDeepError, end_of, entries
 
@@ -51,7 +51,6 @@ class Scan:
         self._places: dict[str, array[int]] = {name: array("Q") for name in _ARRAYS}  # start, end, start, end, …
         self._damage = damage
         self._looks = 0
-        self._deadline = time.process_time() + SECONDS
         file.seek(0, 2)
         size = min(file.tell(), MAX_BYTES)
         self._data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
@@ -168,7 +167,7 @@ class Scan:
 
     def _in_time(self) -> None:
         self._looks += 1
-        if self._looks % _LOOK_EVERY == 0 and time.process_time() > self._deadline:
+        if self._looks % _LOOK_EVERY == 0 and time.process_time() > self._damage.find_until:
             self._damage.refuse("the file takes too long to read")
             raise _Broken("the file takes too long to read")
 

@@ -21,6 +21,7 @@ from ollm.system.atomic import make_private_directory, sync_directory
 from ollm.system.locks import owner
 
 if TYPE_CHECKING:
+    from ollm.store.session_files.damage import Damage
     from ollm.store.session_files.loading import Loaded, SessionStream
     from ollm.store.session_files.reader import SessionReader
     from ollm.store.session_files.recovery import Known
@@ -45,12 +46,18 @@ class SessionFiles:
         return SessionWriter(self.places, head["sessionId"], head)
 
     def open(
-        self, session_id: str, *, to_continue: bool = True, known: Callable[[], Known | None] = lambda: None
+        self,
+        session_id: str,
+        *,
+        to_continue: bool = True,
+        known: Callable[[], Known | None] = lambda: None,
+        patience: float = 2,
     ) -> tuple[SessionWriter, Loaded]:
         """Lock a session, mend damage, and give its writer and what it holds.
 
-        `to_continue` also gives a result to every call that was left without one. `known`, asked under the lock, says
-        what is known of a document that nobody has changed: its end is then enough.
+        `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
+        left out of what it gives. `known`, asked under the lock, says what is known of a document that nobody has
+        changed: its end is then enough. With `patience` mending may take that many times as long.
         """
         from ollm.store.session_files.recovery import mend
 
@@ -58,7 +65,7 @@ class SessionFiles:
         writer = SessionWriter(self.places, session_id, {})
         writer.lock()
         try:
-            loaded = mend(self.places, writer, self.clock, to_continue=to_continue, known=known())
+            loaded = mend(self.places, writer, self.clock, to_continue=to_continue, known=known(), patience=patience)
         except BaseException:
             writer.abandon()
             raise
@@ -89,12 +96,12 @@ class SessionFiles:
             return load(stream)
 
     @contextlib.contextmanager
-    def stream(self, session_id: str) -> Iterator[SessionStream]:
-        """A session to be read piece by piece, changing no file."""
+    def stream(self, session_id: str, damage: Damage | None = None) -> Iterator[SessionStream]:
+        """A session to be read piece by piece, changing no file; what is wrong with it goes to `damage`."""
         from ollm.store.session_files.loading import SessionStream
 
         session_id = self._known(session_id)
-        with self._reader(session_id) as reader:
+        with self._reader(session_id, damage) as reader:
             alive = self.is_open(session_id)
             yield SessionStream(reader, session_id, alive=alive, fallback=self._file_time(session_id))
 
@@ -125,7 +132,7 @@ class SessionFiles:
         """Put a second document beside the first, under a name that says so."""
         second = self._second(session_id)
         if second:
-            from ollm.store.session_files.recovery import keep_damaged
+            from ollm.store.session_files.rewriting import keep_damaged
 
             keep_damaged(second.parent, session_id, self.clock)
             second.unlink()
@@ -225,11 +232,11 @@ class SessionFiles:
         return session_id
 
     @contextlib.contextmanager
-    def _reader(self, session_id: str) -> Iterator[SessionReader]:
+    def _reader(self, session_id: str, damage: Damage | None) -> Iterator[SessionReader]:
         from ollm.store.session_files.reader import SessionReader
 
         home = self.places.home_of(session_id) or self.places.directory
-        reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal")
+        reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal", damage=damage)
         try:
             yield reader
         finally:

@@ -58,7 +58,7 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
     with contextlib.closing(SessionReader(document, journal_path)) as reader:
         reader.damage.allow(take.seconds if take else 0)
         count = last = 0
-        for message, _ in messages_of(reader):
+        for message, _, _ in messages_of(reader):
             count, last = count + 1, max(last, message.id)
             if take:
                 take(of_message(message))
@@ -81,7 +81,7 @@ def read_on(directory: Path, session_id: str, taken: tuple[int, int], take: Take
         if not reader.go_on(*taken):
             return False
         last = taken[0]
-        for message, _ in messages_of(reader):
+        for message, _, _ in messages_of(reader):
             last = max(last, message.id)
             take(of_message(message))
             if take.late:
@@ -93,7 +93,7 @@ def read_on(directory: Path, session_id: str, taken: tuple[int, int], take: Take
 def _take_rest(reader: SessionReader, last: int, take: Take) -> None:
     if reader.partial:
         take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-    for call, _ in calls_of(reader):
+    for call, _, _ in calls_of(reader):
         if entry := of_call(call):
             take(entry)
 

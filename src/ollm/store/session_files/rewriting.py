@@ -1,0 +1,145 @@
+"""Writing a session anew from all that can be read of it, in one go: read once, nothing held that is not wanted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ollm.domain.clock import Clock, stamp
+from ollm.domain.errors import DamagedError
+from ollm.domain.messages import JsonObject, Message
+from ollm.domain.session import SCHEMA_VERSION, Session
+from ollm.domain.tools import ToolCallRecord
+from ollm.store.session_files import journal, layout, lenient
+from ollm.store.session_files.damage import Damage
+from ollm.store.session_files.loading import (
+    Loaded,
+    SessionStream,
+    calls_of,
+    file_time,
+    loaded_with,
+    messages_of,
+    partial_message,
+    whole_head,
+)
+from ollm.store.session_files.places import SessionPlaces
+from ollm.store.session_files.reader import SessionReader
+from ollm.store.session_files.sections import CALL
+from ollm.store.session_files.writer import SessionWriter
+from ollm.system.atomic import replace_file
+
+_MESSAGE = b'{"role":'  # how a message's line starts
+
+
+class Found(NamedTuple):
+    """A session whose files are whole. `numbers` (messages, number of the last) leave out the answer under way."""
+
+    loaded: Loaded
+    numbers: tuple[int, int]
+    partial: journal.Parts
+
+
+class _Taking:
+    """The entries as they are to be written, counted on the way, and held where somebody goes on with them."""
+
+    def __init__(self, reader: SessionReader, *, hold: bool) -> None:
+        self.count = self.last = 0
+        self.messages: list[Message] = []
+        self.calls: list[ToolCallRecord] = []
+        self._reader = reader
+        self._hold = hold
+
+    def message_bytes(self) -> Iterator[bytes]:
+        for found, data, sound in messages_of(self._reader):
+            self._take(found)
+            if sound and data.startswith(_MESSAGE) and b"\n" not in data:
+                yield lenient.as_it_stands(data, found, sound)
+            else:
+                yield journal.encode(lenient.parse_object(data) | msgspec.to_builtins(found))
+        if self._reader.partial:
+            ending = partial_message(self._reader, self.last + 1)
+            self._take(ending)
+            yield journal.encode(ending)
+
+    def _take(self, message: Message) -> None:
+        self.count += 1
+        self.last = max(self.last, message.id)
+        if self._hold:
+            self.messages.append(message)
+
+    def call_bytes(self) -> Iterator[bytes]:
+        for found, data, sound in calls_of(self._reader):
+            if self._hold:
+                self.calls.append(found)
+            if sound and data.startswith(CALL) and b"\n" not in data:
+                yield lenient.as_it_stands(data, found, sound)
+            else:
+                known: JsonObject = msgspec.to_builtins(found)
+                yield journal.encode({**known, **lenient.parse_object(data), **known})
+
+
+def written_anew(
+    places: SessionPlaces, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock, *, hold: bool, patience: float
+) -> Found:
+    """A clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
+
+    What it holds is given only with `hold`. Raises `DamagedError` when it must not be written.
+    """
+    home, session_id = paths[0].parent, writer.session_id
+    with contextlib.closing(SessionReader(*paths, damage=Damage(patience))) as reader:
+        stream = SessionStream(reader, session_id, alive=True, fallback=file_time(paths[0]))
+        refuse_read_only(stream, paths[0])
+        writer.head = current_head(reader.head, stream.session)
+        taking = _Taking(reader, hold=hold)
+
+        def pieces() -> Iterator[bytes]:
+            yield from layout.document(writer.head, taking.message_bytes(), taking.call_bytes())
+            refuse_read_only(stream, paths[0])
+            if stream.damage:
+                keep_damaged(home, session_id, clock)
+
+        replace_file(places.document(session_id), pieces())
+        places.journal(session_id).unlink(missing_ok=True)
+        _remove_moved(home, places, session_id)
+        loaded = loaded_with(stream, tuple(taking.messages), tuple(taking.calls))
+    written = msgspec.structs.replace(loaded, unfinished=False, journal_good=0)
+    return Found(written, (taking.count, taking.last), [])
+
+
+def refuse_read_only(stream: SessionStream, document: Path) -> None:
+    if stream.read_only:
+        raise DamagedError(
+            f"{document} can be viewed but not continued: {stream.read_only}.",
+            action="`ollm sessions export` saves what can be read; `ollm chat --new` starts a new session.",
+        )
+
+
+def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
+    """Give the damaged files a second name, so that writing anew takes nothing away."""
+    when = stamp(clock()).replace(":", "").replace(".", "-")
+    kept = []
+    for name in (f"{session_id}.json", f"{session_id}.journal"):
+        if (home / name).is_file():
+            copy = home / f"{name}.damaged-{when}"
+            os.link(home / name, copy)
+            kept.append(copy)
+    return kept
+
+
+def current_head(head: JsonObject, session: Session) -> JsonObject:
+    """The head as this version writes it."""
+    metadata = {**msgspec.to_builtins(session.metadata), **head.get("metadata", {}), "schemaVersion": SCHEMA_VERSION}
+    described = msgspec.structs.replace(session, messages=(), tool_calls=())
+    return {**whole_head(head, described), "metadata": metadata}
+
+
+def _remove_moved(home: Path, places: SessionPlaces, session_id: str) -> None:
+    """The earlier version's files, once their content stands in our own directory."""
+    if home != places.directory:
+        for end in (".json", ".journal"):
+            (home / f"{session_id}{end}").unlink(missing_ok=True)
