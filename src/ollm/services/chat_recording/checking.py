@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ollm.store.session_files import SessionFiles, SessionStream
     from ollm.store.session_index.index import Progress
 
-PATIENCE = 10  # times as long as for somebody who waits for an answer: it was asked for
 Outcome = Literal["damaged", "mended"]
 
 
@@ -60,11 +59,11 @@ def _left_overs(files: SessionFiles, session_id: str) -> str:
 
 def _mended(files: SessionFiles, session_id: str) -> Finding | None:
     """Read up to the first thing that is wrong, then all of it once more while it is written anew."""
-    left = _left_overs(files, session_id)
-    if not left and _is_whole(files, session_id):
+    left, whole = _left_overs(files, session_id), _is_whole(files, session_id)
+    if whole and not left:
         return None
     try:
-        writer, loaded = files.open(session_id, to_continue=False, patience=PATIENCE)
+        writer, loaded = files.open(session_id, to_continue=False, repair=not whole)
         writer.close()
         files.tidy(session_id)
     except DamagedError as error:

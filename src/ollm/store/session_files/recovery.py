@@ -15,7 +15,7 @@ from ollm.domain.messages import Message, ToolResultPart
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.damage import DamageFoundError, Intolerant
+from ollm.store.session_files.damage import Damage, DamageFoundError, Intolerant
 from ollm.store.session_files.loading import (
     Loaded,
     SessionStream,
@@ -30,6 +30,9 @@ from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.reader import SessionReader
 from ollm.store.session_files.rewriting import Found, current_head, refuse_read_only, written_anew
 from ollm.store.session_files.writer import SessionWriter
+
+PATIENCE = 2  # for somebody who waits: to write takes as long again as to read
+PATIENCE_TO_REPAIR = 10
 
 
 class Known(Data, frozen=True):
@@ -50,20 +53,22 @@ def mend(
     *,
     to_continue: bool,
     known: Known | None,
-    patience: float,
+    repair: bool,
 ) -> Loaded:
     """Make the files whole and the writer ready; gives what the session holds afterwards, when it is `to_continue`.
 
-    A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read.
+    A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read. With
+    `repair` it is written anew at once, and that may take its time.
     """
     session_id = writer.session_id
     home = places.home_of(session_id) or places.directory
     paths = home / f"{session_id}.json", home / f"{session_id}.journal"
     found = None
-    if home == places.directory:
+    if home == places.directory and not repair:
         found = (_newest(paths, writer, known) if known else None) or _as_it_stands(paths, writer, hold=to_continue)
     if found is None:
-        found = written_anew(places, paths, writer, clock, hold=to_continue, patience=patience)
+        damage = Damage(PATIENCE_TO_REPAIR if repair else PATIENCE)
+        found = written_anew(places, paths, writer, clock, damage=damage, hold=to_continue)
     _sweep_temporaries(places, session_id)
     size = places.document(session_id).stat().st_size
     writer.adopt(found.numbers, size, found.loaded.journal_good, found.partial)

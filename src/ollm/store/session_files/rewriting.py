@@ -84,14 +84,14 @@ class _Taking:
 
 
 def written_anew(
-    places: SessionPlaces, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock, *, hold: bool, patience: float
+    places: SessionPlaces, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock, *, damage: Damage, hold: bool
 ) -> Found:
     """A clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
 
     What it holds is given only with `hold`. Raises `DamagedError` when it must not be written.
     """
     home, session_id = paths[0].parent, writer.session_id
-    with contextlib.closing(SessionReader(*paths, damage=Damage(patience))) as reader:
+    with contextlib.closing(SessionReader(*paths, damage=damage)) as reader:
         stream = SessionStream(reader, session_id, alive=True, fallback=file_time(paths[0]))
         refuse_read_only(stream, paths[0])
         writer.head = current_head(reader.head, stream.session)

@@ -51,13 +51,13 @@ class SessionFiles:
         *,
         to_continue: bool = True,
         known: Callable[[], Known | None] = lambda: None,
-        patience: float = 2,
+        repair: bool = False,
     ) -> tuple[SessionWriter, Loaded]:
         """Lock a session, mend damage, and give its writer and what it holds.
 
         `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
         left out of what it gives. `known`, asked under the lock, says what is known of a document that nobody has
-        changed: its end is then enough. With `patience` mending may take that many times as long.
+        changed: its end is then enough. `repair`: it is known to be damaged, and mending may take its time.
         """
         from ollm.store.session_files.recovery import mend
 
@@ -65,7 +65,7 @@ class SessionFiles:
         writer = SessionWriter(self.places, session_id, {})
         writer.lock()
         try:
-            loaded = mend(self.places, writer, self.clock, to_continue=to_continue, known=known(), patience=patience)
+            loaded = mend(self.places, writer, self.clock, to_continue=to_continue, known=known(), repair=repair)
         except BaseException:
             writer.abandon()
             raise
