@@ -12,7 +12,7 @@ import pytest
 
 from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService, cache
-from ollm.services.file_discovery.signatures import signature
+from ollm.services.file_discovery.reading import signature
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules

@@ -11,7 +11,7 @@ import msgspec
 
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.signatures import Signature, signature
+from ollm.services.file_discovery.reading import Signature, signature
 from ollm.services.file_discovery.walk import Walk
 
 _MOST = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 _MEMORY = 64 << 20
@@ -23,6 +23,7 @@ def _options(*, ignore_case: bool) -> Any:
     return options
 
 
+@lru_cache(maxsize=512)
 def compile_bytes(expression: bytes, *, ignore_case: bool = False) -> Any:
     import re2
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.signatures import signature
+from ollm.services.file_discovery.reading import signature
 
 _SECONDS = 5
 

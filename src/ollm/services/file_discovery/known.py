@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from ollm.domain.files import ChangeKind
-from ollm.services.file_discovery.signatures import Signature, signature
+from ollm.services.file_discovery.reading import Signature, signature
 from ollm.services.file_discovery.walk import Listing, Place, Walk
 
 Change = tuple[ChangeKind, str]

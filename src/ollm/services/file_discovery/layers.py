@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ollm.services.file_discovery.git import GitPlaces, exclude_file, is_repository
 from ollm.services.file_discovery.matcher import Matcher
+from ollm.services.file_discovery.reading import Signature, signature
 from ollm.services.file_discovery.rules import BadRule, Rule, RuleFile, parse_rules, read_rules
-from ollm.services.file_discovery.signatures import Signature, signature
 
 GIT_IGNORE = ".gitignore"
 OLLM_IGNORE = ".ollmignore"

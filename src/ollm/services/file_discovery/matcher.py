@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from ollm.services.file_discovery.expressions import NameSearch, compile_set
+from ollm.services.file_discovery.expressions import NameSearch, compile_bytes, compile_set
 from ollm.services.file_discovery.rules import Rule
 
 Names = frozenset[str] | set[str]
@@ -52,6 +53,7 @@ class _Glance:
         others = [rule.expression for rule in rules if ignore_case or not (rule.name or rule.ending)]
         self._names = frozenset(rule.name for rule in plain if rule.name)
         self._endings = tuple({rule.ending for rule in plain if rule.ending})
+        self._ended = tuple(ending + "\0" for ending in self._endings)
         self._searches = [
             NameSearch(others[start : start + _GROUP], ignore_case=ignore_case)
             for start in range(0, len(others), _GROUP)
@@ -60,27 +62,53 @@ class _Glance:
     def spoken_of(self, base: str, names: Sequence[str]) -> Names:
         found: Names = self._names.intersection(names)
         if self._endings:
-            found = found.union([name for name in names if name.endswith(self._endings)])
+            together = "\0".join(names) + "\0"  # it nearly always holds no ending, and that is soon told
+            if any([ending in together for ending in self._ended]):  # noqa: C419 - a list is faster for so few
+                found = found.union([name for name in names if name.endswith(self._endings)])
         for search in self._searches:
             found = found.union(search.among(base, names))
         return found
 
 
 class _Group:
-    """Some rules, as one set that tells them apart."""
+    """Some rules. Those that are a name or an ending are found by it; the others are one set that tells them apart."""
 
     def __init__(self, rules: Sequence[Rule], *, ignore_case: bool) -> None:
         self._rules = rules
         self._ignore_case = ignore_case
-
-    @cached_property
-    def _each(self) -> Any:
-        return compile_set([rule.expression for rule in self._rules], ignore_case=self._ignore_case)
+        self._named: dict[str, list[int]] = {}
+        self._ended: list[tuple[str, int]] = []
+        self._others: list[int] = []
+        for number, rule in enumerate(rules):
+            if rule.name and not ignore_case:
+                self._named.setdefault(rule.name, []).append(number)
+            elif rule.ending and not ignore_case:
+                self._ended.append((rule.ending, number))
+            else:
+                self._others.append(number)
 
     def deciding(self, path: bytes, *, directory: bool) -> Rule | None:
-        numbers: list[int] = self._each.Match(path) or []
-        for number in sorted(numbers, reverse=True):
+        for number in sorted(self._matching(path), reverse=True):
             rule = self._rules[number]
             if directory or not rule.only_directories:
                 return rule
         return None
+
+    def _matching(self, path: bytes) -> list[int]:
+        name = os.fsdecode(path.rpartition(b"/")[2])
+        likely = self._named.get(name, []) + [number for ending, number in self._ended if name.endswith(ending)]
+        found = [number for number in likely if _matches(self._rules[number], path)]
+        if self._others:
+            found += [self._others[place] for place in self._set.Match(path) or ()]
+        return found
+
+    @cached_property
+    def _set(self) -> Any:
+        return compile_set([self._rules[number].expression for number in self._others], ignore_case=self._ignore_case)
+
+
+def _matches(rule: Rule, path: bytes) -> bool:
+    """Whether a rule matches a path that has its name or ending."""
+    if rule.anywhere:
+        return not rule.base or path.startswith(rule.base + b"/")
+    return compile_bytes(rule.expression).fullmatch(path) is not None

@@ -27,6 +27,7 @@ class Rule(Data, frozen=True, gc=False):
     line: int
     name: str = ""
     ending: str = ""
+    anywhere: bool = False
 
 
 class BadRule(Data, frozen=True):
@@ -99,6 +100,7 @@ def _rule(line: bytes, base: bytes, text: str, source: str, number: int) -> Rule
         base=base,
         source=source,
         line=number,
+        anywhere=b"/" not in pattern,
         **_at_a_glance(pattern),
     )
 

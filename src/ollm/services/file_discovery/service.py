@@ -24,6 +24,7 @@ from ollm.services.file_discovery.git import GitFinder
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import RuleReader
 from ollm.services.file_discovery.rules import BadRule
+from ollm.services.file_discovery.together import listings
 from ollm.services.file_discovery.walk import Walk
 from ollm.services.file_discovery.watches import Watches
 
@@ -149,7 +150,7 @@ class FileDiscoveryService:
         generation = self._watches.generation(options.root)
         taken, walk, maker = now(), self._walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
-        for listing in walk:
+        for listing in listings(walk):
             entries += maker.entries(listing)
         self._warn(walk)
         return self._cache.put(options, walk, entries, taken, generation)

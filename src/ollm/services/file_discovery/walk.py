@@ -1,4 +1,4 @@
-"""The walk: directory by directory, pruned by the rules, one search of them for all names of a directory."""
+"""The walk: directory by directory, pruned by the rules, one look at them for all names of a directory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import Layers, RuleReader
-from ollm.services.file_discovery.signatures import Signature, signature
+from ollm.services.file_discovery.reading import UNREADABLE, Reading, Signature, read
 
 _NO_LINKS: frozenset[str] = frozenset()
 
@@ -54,6 +54,11 @@ class Walk:
     def start(self) -> Place:
         return Place("", "", 0, self._layers)
 
+    @property
+    def any_order(self) -> bool:
+        """Whether directories may be read in any order: with links the first way to a directory counts."""
+        return not self._options.follow_symlinks
+
     def __iter__(self) -> Iterator[Listing]:
         """One directory after the other, each before what is below it."""
         waiting = [self.start]
@@ -65,30 +70,33 @@ class Walk:
 
     def visit(self, place: Place) -> Listing | None:
         """Read one directory; None when it is gone or may not be read."""
-        path = self.path(place.relative)
-        self.directories[path] = signature(path)
-        try:
-            with os.scandir(path) as scanned:
-                listed = list(scanned)
-        except FileNotFoundError:
+        return self.judged(place, read(self.path(place.relative)))
+
+    def judged(self, place: Place, reading: Reading) -> Listing | None:
+        """What the rules leave of a directory's names."""
+        relative, prefix, _, layers, _ = place
+        seen, failure, files, folders, others = reading
+        path = self.path(relative)
+        self.directories[path] = seen
+        if failure:
+            if failure == UNREADABLE:
+                self.unreadable.append(relative or ".")
             return None
-        except OSError:
-            self.unreadable.append(place.relative or ".")
-            return None
-        base, layers = self._offset + place.prefix, place.layers
-        files, folders, links = self._sorted_out(listed)
-        there = len(files)
-        if _dotted(files) or _dotted(folders) or len(files) + len(folders) < len(listed):
-            layers = self.reader.below(layers, path, base, [entry.name for entry in listed])
+        links = (
+            self._with_links(path, files, folders, others) if others and self._options.follow_symlinks else _NO_LINKS
+        )
+        names, there, base = files + folders if folders else files, len(files), self._offset + prefix
+        if others or _dotted(files) or _dotted(folders):
+            layers = self.reader.below(layers, path, base, names + others)
             files, folders = self._without_dots(files), self._without_dots(folders)
-        if spoken_of := layers.matcher.spoken_of(base, files + folders if folders else files):
+        if spoken_of := layers.matcher.spoken_of(base, names):
             shown = _Shown(layers, base, spoken_of)
             files = [name for name in files if shown.file(name)]
             folders = [name for name in folders if shown.folder(name)]
         if self._exclude is not None:
             files, folders = self._without_excluded(place, files), self._without_excluded(place, folders)
         if len(files) < there or links:
-            self.in_part.add(place.relative)
+            self.in_part.add(relative)
         return Listing(place, files, folders, self._below(place, layers, folders, links) if folders else [])
 
     def from_top(self, relative: str) -> str:
@@ -104,28 +112,22 @@ class Walk:
             return [name for name in names if name[0] != "."]
         return [name for name in names if name != ".git"]
 
-    def _sorted_out(self, listed: list[os.DirEntry[str]]) -> tuple[list[str], list[str], frozenset[str]]:
-        """The regular files, the directories (links to both among them where they are followed), and the links."""
-        files = [entry.name for entry in listed if entry.is_file(follow_symlinks=False)]
+    def _with_links(self, path: str, files: list[str], folders: list[str], others: list[str]) -> frozenset[str]:
+        """Adds the links to files and directories to those; gives the names of all links that lead somewhere."""
+        behind = {name: self._behind_link(f"{path}/{name}") for name in others}
+        files.extend(name for name, kind in behind.items() if kind == "file")
+        folders.extend(name for name, kind in behind.items() if kind == "directory")
         files.sort()
-        if len(files) == len(listed):
-            return files, [], _NO_LINKS
-        folders = [entry.name for entry in listed if entry.is_dir(follow_symlinks=False)]
         folders.sort()
-        if not self._options.follow_symlinks or len(files) + len(folders) == len(listed):
-            return files, folders, _NO_LINKS
-        behind = {entry.name: self._behind_link(entry) for entry in listed if entry.is_symlink()}
-        files = sorted([*files, *(link for link, kind in behind.items() if kind == "file")])
-        folders = sorted([*folders, *(link for link, kind in behind.items() if kind == "directory")])
-        return files, folders, frozenset(behind)
+        return frozenset(name for name, kind in behind.items() if kind)
 
-    def _behind_link(self, entry: os.DirEntry[str]) -> EntryType | None:
-        """What a link leads to, if it stays below the root."""
+    def _behind_link(self, path: str) -> EntryType | None:
+        """What a link leads to, if it is one and stays below the root."""
         try:
-            target, status = os.path.realpath(entry.path, strict=True), entry.stat()
+            target, status = os.path.realpath(path, strict=True), os.stat(path)  # noqa: PTH116 - strings in, strings out
         except OSError:
             return None
-        if not Path(target).is_relative_to(self._options.root):
+        if target == path or not Path(target).is_relative_to(self._options.root):
             return None
         if stat.S_ISREG(status.st_mode):
             return "file"

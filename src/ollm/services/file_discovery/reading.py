@@ -1,0 +1,70 @@
+"""One directory as the system shows it, before any rule speaks.
+
+Also a program of its own, started by `second_reader`: it reads directories beside us while a large tree is walked. So
+that it starts at once, nothing but the interpreter's own modules is imported here.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+Signature = tuple[int, int, int] | None
+Reading = tuple[Signature, str, list[str], list[str], list[str]]
+"""When it was touched, why it could not be read, its files, its directories, all other names; the first two in order.
+A plain tuple, since it travels between processes."""
+GONE = "gone"
+UNREADABLE = "unreadable"
+SIZE_BYTES = 4
+
+
+def signature(path: str) -> Signature:
+    """What changes when a file or directory does; None while there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - called for every directory of a tree
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def read(path: str) -> Reading:
+    """The signature is taken first: a change while the names are read shows as one."""
+    seen = signature(path)
+    try:
+        listed = list(os.scandir(path))
+    except FileNotFoundError:
+        return seen, GONE, [], [], []
+    except OSError:
+        return seen, UNREADABLE, [], [], []
+    files = [entry.name for entry in listed if entry.is_file(follow_symlinks=False)]
+    files.sort()
+    if len(files) == len(listed):
+        return seen, "", files, [], []
+    folders = [entry.name for entry in listed if entry.is_dir(follow_symlinks=False)]
+    folders.sort()
+    if len(files) + len(folders) == len(listed):
+        return seen, "", files, folders, []
+    known = {*files, *folders}
+    return seen, "", files, folders, [entry.name for entry in listed if entry.name not in known]
+
+
+def send(stream: BinaryIO, value: list[str] | list[Reading]) -> None:
+    data = marshal.dumps(value)
+    stream.write(len(data).to_bytes(SIZE_BYTES, "big") + data)
+    stream.flush()
+
+
+def main() -> None:
+    """Lists of paths come in, the readings of each list go out, until nothing comes any more."""
+    while size := sys.stdin.buffer.read(SIZE_BYTES):
+        paths = marshal.loads(sys.stdin.buffer.read(int.from_bytes(size, "big")))  # noqa: S302 - from our own parent
+        send(sys.stdout.buffer, [read(path) for path in paths])
+
+
+if __name__ == "__main__":
+    main()
