@@ -1,4 +1,8 @@
-"""Forty things a person asks of a coding agent, and the tools that would be right for each."""
+"""Things a person asks of a coding agent, and the tools that would be right for each.
+
+`PROMPTS` were there while the ladder was improved. `HELD` were written before any result of it was seen, are asked once
+of what was finished, and nothing is changed because of them.
+"""
 
 from __future__ import annotations
 
@@ -47,3 +51,26 @@ PROMPTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Fix the typo 'recieve' in README.md; it should be 'receive'.", EDIT),
     ("In setup.py change version 1.0 to 1.1.", EDIT),
 )
+HELD: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Summarise docs/install.md for me.", READ),
+    ("What is on the first line of CHANGELOG.md?", READ),
+    ("Which packages are in requirements.txt?", READ),
+    ("Explain what server.go does.", READ),
+    ("Does the Dockerfile expose a port?", (*READ, *SEARCH)),
+    ("Who calls send_mail?", SEARCH),
+    ("List every file that contains the word deprecated.", SEARCH),
+    ("Where do we set the variable MAX_RETRIES?", SEARCH),
+    ("Is there any use of eval( in this code?", SEARCH),
+    ("Find the error message 'connection refused' in the sources.", SEARCH),
+    ("Which branch am I on? Ask git.", RUN),
+    ("Build the project with make.", RUN),
+    ("Delete the folder tmp.", RUN),
+    ("How big is the file data.csv? Use ls -l.", RUN),
+    ("Start node index.js and show me what it prints.", RUN),
+    ("Save the text 'done' in status.txt.", WRITE),
+    ("Create a Python module shapes.py with a class Circle.", WRITE),
+    ("Make an empty CSS file named style.css.", WRITE),
+    ("Correct 'teh' to 'the' in index.html.", EDIT),
+    ("Set DEBUG to False in settings.py.", EDIT),
+)
+SETS = {"usual": PROMPTS, "held": HELD}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -31,8 +33,28 @@ def says(*texts: str) -> Look:
     return lambda _workspace, answer: all(text in answer for text in texts)
 
 
-def both(one: Look, other: Look) -> Look:
-    return lambda workspace, answer: one(workspace, answer) and other(workspace, answer)
+def every(*looks: Look) -> Look:
+    return lambda workspace, answer: all(look(workspace, answer) for look in looks)
+
+
+def gone(path: str) -> Look:
+    return lambda workspace, _: not (workspace / path).exists()
+
+
+def prints(script: str, output: str) -> Look:
+    """Whether the script, run by Python, prints just this."""
+
+    def look(workspace: Path, _answer: str) -> bool:
+        command = (sys.executable, script)
+        done = subprocess.run(command, cwd=workspace, capture_output=True, text=True, timeout=10, check=False)
+        return done.stdout.split() == output.split()
+
+    return look
+
+
+def compact(path: str, text: str) -> Look:
+    """Whether the file holds this text, spaces aside."""
+    return lambda workspace, _: text in (workspace / path).read_text("utf-8").replace(" ", "")
 
 
 CONFIG = {"config.ini": "[server]\nport = 80\n"}
@@ -64,7 +86,7 @@ TASKS = (
         name="change a value",
         asked="In config.ini change the port from 80 to 8080.",
         files=CONFIG,
-        done=lambda workspace, _: "port=8080" in (workspace / "config.ini").read_text("utf-8").replace(" ", ""),
+        done=compact("config.ini", "port=8080"),
     ),
     Task(
         name="add a line to a config",
@@ -94,7 +116,7 @@ TASKS = (
         name="rename a function in two files",
         asked="Rename the function foo to bar in one.py and in two.py.",
         files=FOO,
-        done=both(holds("one.py", "def bar"), holds("two.py", "import bar", "print(bar())")),
+        done=every(holds("one.py", "def bar"), holds("two.py", "import bar", "print(bar())")),
     ),
     Task(
         name="count lines",

@@ -1,8 +1,9 @@
-"""Small models: ten small tasks from the prompt to the finished work, with the ladder and without.
+"""Small models: small tasks from the prompt to the finished work, with the ladder and without.
 
 The model is probed first. Each task runs in a scratch repository of its own; what is learnt is kept from task to task.
-Against the server at OLLM_BASE_URL (model OLLM_MODEL); without it there is nothing to measure. `OLLM_BENCH_TASKS` says
-how many tasks are run, `OLLM_BENCH_LOG` names a file that gets every run as a line of JSON and is gone on with.
+Against the server at OLLM_BASE_URL (model OLLM_MODEL); without it there is nothing to measure. `OLLM_BENCH_SET` names
+the tasks (usual, long, held), `OLLM_BENCH_TASKS` says how many of them are run, `OLLM_BENCH_LOG` names a file that gets
+every run as a line of JSON and is gone on with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import msgspec
 
 from bench.row import Row
 from bench.small_model_log import keep, kept
-from bench.small_model_task_list import TASKS, Task
+from bench.small_model_more_tasks import SETS
+from bench.small_model_task_list import Task
 from ollm.domain.struct import Data
 
 SECONDS = 900
@@ -76,6 +78,7 @@ class Bench:
         with tempfile.TemporaryDirectory(dir=self._place) as scratch:
             workspace = Path(scratch)
             for name, text in task.files.items():
+                (workspace / name).parent.mkdir(exist_ok=True)
                 (workspace / name).write_text(text, encoding="utf-8")
             begin = time.monotonic()
             answer = self._answered(task, workspace, ladder=ladder)
@@ -120,7 +123,8 @@ def rows() -> Iterator[Row]:
     if not os.environ.get("OLLM_BASE_URL"):
         return
     model = os.environ.get("OLLM_MODEL", "default")
-    tasks = TASKS[: int(os.environ.get("OLLM_BENCH_TASKS", len(TASKS)))]
+    chosen = SETS[os.environ.get("OLLM_BENCH_SET", "usual")]
+    tasks = chosen[: int(os.environ.get("OLLM_BENCH_TASKS", len(chosen)))]
     with tempfile.TemporaryDirectory() as place:
         runs = Bench(model, Path(place)).runs(tasks)
     ours, plain = ([run for run in runs if run.ladder is ladder] for ladder in (True, False))

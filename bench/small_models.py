@@ -1,8 +1,8 @@
 """Small models: how often a call is valid and of the right tool, on each rung of the ladder, over forty prompts.
 
 Against the server at OLLM_BASE_URL (model OLLM_MODEL); without it there is nothing to measure. Each prompt is asked
-once at temperature 0. `OLLM_BENCH_LOG` names a file that gets every answer as a line of JSON and is gone on with,
-`OLLM_BENCH_PROMPTS` how many prompts are asked.
+once at temperature 0. `OLLM_BENCH_SET` names the prompts (usual, held), `OLLM_BENCH_PROMPTS` how many of them are
+asked, `OLLM_BENCH_LOG` a file that gets every answer as a line of JSON and is gone on with.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bench.row import Row
 from bench.small_model_log import keep, kept
-from bench.small_model_prompts import PROMPTS
+from bench.small_model_prompts import SETS
 from ollm.app import tools_of
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.messages import PromptMessage
@@ -126,8 +126,9 @@ def rows() -> Iterator[Row]:
     if not url:
         return
     model = os.environ.get("OLLM_MODEL", "default")
-    wanted = int(os.environ.get("OLLM_BENCH_PROMPTS", len(PROMPTS)))
-    prompts = PROMPTS[:: max(1, len(PROMPTS) // wanted)]  # of every kind
+    chosen = SETS[os.environ.get("OLLM_BENCH_SET", "usual")]
+    wanted = int(os.environ.get("OLLM_BENCH_PROMPTS", len(chosen)))
+    prompts = chosen[:: max(1, len(chosen) // wanted)]  # of every kind
     yield from table(asyncio.run(Bench(url, model).trials(prompts)), model)
 
 
