@@ -113,6 +113,7 @@ async def test_a_value_that_never_ends_is_cut_and_llama_cpp_is_told_to_end_it() 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     (bound,) = (request.body for request in server.requests if request.path == "/completion")
     assert (bound["dry_multiplier"], bound["dry_penalty_last_n"]) == (0.8, 64)
+    assert bound["dry_allowed_length"] == 24  # with 6 a copied text lost a space: "sugar issweet"
 
 
 async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
@@ -133,17 +134,58 @@ def done(result: str) -> tuple[PromptMessage, ...]:
 
 
 @pytest.mark.parametrize("failure", ["Error FileNotFound: a.txt does not exist.", "AssertionError\n[exit code 1]"])
-async def test_after_a_result_it_may_speak_at_once_and_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
+async def test_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
     other = '{"name": "read_file", "arguments": {"path": "b.txt"}}'
-    async with talking(["It says hi.", other], WRITER, kind="llama.cpp") as (model, server):
-        spoken_at_once = await asked(model, done("hi"))
+    async with talking([other], WRITER, kind="llama.cpp") as (model, server):
         again = await asked(model, done(failure))
 
-    assert TextPiece("It") in spoken_at_once
     assert CallPiece("read_file", {"path": "b.txt"}) in again
     (prompt,) = (request.body["prompt"] for request in server.requests if request.path == "/completion")
     assert "read_file failed:" in prompt
     assert "Write another call" in prompt
+
+
+LEFT = "The user asked: Read a.txt.\nIf a part of that is not done yet, write the next call."
+
+
+async def test_after_a_result_it_says_first_whether_something_is_left_and_is_reminded_of_what_was_asked() -> None:
+    write = '{"name": "read_file", "arguments": {"path": "b.txt"}}'
+    async with talking([write, SPEAK, "It says hi."], WRITER, kind="llama.cpp") as (model, server):
+        goes_on = await asked(model, done("hi"))
+        answers = await asked(model, done("hi"))
+
+    assert CallPiece("read_file", {"path": "b.txt"}) in goes_on
+    assert TextPiece("It") in answers
+    prompts = [request.body["prompt"] for request in server.requests if request.path == "/completion"]
+    assert all(LEFT in prompt for prompt in prompts)
+    assert LEFT in server.chats[0]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("facts", [ModelFacts(key="k"), ModelFacts(key="k", call_form="native")])
+async def test_a_model_that_calls_natively_or_is_not_known_is_asked_once_and_reminded_of_nothing(
+    facts: ModelFacts,
+) -> None:
+    async with talking(["It says hi."], facts, kind="llama.cpp") as (model, server):
+        await asked(model, done("hi"))
+
+    assert not [request for request in server.requests if request.path in ("/completion", "/apply-template")]
+    assert server.chats[0]["messages"][-1]["content"] == "hi"
+
+
+async def test_the_reminder_is_short_goes_when_the_user_speaks_and_is_not_counted() -> None:
+    long = (ASKED[0], PromptMessage(role="user", content="Begin. " + "word " * 1000 + "End."), *done("hi")[2:])
+    answer = Answer(text="It says hi.", prompt_tokens=900)
+    async with talking([SPEAK, answer] * 2, WRITER, kind="llama.cpp") as (model, server):
+        await asked(model, (*long, PromptMessage(role="assistant", content="Hi."), ASKED[1]))
+        end = (await asked(model, long))[-1]
+
+    spoke, reminded = (chat["messages"][-1]["content"] for chat in server.chats)
+    assert "The user asked" not in spoke
+    words = reminded.partition("The user asked: ")[2]
+    assert words.startswith("Begin.")
+    assert "End.\n" in words
+    assert len(words) < 500
+    assert end.usage.prompt_tokens < 900
 
 
 async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form() -> None:

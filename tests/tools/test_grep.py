@@ -85,6 +85,23 @@ async def test_literal_text_is_no_expression(drive: Driver, workspace: Path) -> 
     assert content(await drive("grep", pattern="-b", literal=True)).startswith("No match for '-b' in 1 file")
 
 
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("compute_total.*def.*", " Try a shorter pattern, such as compute_total."),
+        (r"\bload_all\b", " Try a shorter pattern, such as load_all."),
+        ("load_all", ""),
+        (r"a\.b", ""),
+    ],
+)
+async def test_where_nothing_matches_a_plainer_pattern_is_named(
+    drive: Driver, workspace: Path, pattern: str, hint: str
+) -> None:
+    write(workspace, a_txt="x\n")
+
+    assert content(await drive("grep", pattern=pattern)) == f"No match for {pattern!r} in 1 file.{hint}"
+
+
 async def test_files_or_counts_may_be_enough(drive: Driver, workspace: Path) -> None:
     write(workspace, a_txt="x x\nx\n", b_txt="y\n", c_txt="x\n")
 

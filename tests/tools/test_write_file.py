@@ -51,7 +51,7 @@ async def test_an_existing_file_is_not_overwritten_unasked(drive: Driver, worksp
     kind, message = error(await drive("write_file", path="a.txt", content="new"))
 
     assert kind == "FileExists"
-    assert "a.txt" in message
+    assert message == "a.txt exists, and overwrite is not set. Read it, then change it with edit_file."
     assert (workspace / "a.txt").read_text(encoding="utf-8") == "old"
 
 

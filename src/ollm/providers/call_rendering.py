@@ -29,6 +29,8 @@ ANSWER = ToolSchema(
     description="Say something when no tool is needed.",
     parameters={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
 )
+LONGEST_REMINDER = 320  # characters of what was asked
+LEFT = "The user asked: {}\nIf a part of that is not done yet, write the next call. If all is done, answer it."
 AGAIN = "Write another call that does it right."
 EXAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
@@ -75,6 +77,20 @@ def _spoken(message: PromptMessage, form: WrittenForm) -> PromptMessage:
 def failed(message: PromptMessage) -> bool:
     """Whether this is the result of a call that failed, or of a command that did."""
     return message.role == "tool" and _FAILED.search(message.content) is not None
+
+
+def reminder(messages: Sequence[PromptMessage]) -> str:
+    """The user's last words once more, the middle of long ones left out, and what to do about them."""
+    asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
+    if len(asked) > LONGEST_REMINDER:
+        asked = f"{asked[: LONGEST_REMINDER // 2]} … {asked[-LONGEST_REMINDER // 2 :]}"
+    return LEFT.format(asked) if asked else ""
+
+
+def reminded(messages: Sequence[PromptMessage], words: str) -> tuple[PromptMessage, ...]:
+    """The messages with these words at the end of the last one."""
+    last = messages[-1]
+    return (*messages[:-1], replace(last, content=f"{last.content}\n\n{words}"))
 
 
 def listed(

@@ -29,8 +29,8 @@ from ollm.system.http import Response, server_events
 Chunk = dict[str, Any]
 
 # For llama.cpp: inside a string a schema allows anything, and small models fill it with line breaks for ever. Only what
-# was just written counts, so that a text copied from further up is not held against the model.
-NO_ENDLESS_VALUES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 6, "dry_penalty_last_n": 64}
+# was just written counts, and only long repetitions do, so that a text copied from further up is not held against it.
+NO_ENDLESS_VALUES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 24, "dry_penalty_last_n": 64}
 
 
 class OpenAICompatible:

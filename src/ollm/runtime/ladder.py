@@ -18,10 +18,11 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.call_rendering import ANSWER, MARKS, call_schema, failed, how_to_call, listed, spoken
+from ollm.providers.call_rendering import ANSWER, MARKS, call_schema, how_to_call, listed, reminded, reminder, spoken
 from ollm.runtime.call_forms import in_form, offered
 from ollm.runtime.hearing import TIMES, Hearing
 from ollm.services.loop_detection.streamed_text import StreamedText
+from ollm.services.token_counting import TokenCounter
 
 LONGEST_CALL = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
 LONGEST_FIRST = 256  # where nothing is lost: a longer call can still be written as the model likes
@@ -69,7 +70,15 @@ class Ladder:
 
     def _rendered(self) -> ChatRequest:
         messages, tools = in_form(self._request.messages, self._request.tools, self.facts)
+        if words := self._reminder():
+            messages = reminded(messages, words)
         return replace(self._request, messages=messages, tools=tools)
+
+    def _reminder(self) -> str:
+        """What the user wanted, said again behind a result: a small model takes its first step for all of it."""
+        messages = self._request.messages
+        writes = ANSWER in self._offered()
+        return reminder(messages) if writes and messages[-1].role == "tool" else ""
 
     def _offered(self) -> tuple[ToolSchema, ...]:
         return offered(self._request.tools, self.facts)
@@ -101,7 +110,7 @@ class Ladder:
         from ollm.providers.tool_call_repair import read_calls
 
         tools = self._offered()
-        if ANSWER not in tools or not self._open():
+        if ANSWER not in tools:
             return []
         try:
             text = await self._completed(hearing, tools, LONGEST_FIRST)
@@ -109,11 +118,6 @@ class Ladder:
             return []
         calls = list(read_calls(text or "", {tool.name: tool for tool in self._request.tools}).calls)
         return [] if self._asked_before(calls) else calls
-
-    def _open(self) -> bool:
-        """Whether nothing was done yet about what the user said, or what was tried last has failed."""
-        last = self._request.messages[-1] if self._request.messages else None
-        return last is not None and (last.role == "user" or failed(last))
 
     # Mending
 
@@ -235,11 +239,12 @@ class Ladder:
         self.facts = replace(self.facts, written_form=form)
 
     def _count(self, usage: Usage) -> None:
-        """The prompt of the first request is the one that was counted on; what was written adds up."""
+        """The first request is the one that was counted on, without the reminder; what was written adds up."""
         if not self._usage.prompt_tokens:
             self.counted = self.facts
+        extra = TokenCounter(self.facts.token_factor).text(self._reminder())
         self._usage = Usage(
-            prompt_tokens=self._usage.prompt_tokens or usage.prompt_tokens,
+            prompt_tokens=self._usage.prompt_tokens or max(0, usage.prompt_tokens - extra),
             completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
             reused_tokens=self._usage.reused_tokens or usage.reused_tokens,
         )

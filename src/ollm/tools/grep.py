@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Annotated, ClassVar, Literal
@@ -21,6 +22,7 @@ from ollm.tools.search_scope import Most, Readable, Scope, readable, scope_of, w
 
 Word = Annotated[str, Meta(min_length=1)]
 Lines = Annotated[int, Meta(ge=0, le=100)]
+_WORDS = re.compile(r"(?<!\\)\b\w{3,}|(?<=\\.)\w{3,}")
 
 
 class Grep(Tool[FileDiscoveryService], frozen=True):
@@ -119,7 +121,9 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         ]
 
     def _nothing(self, searched: int) -> str:
-        return f"No match for {self.pattern!r} in {searched:,} {_files(searched)}."
+        told = f"No match for {self.pattern!r} in {searched:,} {_files(searched)}."
+        longest = max(_WORDS.findall(self.pattern), key=len, default="")
+        return f"{told} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else told
 
 
 def _places(found: Readable) -> list[str]:

@@ -61,7 +61,7 @@ class WriteFile(Tool[EditLedger], frozen=True):
         before = standing(context, self.path)
         if before is not None and not self.overwrite:
             raise ToolFailure(
-                "FileExists", f"{self.path} exists. Read it and use edit_file, or replace it all with overwrite: true."
+                "FileExists", f"{self.path} exists, and overwrite is not set. Read it, then change it with edit_file."
             )
         return before
 
