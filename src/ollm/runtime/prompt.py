@@ -18,15 +18,13 @@ from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.fitting import LEAST_RESULT, Fitting
 from ollm.runtime.front import Front, ToolChoice
 from ollm.runtime.meter import Meter
-from ollm.runtime.rendering import rendered
 from ollm.runtime.request_parts import RequestParts
 from ollm.runtime.room import ContextFull, Room
+from ollm.runtime.spoken import Spoken
 from ollm.runtime.user_words import UserWords, Words
 from ollm.services import budget as rules
-from ollm.services.chat_compression.users import with_aside
 from ollm.services.context_manager import ContextManager
 from ollm.services.goals import GoalKeeper, described, lasting
 from ollm.services.prefix_ledger import PrefixLedger
@@ -40,10 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["ContextFull", "Prompt", "PromptModel"]
 
 SMALLEST_WINDOW = 512
-TOO_LONG = (
-    "Your message is longer than half of what the model can read at once: it sees the beginning and the end, and can "
-    "look up the rest."
-)
 GOALS = "goals"  # the checkpoint that holds goals and decisions in force
 Emit = Callable[[Event], None]
 
@@ -77,15 +71,13 @@ class Prompt:
         self._counter = counter
         self.room = room
         self._meter = Meter(counter)
-        self._fitting = Fitting(counter)
         self._parts = RequestParts(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._messages: list[PromptMessage] = []
+        self._spoken = Spoken(counter, self._meter, self._warn)
         self._front = Front(counter, entries, self._say_once)
         self._words = UserWords()
         self._told: set[str] = set()
         self._notes: list[Notice] = []
-        self._said_units = 0.0  # of everything said, whatever became of it in the context
         self._known_goals = self.goals.stack
         self._turns = rules.TURNS_OF_ROOM  # since the last compression
         self._cause: str | None = None
@@ -185,14 +177,12 @@ class Prompt:
         if message.role == "user":
             self._begin_turn(message)
         if message.role == "assistant":
-            self._fitting.begin_step(self.budget())
             self._think(message)
+        aside = self._aside() if message.role == "user" else ""
         if message.role != "user":
             self._known_goals = self.goals.stack
-        new = rendered(message, calls)
-        for place, entry in enumerate(new):
-            self._said_units += self._counter.message_units(entry)
-            self._append(self._fitted(entry, len(new) - place))
+        self._spoken.add(message, calls, self.budget(), aside)
+        self.revision += 1
 
     def _begin_turn(self, message: Message) -> None:
         self._words.add(message.id, message.text)
@@ -205,26 +195,10 @@ class Prompt:
         reasoning = with_trace(self._context.reasoning, message.id, message.thinking, self._counter)
         self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
 
-    def _fitted(self, entry: PromptMessage, waiting: int) -> PromptMessage:
-        """Cut to what one message may take of the window; the whole stands in the archive."""
-        if entry.role == "tool":
-            return self._fitting.result(entry, self.budget(), waiting)
-        if entry.role != "user":
-            return entry
-        shown = self._fitting.user(entry, self.budget())
-        if shown is not entry:
-            self._notes.append(Notice(level="warning", text=TOO_LONG))
-        return msgspec.structs.replace(shown, content=with_aside(shown.content, self._aside()))
-
     def _aside(self) -> str:
         """What is true at this moment only, and goals the user changed since the model last spoke."""
         changed = described(self.goals.stack) if self.goals.stack is not self._known_goals else ""
         return "\n\n".join(filter(None, (self.entries.volatile(), changed)))
-
-    def _append(self, entry: PromptMessage) -> None:
-        self._messages.append(entry)
-        self._meter.add(self._counter.message_units(entry))
-        self.revision += 1
 
     # What is sent
 
@@ -232,7 +206,7 @@ class Prompt:
         """The next request: the last one and what is new."""
         cause, self._cause = self._cause, None
         self._meter.sent()
-        return self._parts.send(self._messages, cause)
+        return self._parts.send(self._spoken.messages, cause)
 
     def doubts(self, usage: Usage) -> bool:
         """Whether the last request may have been cut: a long one, of which the server reports much less."""
@@ -329,7 +303,7 @@ class Prompt:
         return self._turns == 0
 
     def compressible(self) -> tuple[PromptMessage, ...]:
-        return (self._front.system, *self._messages)
+        return (self._front.system, *self._spoken.messages)
 
     def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
         """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
@@ -349,36 +323,22 @@ class Prompt:
     def _replace(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str) -> None:
         self._context = msgspec.structs.replace(self._context, checkpoints=tuple(checkpoints))
         self._front.set_checkpoints(checkpoints)
-        self._messages = list(messages)
         self._parts.restart()
         self._cause = cause
         self._offer_recall()
         self.revision += 1
         self._count_front()
-        self._meter.restart(sum(map(self._counter.message_units, self._messages)))
+        self._spoken.replace(messages)
 
     def shrink_last(self) -> None:
         """The calls and results of the last step, cut until the prompt fits: a last resort."""
-        for least in (LEAST_RESULT, LEAST_RESULT // 4):
-            self._shrink_last(least)
-        self._replace(self._messages, self._context.checkpoints, "compression")
-
-    def _shrink_last(self, least: int) -> None:
-        over = self.used - self.budget().limit
-        for place in range(len(self._messages) - 1, -1, -1):
-            if over <= 0:
-                break
-            entry = self._messages[place]
-            self._messages[place] = short = self._fitting.shrunk(entry, over, least)
-            over -= self._counter.message(entry) - self._counter.message(short)
-            if entry.role == "user":
-                break
-        self._meter.restart(sum(map(self._counter.message_units, self._messages)))
+        self._spoken.shrink_last(lambda: self.used, self.budget().limit)
+        self._replace(self._spoken.messages, self._context.checkpoints, "compression")
 
     # Keeping and restoring
 
     def active_context(self) -> ActiveContext:
-        return msgspec.structs.replace(self._context, messages=tuple(self._messages), goals=self.goals.stack)
+        return msgspec.structs.replace(self._context, messages=tuple(self._spoken.messages), goals=self.goals.stack)
 
     def restore(self, context: ActiveContext, words: Words | None = None, cause: str = "restore") -> None:
         """Take up a context that was kept, exactly. `words` gives the session's user messages in full, by number; it is
@@ -389,7 +349,7 @@ class Prompt:
         self._context = msgspec.structs.replace(context, folded=context.folded or bool(context.checkpoints))
         self.refresh()
         self._replace(context.messages, context.checkpoints, cause)
-        self._said_units = max(self._said_units, self._meter.spoken)
+        self._spoken.restored()
 
     def state(self) -> ContextState:
         """What a snapshot is made from."""
@@ -402,14 +362,17 @@ class Prompt:
             token_count=self.used,
             context=self.active_context(),
             user_messages=self._words.all(),
-            archive_tokens=max(self.used, self._counter.tokens(self._meter.front + self._said_units)),
+            archive_tokens=max(self.used, self._counter.tokens(self._meter.front + self._spoken.units)),
             reasoning_model=bool(self._context.reasoning.traces),
         )
 
     def _say_once(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            self._notes.append(Notice(level="warning", text=text))
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        self._notes.append(Notice(level="warning", text=text))
 
     def _say(self, emit: Emit) -> None:
         notes, self._notes = self._notes, []
