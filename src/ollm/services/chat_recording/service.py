@@ -17,10 +17,11 @@ from msgspec.structs import replace
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, NewId, new_id, now, stamp
-from ollm.domain.errors import NotFoundError, OllmError, StorageError
+from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.messages import TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
+from ollm.services.chat_recording.attempts import Attempts
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean
@@ -74,7 +75,7 @@ class ChatRecordingService:
         self._clock = clock
         self._make_id = make_id
         self._writers: dict[str, SessionWriter] = {}
-        self._told: set[str] = set()
+        self._attempts = Attempts(self._writers, emit)
         self._noted: dict[str, datetime] = {}
 
     @classmethod
@@ -110,7 +111,7 @@ class ChatRecordingService:
         }
         writer = self._files.create(head)
         self._writers[session_id] = writer
-        self._try(session_id, writer.flush)
+        self._attempts.make(session_id, writer.flush)
         writer.deferred = not self._settings.auto_save
         self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
         self._enforce_limit(session_id)
@@ -145,9 +146,9 @@ class ChatRecordingService:
         recorded = replace(message, id=writer.last_number + 1)
         started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
         if started or not writer.head["metadata"].get("title"):
-            self._try(session_id, self._write_together, writer, recorded, started)
+            self._attempts.make(session_id, self._write_together, writer, recorded, started)
         else:
-            self._try(session_id, self._write_message, writer, recorded)
+            self._attempts.make(session_id, self._write_message, writer, recorded)
         self._emit(MessageRecorded(session_id=session_id, message_id=recorded.id, role=recorded.role))
         for call in started:
             self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
@@ -173,7 +174,7 @@ class ChatRecordingService:
         it stays as a message marked interrupted. Costs what is new in it."""
         writer = self._writer(session_id)
         at = self._activity(writer)
-        self._try(session_id, writer.record_partial, at, _json(tuple(parts)))
+        self._attempts.make(session_id, writer.record_partial, at, _json(tuple(parts)))
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Write a call down when it starts (result None) and when it ends; the same id replaces."""
@@ -181,7 +182,7 @@ class ChatRecordingService:
         at = self._activity(writer)
         said = call.result.llm_content if call.result else ""
         tokens = _tokens(writer, size_of(said)) if said else 0
-        self._try(session_id, writer.record_call, at, _json(call), tokens)
+        self._attempts.make(session_id, writer.record_call, at, _json(call), tokens)
         self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
 
     async def update_metadata(self, session_id: str, changes: Mapping[str, Any]) -> None:
@@ -190,17 +191,17 @@ class ChatRecordingService:
         named = {_camel(name): _json(value) for name, value in changes.items()}
         top = {name: named.pop(name) for name in list(named) if name in ("model", "provider")}
         at = self._activity(writer)
-        self._try(session_id, writer.change, at, top, named)
+        self._attempts.make(session_id, writer.change, at, top, named)
 
     async def save_session(self, session_id: str) -> None:
         """Fold everything recorded into the document, now."""
-        if self._try(session_id, self._writer(session_id).fold):
+        if self._attempts.make(session_id, self._writer(session_id).fold):
             self._emit(SessionSaved(session_id=session_id))
 
     async def end_turn(self, session_id: str) -> None:
         """The end of a turn: what waits is written, and the document folded if that is due."""
         writer = self._writer(session_id)
-        folded = self._try(session_id, writer.fold_when_due)
+        folded = self._attempts.make(session_id, writer.fold_when_due)
         if folded:
             self._emit(SessionSaved(session_id=session_id))
         if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > NOTED_EVERY:
@@ -213,9 +214,9 @@ class ChatRecordingService:
             return
         if writer.is_empty:
             writer.abandon()
-            self._try(session_id, self._library.delete, session_id)
+            self._attempts.make(session_id, self._library.delete, session_id)
             return
-        if self._try(session_id, writer.close, lambda: self._note(writer)):
+        if self._attempts.make(session_id, writer.close, lambda: self._note(writer)):
             self._emit(SessionSaved(session_id=session_id))
 
     async def get_session(self, session_id: str) -> Session | None:
@@ -291,28 +292,6 @@ class ChatRecordingService:
 
             self._library.index.note(writer.session_id, line_of(writer))
             self._noted[writer.session_id] = self._clock()
-
-    def _try(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
-        """Write; a failure is logged and told once, and the conversation goes on (S10.1)."""
-        try:
-            done = write(*arguments)
-        except StorageError as error:
-            self._tell(session_id, error)
-            return None
-        if session_id in self._told and self._is_saved(session_id):
-            self._told.discard(session_id)
-            self._emit(Notice(session_id=session_id, level="info", text="The session is being saved again."))
-        return done
-
-    def _is_saved(self, session_id: str) -> bool:
-        writer = self._writers.get(session_id)
-        return writer is None or writer.is_saved
-
-    def _tell(self, session_id: str, error: OllmError) -> None:
-        log.error("%s", error, extra={"operation": "record", "action": error.action})
-        if session_id not in self._told:
-            self._told.add(session_id)
-            self._emit(Notice(session_id=session_id, level="error", text=str(error)))
 
 
 def _tokens(writer: SessionWriter, size: int) -> int:

@@ -1,0 +1,46 @@
+"""Writes that may fail: logged, told once, and the conversation goes on (S10.1)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ollm.domain.errors import OllmError, StorageError
+from ollm.domain.events import Event, Notice
+
+if TYPE_CHECKING:
+    from ollm.store.session_files import SessionWriter
+
+log = logging.getLogger(__name__)
+
+
+class Attempts:
+    """Knows which of the open sessions cannot be saved at the moment."""
+
+    def __init__(self, writers: Mapping[str, SessionWriter], emit: Callable[[Event], None]) -> None:
+        self._writers = writers
+        self._emit = emit
+        self._told: set[str] = set()
+
+    def make(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
+        """What `write` gives; None when it failed. What it could not write is still there to be tried again."""
+        try:
+            done = write(*arguments)
+        except StorageError as error:
+            self._tell(session_id, error)
+            return None
+        if session_id in self._told and self._is_saved(session_id):
+            self._told.discard(session_id)
+            self._emit(Notice(session_id=session_id, level="info", text="The session is being saved again."))
+        return done
+
+    def _is_saved(self, session_id: str) -> bool:
+        writer = self._writers.get(session_id)
+        return writer is None or writer.is_saved
+
+    def _tell(self, session_id: str, error: OllmError) -> None:
+        log.error("%s", error, extra={"operation": "record", "action": error.action})
+        if session_id not in self._told:
+            self._told.add(session_id)
+            self._emit(Notice(session_id=session_id, level="error", text=str(error)))
