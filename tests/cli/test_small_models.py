@@ -71,7 +71,7 @@ async def test_a_model_that_does_not_write_as_its_template_does_gets_results_as_
     assert [message["role"] for message in sent] == ["system", *["user", "assistant"] * 6, "user"]
     worked = ["What does hello.txt say?", "Change it to hello.", "Thank you!"]
     assert [sent[at]["content"] for at in (1, 5, 9)] == worked
-    assert sent[12]["content"] == '```json\n{"name":"read_file","arguments":{"path":"note.txt"}}\n```'
+    assert sent[12]["content"] == '```json\n{"name": "read_file", "arguments": {"path": "note.txt"}}\n```'
     assert "read_file returned:" in sent[13]["content"]
     assert facts(runner)["resultForm"] == "user"
 
@@ -83,12 +83,18 @@ async def test_words_a_model_writes_as_a_call_are_shown_as_words(tmp_path: Path)
     assert (said["text"], [call["name"] for call in said["toolCalls"]]) == ("It says 4711.", ["read_file"])
 
 
-async def test_a_prompt_with_results_as_user_messages_only_grows(tmp_path: Path) -> None:
+async def test_a_prompt_with_results_as_user_messages_only_grows_but_for_the_reminder_at_its_end(
+    tmp_path: Path,
+) -> None:
     other = FENCE.replace("note.txt", "other.txt")
     _, runner = await answered(tmp_path, [FENCE, other, "Done."])
 
     before, after = (chat["messages"] for chat in runner.server.chats[1:3])
-    assert after[: len(before)] == before
+    last = len(before) - 1
+    assert after[:last] == before[:last]
+    words = before[last]["content"].removeprefix(after[last]["content"])
+    assert words.strip().startswith("The user asked: what does note.txt say?")
+    assert "The user asked" in after[-1]["content"]
 
 
 @covers("T12.1")
@@ -143,7 +149,7 @@ async def test_a_server_that_takes_no_tools_has_them_listed_in_the_prompt(tmp_pa
     assert said["text"] == "It says 4711."
     system = runner.server.chats[1]["messages"][0]["content"]
     assert "- read_file(path" in system
-    assert '"name":"' in system
+    assert '"name": "' in system
     assert "tools" not in runner.server.chats[1]
     assert [chat.get("tools") for chat in runner.server.chats[1:]] == [None, None]
     assert facts(runner)["takesTools"] is False

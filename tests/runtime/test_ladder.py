@@ -320,4 +320,4 @@ def test_listed_tools_stand_in_the_system_prompt_with_one_worked_call() -> None:
 
     assert [message.role for message in told] == ["system", "user"]
     assert told[0].content.startswith("Help.\n\nTools:\n- read_file(path): Read a file.\n")
-    assert told[0].content.endswith('```json\n{"name":"read_file","arguments":{"path":"…"}}\n```')
+    assert told[0].content.endswith('```json\n{"name": "read_file", "arguments": {"path": "…"}}\n```')

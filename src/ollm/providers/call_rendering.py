@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ollm.domain.messages import Call, JsonObject, PromptMessage
@@ -187,4 +186,7 @@ def _one_call(tool: ToolSchema) -> JsonObject:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    """With the spaces models have learnt: without them a small one does not find the end of a text it copies."""
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
