@@ -1,13 +1,14 @@
 """Files as large as any that is read, whole and damaged in every way, through the command: never a failure, every
 complete message, what is missing said, no file changed by reading, flat memory. `make soak` does it at 480 MB."""
 
+import asyncio
 import hashlib
 import json
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ import pytest
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from ollm.store.session_files.layout import document
 from tests.cli.command import SCRIPT, ollm
+from tests.cli.running import running
 from tests.covers import covers
 from tests.sizes import SOAK, size
 
@@ -71,7 +73,7 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def run(home: Path, *arguments: str, to: Path | None = None) -> Ran:
+def run(home: Path, *arguments: str, to: Path | None = None, more: Mapping[str, str] | None = None) -> Ran:
     """The command, with what it took: measured by a small process between, whose own size does not count."""
     program = (
         "import os,resource,subprocess,sys;"
@@ -80,7 +82,7 @@ def run(home: Path, *arguments: str, to: Path | None = None) -> Ran:
         "print(used.ru_utime+used.ru_stime,used.ru_maxrss//1024,file=sys.stderr);"
         "sys.exit(done.returncode)"
     )
-    environment = {**os.environ, "OLLM_HOME": str(home)}
+    environment = {**os.environ, "OLLM_HOME": str(home), **(more or {})}
     with (to or home / "out").open("wb") as out:
         done = subprocess.run(
             [sys.executable, "-c", program, SCRIPT, *arguments],
@@ -95,6 +97,8 @@ def run(home: Path, *arguments: str, to: Path | None = None) -> Ran:
     seconds, megabytes = last.split()
     shown = "" if to else (home / "out").read_text(encoding="utf-8")
     assert "Traceback" not in done.stderr
+    if SOAK:
+        print(f"\n  {' '.join(arguments)}: {float(seconds):.1f} s, {megabytes} MB", end="")
     return Ran(done.returncode, shown, "\n".join(err), float(seconds), int(megabytes))
 
 
@@ -233,6 +237,26 @@ def test_a_giant_damaged_file_gives_all_that_can_be_read_and_is_not_changed(path
     assert kept == before, "what was there is kept beside"
     assert {entry["id"] for entry in json.loads(path.read_bytes())["messages"]} == found
     assert run(home, "sessions", "check").code == 0
+
+
+@covers("S10.2", "D606")
+@pytest.mark.soak
+@pytest.mark.parametrize("damage", KINDS if SOAK else FEW, ids=lambda damage: damage.__name__)
+async def test_a_giant_damaged_session_is_gone_on_with(tmp_path: Path, damage: Callable[[Path], None]):
+    async with running(tmp_path, ["Going on."] * 9) as runner:
+        path = runner.home / "sessions" / f"{ID}.json"
+        write(path, COUNT)
+        damage(path)
+        before = {f"{name}.damaged": value for name, value in prints(path).items()}
+        ran = await asyncio.to_thread(run, runner.home, "-p", "go on", "--session", ID, more=runner.environment())
+    assert ran.code == 0, ran
+    assert "Going on." in ran.out
+    assert "damaged" in ran.err
+    within(ran, FLAT + MEGABYTES * 2)
+    kept = {name.partition("-20")[0]: value for name, value in prints(path).items() if ".damaged-" in name}
+    assert kept == before
+    document = json.loads(path.read_bytes())
+    assert [entry["parts"][0]["text"] for entry in document["messages"][-2:]] == ["go on", "Going on."]
 
 
 @pytest.mark.parametrize("damage", KINDS, ids=lambda damage: damage.__name__)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ollm.runtime.session import Resumed
     from ollm.runtime.workspace_memory import WorkspaceMemory
 
+RECORDED_FROM = 4000  # newest messages, from which the workspace's record of a session it does not know is made
+
 
 class ConversationScope(PromptPieces):
     """Opens one conversation."""
@@ -95,6 +97,7 @@ class ConversationScope(PromptPieces):
         from ollm.runtime.kept_context import TakenUp, read_kept_context
         from ollm.runtime.resume import Source, take_up
         from ollm.services.snapshots import context_of
+        from ollm.store.session_files import Page
 
         session = resumed.session
         self.scope.context.claim(session)
@@ -102,7 +105,7 @@ class ConversationScope(PromptPieces):
             self.notices.append(f"The session's file was damaged: {resumed.damage}")
 
         def load() -> Session:
-            return self.session.load() if resumed.skipped else session
+            return self.session.load(Page(None, RECORDED_FROM)) if resumed.skipped else session
 
         record = self.scope.context.record_of(session, load)
         kept = read_kept_context(self.scope.database.kept_context(session.session_id))

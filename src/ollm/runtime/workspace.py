@@ -75,7 +75,7 @@ class WorkspaceContext:
 
     def record_of(self, session: Session, load: Callable[[], Session]) -> ChatSession:
         """The record to resume from. What the database does not know is taken from the newest messages, which `session`
-        holds, or from all of them, which `load` gives."""
+        holds, or from as many as are wanted, which `load` gives."""
         known, first = self._database.get(session.session_id), min((m.id for m in session.messages), default=1)
         until = newest_in(known) if known else 0
         if known is None or min(until, self._newest_episode(session.session_id)) < first - 1:

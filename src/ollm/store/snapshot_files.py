@@ -33,8 +33,8 @@ class SnapshotFiles:
         """Durable when this returns."""
         directory = self._directory(snapshot.session_id)
         make_private_directory(directory)
-        replace_file(self._path(snapshot.session_id, snapshot.id), _json(msgspec.to_builtins(snapshot)))
         entries = [entry for entry in self._index(snapshot.session_id) if entry.id != snapshot.id]
+        replace_file(self._path(snapshot.session_id, snapshot.id), _json(msgspec.to_builtins(snapshot)))
         self._write_index(snapshot.session_id, [*entries, summary_of(snapshot)])
         self._write_map(self._map() | {snapshot.id: snapshot.session_id})
 

@@ -58,18 +58,19 @@ def _left_overs(files: SessionFiles, session_id: str) -> str:
 
 
 def _mended(files: SessionFiles, session_id: str) -> Finding | None:
-    """Read up to the first thing that is wrong, then all of it once more while it is written anew."""
-    left, whole = _left_overs(files, session_id), _is_whole(files, session_id)
-    if whole and not left:
+    """Read up to the first thing that is wrong, then written anew; a large one is written while it is read."""
+    left, small = _left_overs(files, session_id), not files.is_large(session_id)
+    if small and not left and _is_whole(files, session_id):
         return None
     try:
-        writer, loaded = files.open(session_id, to_continue=False, repair=not whole)
+        writer, loaded = files.open(session_id, to_continue=False, repair=not (small and left))
         writer.close()
         files.tidy(session_id)
     except DamagedError as error:
         return Finding(session_id=session_id, problem=f"not mended: {error.message}")
     except OllmError as error:
-        return Finding(session_id=session_id, problem=f"{_damage(files, session_id)}; not mended: {error.message}")
+        found = _looked_at(files, session_id)
+        return found and Finding(session_id=session_id, problem=f"{found.problem}; not mended: {error.message}")
     text = "; ".join(filter(None, (loaded.damage, left)))
     return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
 

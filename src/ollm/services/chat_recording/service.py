@@ -120,12 +120,13 @@ class ChatRecordingService:
     async def open_session(self, session_id: str, since: int = 0) -> Loaded:
         """Open a session to go on with it: mends what a crash left; says in `damage` what could not be read.
 
-        Of a long session that nobody else has touched, messages up to number `since` are not read (`skipped`).
+        Of a long session that nobody else has touched, messages up to number `since` are not given (`skipped`), nor is
+        of a large one more than its end.
         """
         session_id = parse_id(session_id)
         if session_id in self._writers:
             return self._files.read_open(self._writers[session_id])
-        writer, loaded = self._files.open(session_id, known=lambda: self._known(session_id, since))
+        writer, loaded = self._files.open(session_id, since=since, known=lambda: self._known(session_id, since))
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
         return loaded

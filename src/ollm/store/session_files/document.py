@@ -14,7 +14,7 @@ from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
 from ollm.store.session_files.lenient import deeper_than, parse_object
 from ollm.store.session_files.lines import Line, lines
 from ollm.store.session_files.objects import TooDeepError, end_of
-from ollm.store.session_files.sections import CALL, OddLayoutError, Sections
+from ollm.store.session_files.sections import CALL, MESSAGE, OddLayoutError, Sections
 
 _ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 _LONGEST_HEAD = 1 << 26
@@ -45,10 +45,13 @@ class Document:
             return
         last = self._body
         for start, data in self._entries(self._body):
-            if data == MIDDLE:
+            if data.startswith(MESSAGE):
+                yield data.rstrip(b",\n")
+                last = start
+            elif data == MIDDLE:
                 self._calls_at = start if self._calls_at is None else self._calls_at
                 return
-            if not data.startswith(CALL):
+            elif not data.startswith(CALL):
                 yield data.rstrip(b",\n")
                 last = start
             elif self._calls_at is None:
@@ -91,7 +94,7 @@ class Document:
         for start, end, data in lines(self._file, place):
             if end > MAX_BYTES:
                 return
-            self.read += end - start
+            self.read = end
             if data.startswith(b"{") or data == MIDDLE:
                 strange = False
                 yield start, data

@@ -28,6 +28,8 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError,
 
 def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     """Whether this is JSON whose brackets nest deeper than `limit`."""
+    if data.rfind(b"{") < limit and data.rfind(b"[") < limit:
+        return False  # too near its beginning for so many
     if len(data.translate(None, _NO_OPENING)) <= limit:
         return False
     try:

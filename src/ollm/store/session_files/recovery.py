@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ollm.domain.clock import Clock, stamp
+from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message, ToolResultPart
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
@@ -33,17 +34,19 @@ from ollm.store.session_files.writer import SessionWriter
 
 PATIENCE = 2  # for somebody who waits: to write takes as long again as to read
 PATIENCE_TO_REPAIR = 10
+LARGE_BYTES = 64_000_000  # from here on no session is held whole to go on with it
 
 
 class Known(Data, frozen=True):
     """What is known of a whole document that has not changed since: its messages, and the number of the last one.
 
-    Only what follows number `since` is needed of it.
+    Only what follows number `since` is needed of it. `surely`: all of it was read just now.
     """
 
     message_count: int
     last_number: int
     since: int
+    surely: bool = False
 
 
 def mend(
@@ -52,27 +55,48 @@ def mend(
     clock: Clock,
     *,
     to_continue: bool,
+    since: int,
     known: Known | None,
     repair: bool,
 ) -> Loaded:
     """Make the files whole and the writer ready; gives what the session holds afterwards, when it is `to_continue`.
 
-    A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read. With
-    `repair` it is written anew at once, and that may take its time.
+    A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read. Of a
+    large one what follows `since` is given, or its end. With `repair` it is written anew at once, and that may take
+    its time.
     """
     session_id = writer.session_id
     home = places.home_of(session_id) or places.directory
     paths = home / f"{session_id}.json", home / f"{session_id}.journal"
+    hold = to_continue and not is_large(*paths)
     found = None
     if home == places.directory and not repair:
-        found = (_newest(paths, writer, known) if known else None) or _as_it_stands(paths, writer, hold=to_continue)
+        found = (_newest(paths, writer, known) if known else None) or _as_it_stands(paths, writer, hold=hold)
     if found is None:
         damage = Damage(PATIENCE_TO_REPAIR if repair else PATIENCE)
-        found = written_anew(places, paths, writer, clock, damage=damage, hold=to_continue)
+        found = written_anew(places, paths, writer, clock, damage=damage, hold=hold)
+    if to_continue and not found.held:
+        found = _end_of(places, writer, found, since)
     _sweep_temporaries(places, session_id)
     size = places.document(session_id).stat().st_size
     writer.adopt(found.numbers, size, found.loaded.journal_good, found.partial)
     return _finish(writer, found.loaded, clock) if to_continue else found.loaded
+
+
+def is_large(*paths: Path) -> bool:
+    """Whether reading these files takes so long, or so much memory, that it is to be done once."""
+    return sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
+
+
+def _end_of(places: SessionPlaces, writer: SessionWriter, read: Found, since: int) -> Found:
+    """The end of a large session of which all was read just now; all of it where its end cannot be told apart."""
+    paths = places.document(writer.session_id), places.journal(writer.session_id)
+    count, last = read.numbers
+    known = Known(message_count=count, last_number=last, since=since or last, surely=True)
+    found = _newest(paths, writer, known) or _as_it_stands(paths, writer, hold=True)
+    if found is None:
+        raise StorageError(f"{paths[0]} changes while it is read.", action="Look who else writes it, and try again.")
+    return found._replace(loaded=msgspec.structs.replace(found.loaded, damage=read.loaded.damage))
 
 
 def _newest(paths: tuple[Path, Path], writer: SessionWriter, known: Known) -> Found | None:
@@ -104,7 +128,7 @@ def _as_it_stands(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bool
             for message, _, _ in messages_of(stream.reader):
                 count, last = count + 1, max(last, message.id)
             deque(calls_of(stream.reader), maxlen=0)
-            return Found(loaded_with(stream, (), ()), (count, last), stream.reader.partial)
+            return Found(loaded_with(stream, (), ()), (count, last), stream.reader.partial, held=False)
     return None
 
 
@@ -134,7 +158,7 @@ def _is_sound(session: Session, known: Known) -> bool:
     """Whether every call that is spoken of was found, and the messages go as far as they must."""
     calls = {call.id for call in session.tool_calls}
     asked = {name for message in session.messages for name in message.call_ids}
-    return asked <= calls and _last(session.messages) >= known.last_number
+    return (known.surely or asked <= calls) and _last(session.messages) >= known.last_number
 
 
 def _sweep_temporaries(places: SessionPlaces, session_id: str) -> None:

@@ -29,11 +29,9 @@ from ollm.store.session_files.loading import (
 )
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.reader import SessionReader
-from ollm.store.session_files.sections import CALL
+from ollm.store.session_files.sections import CALL, MESSAGE
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
-
-_MESSAGE = b'{"role":'  # how a message's line starts
 
 
 class Found(NamedTuple):
@@ -42,6 +40,11 @@ class Found(NamedTuple):
     loaded: Loaded
     numbers: tuple[int, int]
     partial: journal.Parts
+    held: bool = True  # messages and calls are in `loaded`
+
+
+class _NothingWrongError(Exception):
+    """What was read is what stands there: it need not be written."""
 
 
 class _Taking:
@@ -57,7 +60,7 @@ class _Taking:
     def message_bytes(self) -> Iterator[bytes]:
         for found, data, sound in messages_of(self._reader):
             self._take(found)
-            if sound and data.startswith(_MESSAGE) and b"\n" not in data:
+            if sound and data.startswith(MESSAGE) and b"\n" not in data:
                 yield lenient.as_it_stands(data, found, sound)
             else:
                 yield journal.encode(lenient.parse_object(data) | msgspec.to_builtins(found))
@@ -65,6 +68,12 @@ class _Taking:
             ending = partial_message(self._reader, self.last + 1)
             self._take(ending)
             yield journal.encode(ending)
+
+    def found(self, stream: SessionStream) -> Found:
+        """What came of it, when all was read."""
+        loaded = loaded_with(stream, tuple(self.messages), tuple(self.calls))
+        under_way = int(loaded.unfinished)
+        return Found(loaded, (self.count - under_way, self.last - under_way), stream.reader.partial, self._hold)
 
     def _take(self, message: Message) -> None:
         self.count += 1
@@ -88,7 +97,8 @@ def written_anew(
 ) -> Found:
     """A clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
 
-    What it holds is given only with `hold`. Raises `DamagedError` when it must not be written.
+    One that is whole and in its place is only read. What it holds is given only with `hold`. Raises `DamagedError` when
+    it must not be written.
     """
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths, damage=damage)) as reader:
@@ -102,13 +112,18 @@ def written_anew(
             refuse_read_only(stream, paths[0])
             if stream.damage:
                 keep_damaged(home, session_id, clock)
+            elif home == places.directory and not reader.foreign:
+                raise _NothingWrongError
 
-        replace_file(places.document(session_id), pieces())
+        try:
+            replace_file(places.document(session_id), pieces())
+        except _NothingWrongError:
+            return taking.found(stream)
         places.journal(session_id).unlink(missing_ok=True)
         _remove_moved(home, places, session_id)
-        loaded = loaded_with(stream, tuple(taking.messages), tuple(taking.calls))
-    written = msgspec.structs.replace(loaded, unfinished=False, journal_good=0)
-    return Found(written, (taking.count, taking.last), [])
+        found = taking.found(stream)
+    written = msgspec.structs.replace(found.loaded, unfinished=False, journal_good=0)
+    return found._replace(loaded=written, numbers=(taking.count, taking.last), partial=[])
 
 
 def refuse_read_only(stream: SessionStream, document: Path) -> None:

@@ -14,6 +14,7 @@ from ollm.store.session_files.damage import MAX_BYTES
 from ollm.store.session_files.layout import CLOSE, MIDDLE
 
 _USER = b'{"role":"user"'
+MESSAGE = b'{"role":'  # how we write a message's line
 CALL = b'{"id":"'  # how a call's line starts and a message's never does
 
 

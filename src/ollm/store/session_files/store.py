@@ -50,6 +50,7 @@ class SessionFiles:
         session_id: str,
         *,
         to_continue: bool = True,
+        since: int = 0,
         known: Callable[[], Known | None] = lambda: None,
         repair: bool = False,
     ) -> tuple[SessionWriter, Loaded]:
@@ -57,7 +58,8 @@ class SessionFiles:
 
         `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
         left out of what it gives. `known`, asked under the lock, says what is known of a document that nobody has
-        changed: its end is then enough. `repair`: it is known to be damaged, and mending may take its time.
+        changed: its end is then enough. Of a large session what follows number `since` is given, or its end.
+        `repair`: it is likely to be damaged, and mending may take its time.
         """
         from ollm.store.session_files.recovery import mend
 
@@ -65,7 +67,9 @@ class SessionFiles:
         writer = SessionWriter(self.places, session_id, {})
         writer.lock()
         try:
-            loaded = mend(self.places, writer, self.clock, to_continue=to_continue, known=known(), repair=repair)
+            loaded = mend(
+                self.places, writer, self.clock, to_continue=to_continue, since=since, known=known(), repair=repair
+            )
         except BaseException:
             writer.abandon()
             raise
@@ -114,6 +118,13 @@ class SessionFiles:
         """The session as one JSON document, exactly as folding would write it."""
         with self.stream(session_id) as stream:
             yield from stream.document()
+
+    def is_large(self, session_id: str) -> bool:
+        """Whether reading it takes so long that it is to be done once."""
+        from ollm.store.session_files.recovery import is_large
+
+        home = self.places.home_of(session_id) or self.places.directory
+        return is_large(home / f"{session_id}.json", home / f"{session_id}.journal")
 
     def is_open(self, session_id: str) -> bool:
         """Whether a living process writes it."""
