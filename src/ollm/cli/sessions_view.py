@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ollm.store.session_files import SessionStream
 
 Piece = TypeVar("Piece", str, bytes)
-RENDERING_SECONDS = 3.0  # more than reading alone may take of a damaged file
+RENDERING_SECONDS = 2.5  # more than reading alone may take of a damaged file
 LOOK_EVERY = 16  # pieces between two looks at the bar
 
 

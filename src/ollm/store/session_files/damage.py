@@ -6,8 +6,8 @@ import time
 
 MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
-SECONDS = 3.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
-LOADING_SECONDS = 6.0  # to read all of them
+SECONDS = 4.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
+LOADING_SECONDS = 6.5  # to read all of them
 MAX_NOTES = 5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import re
 from collections.abc import Iterator
@@ -13,11 +14,12 @@ from ollm.store.session_files.damage import MAX_BYTES, Damage
 from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
 from ollm.store.session_files.lenient import deeper_than, parse_object
 from ollm.store.session_files.lines import Line, lines
-from ollm.store.session_files.objects import TooDeepError, end_of
+from ollm.store.session_files.objects import TooDeepError, end_of, entries
 from ollm.store.session_files.sections import CALL, MESSAGE, OddLayoutError, Sections
 
 _ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 _LONGEST_HEAD = 1 << 26
+LONGEST = 1 << 24  # bytes of a line that are held
 Range = tuple[int, int]
 
 
@@ -91,22 +93,35 @@ class Document:
     def _entries(self, place: int) -> Iterator[tuple[int, bytes]]:
         """The lines that may hold an entry, and the one in the middle; what else there is is told once a stretch."""
         strange = False
-        for start, end, data in lines(self._file, place):
+        for start, end, data in lines(self._file, place, LONGEST):
             if end > MAX_BYTES:
                 return
             self.read = end
-            if data.startswith(b"{") or data == MIDDLE:
+            if end - start > len(data) and (data.startswith(b"{") or _looks_like_entry(data)):
+                yield from self._inside(start, end)
+            elif data.startswith(b"{") or data == MIDDLE:
                 strange = False
                 yield start, data
             elif data == CLOSE:
                 self._note_rest(end)
                 return
-            elif b'{"role":' in data or CALL in data:
+            elif _looks_like_entry(data):
                 yield start, data
             elif not strange:
                 strange = True
                 self._damage.lose(f"something that cannot be read stands at byte {start}")
         self._damage.note("the file ends before its end")
+
+    def _inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """A line that is too long to be held: the entries in it, one by one from where they stand."""
+        data = memoryview(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))[:end]
+        try:
+            for count, (first, last) in enumerate(entries(data, start, lambda: self._damage.late(0))):
+                if count or end - last > len(b",\n"):
+                    self._damage.note(f"lines have run together at byte {start}")
+                yield first, bytes(data[first:last])
+        except TooDeepError:
+            self._damage.refuse_depth()
 
     def _note_rest(self, end: int) -> None:
         if os.fstat(self._file.fileno()).st_size > end:
@@ -122,6 +137,10 @@ class Document:
         except (ValueError, RecursionError):
             self._damage.lose("the head of the file is damaged")
             return salvaged_head(head)
+
+
+def _looks_like_entry(data: bytes) -> bool:
+    return MESSAGE in data or CALL in data
 
 
 def _is_closed(file: BinaryIO) -> bool:

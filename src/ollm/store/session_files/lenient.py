@@ -53,15 +53,19 @@ def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
 def messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
     """The messages that stand whole inside damage, each with its bytes, which are not taken for sound."""
     for inner in _inside(data):
-        unheard = Damage()
-        if (found := message(inner, number, unheard)) and not unheard.notes:
+        found = strict_message(inner)
+        if found is None and not strict_call(inner):
+            unheard = Damage()
+            found = message(inner, number, unheard)
+            found = None if unheard.notes else found
+        if found:
             yield found, inner, False
 
 
 def calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
     """The calls that stand whole inside damage, each with its bytes."""
     for inner in _inside(data):
-        if found := call(inner, Damage()):
+        if found := strict_call(inner) or call(inner, Damage()):
             yield found, inner, False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,7 +17,7 @@ LONG = 1 << 20
 
 Line = tuple[int, int, bytes]
 """Where a line starts and ends, and the line with its end, which only the last of a file may lack. Of a long one that
-cannot be an entry only the beginning is kept."""
+cannot be an entry, or is longer than any that is asked for, only the beginning is kept."""
 
 
 class _Place(io.RawIOBase):
@@ -45,7 +46,7 @@ class _Place(io.RawIOBase):
         return self._place
 
 
-def lines(file: BinaryIO, place: int = 0) -> Iterator[Line]:
+def lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> Iterator[Line]:
     """The lines from `place` on. Moves nothing in `file`, which several may read at once."""
     if isinstance(file, io.BytesIO):
         source: BinaryIO = io.BytesIO(file.getbuffer())
@@ -56,7 +57,7 @@ def lines(file: BinaryIO, place: int = 0) -> Iterator[Line]:
         start, place = place, place + len(data)
         if len(data) == LONG and not data.endswith(b"\n"):
             place = _behind_line(source, place)
-            if data.startswith(b"{"):
+            if data.startswith(b"{") and place - start <= longest:
                 source.seek(start)
                 data = source.read(place - start)
             source.seek(place)

@@ -15,6 +15,7 @@ from ollm.domain.messages import JsonObject
 from ollm.store.session_files.damage import MAX_BYTES, Damage
 from ollm.store.session_files.lenient import deeper_than, parse_object
 from ollm.store.session_files.objects import TooDeepError, end_of, entries
+from ollm.store.session_files.sections import MESSAGE
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
@@ -156,7 +157,7 @@ class Scan:
         """From where the text stopped making sense: take everything that is an entry by itself."""
         place = max((places[-1] for places in self._places.values() if places), default=0)
         try:
-            for start, end in entries(self._data, place):
+            for start, end in entries(self._data, place, self._is_late):
                 self._in_time()
                 if name := _array_of(self._data[start:end]):
                     self._places[name].extend((start, end))
@@ -167,9 +168,14 @@ class Scan:
 
     def _in_time(self) -> None:
         self._looks += 1
-        if self._looks % _LOOK_EVERY == 0 and time.process_time() > self._damage.find_until:
-            self._damage.refuse("the file takes too long to read")
+        if self._looks % _LOOK_EVERY == 0 and self._is_late():
             raise _Broken("the file takes too long to read")
+
+    def _is_late(self) -> bool:
+        if time.process_time() <= self._damage.find_until:
+            return False
+        self._damage.refuse("the file takes too long to read")
+        return True
 
     def _gap(self, place: int) -> int:
         found = _GAP.match(self._data, place)
@@ -180,6 +186,8 @@ class Scan:
 
 
 def _array_of(entry: memoryview) -> str | None:
+    if bytes(entry[: len(MESSAGE)]) == MESSAGE:
+        return "messages"
     try:
         kind = _kind.decode(entry)
         role, args = kind.role is not msgspec.UNSET, kind.args is not msgspec.UNSET
