@@ -60,7 +60,9 @@ class Bench:
         return FileDiscoveryService(FileDiscoverySettings(), self.home)
 
     def in_root(self, *arguments: str) -> Callable[[], object]:
-        return lambda: subprocess.run(arguments, cwd=self.root, check=False, capture_output=True)
+        """Without anything to read on standard input, which ripgrep would search instead of the files."""
+        nothing = subprocess.DEVNULL
+        return lambda: subprocess.run(arguments, cwd=self.root, check=False, capture_output=True, stdin=nothing)
 
     def cold(self) -> Callable[[], object]:
         return lambda: run(self.new().discover_all(self.options))
