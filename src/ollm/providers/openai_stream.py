@@ -34,6 +34,10 @@ class Fragments:
             self.whole = given
         self.written += text(given)
 
+    @property
+    def ended(self) -> bool:
+        return self.whole is not None or (bool(self.written.strip()) and isinstance(arguments(self.written), dict))
+
     def piece(self) -> CallPiece:
         return CallPiece(self.name, self.whole if self.whole is not None else arguments(self.written))
 
@@ -52,6 +56,11 @@ class Assembly:
     def ended(self) -> bool:
         """Whether the server said why it stopped."""
         return self._reason is not None
+
+    @property
+    def called(self) -> bool:
+        """Calls were made, and all that came of them is whole."""
+        return bool(self._calls) and all(call.ended for call in self._calls)
 
     def take(self, chunk: dict[str, Any]) -> list[AnyPiece]:
         self._count(chunk)
