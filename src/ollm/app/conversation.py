@@ -101,6 +101,8 @@ class ConversationScope(PromptPieces):
 
         session = resumed.session
         self.scope.context.claim(session)
+        if session.metadata.workspace is None:
+            await self.session.note({"workspace": self.session.workspace})
         if resumed.damage:
             self.notices.append(f"The session's file was damaged: {resumed.damage}")
 

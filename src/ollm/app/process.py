@@ -58,17 +58,18 @@ class Process(Configured):
         return SessionLibrary(self.session_files, self.session_index, sessions, traces=self.traces, clock=self.clock)
 
     def traces(self, workspace: str | None) -> Iterator[Trace]:
-        """Everything outside a session's own files that may hold something of it."""
+        """Everything outside a session's own files that may hold something of it: also of one that was taken up in a
+        folder that was moved since, or that cannot be read any more."""
         from ollm.store.session_traces import InputHistory, NamedDirectories, SnapshotMap
 
         yield NamedDirectories((self.home.snapshots, self.home.undo))
         yield SnapshotMap(self.home.snapshots / "snapshot-map.json")
         yield InputHistory(self.home.input_history)
-        if workspace and Path(workspace).is_dir():
-            from ollm.store.workspace_db import WorkspaceDatabase
-            from ollm.store.workspace_place import workspace_directory
+        from ollm.store.workspace_db import WorkspaceDatabase
+        from ollm.store.workspace_place import databases_of
 
-            yield WorkspaceDatabase(workspace_directory(Path(workspace), self.home))
+        held_in = () if workspace is None else (Path(workspace),)
+        yield from map(WorkspaceDatabase, databases_of((*held_in, Path()), self.home))
 
     @cached_property
     def providers(self) -> Registry:

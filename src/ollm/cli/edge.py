@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Callable
 
 from ollm.domain.errors import Exit, OllmError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: list[str]) -> int:
@@ -19,10 +23,14 @@ def main(arguments: list[str]) -> int:
     except BrokenPipeError:
         _silence()
         return Exit.FAILED
-    except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
-        _log(error)
-        _say(f"something went wrong inside: {type(error).__name__}: {error}", _unforeseen(error, debug))
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:  # stores name the file, standard output has none
+            return _unforeseen(error, debug)
+        _silence()
+        _say(f"The output cannot be written: {error.strerror}.", "Look at the file or disk it goes to.")
         return Exit.FAILED
+    except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
+        return _unforeseen(error, debug)
     finally:
         if stop is not None:
             stop()
@@ -68,7 +76,13 @@ def _say(message: str, action: str) -> None:
         print(f"  {redact_error(action)}", file=sys.stderr)
 
 
-def _unforeseen(error: Exception, debug: bool) -> str:
+def _unforeseen(error: Exception, debug: bool) -> int:
+    _log(error)
+    _say(f"something went wrong inside: {type(error).__name__}: {error}", _where(error, debug))
+    return Exit.FAILED
+
+
+def _where(error: Exception, debug: bool) -> str:
     if not debug:
         return "Run it again with --debug to see where."
     import traceback
@@ -104,7 +118,11 @@ def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:
 
 
 def _tolerate_odd_text() -> None:
-    """File names that are not text are written as the bytes they are; a poor terminal gets escapes, not an error."""
+    """File names that are not text are written as the bytes they are; a poor terminal gets escapes, not an error, and
+    what is said where nobody listens goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="surrogateescape" if stream.encoding.lower() == "utf-8" else "backslashreplace")
@@ -112,6 +130,4 @@ def _tolerate_odd_text() -> None:
 
 def _silence() -> None:
     """The reader went away: let the interpreter's own flush at the end go nowhere."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -46,7 +46,8 @@ def confirm_or_fail(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} There is no terminal to ask on.", action="Add --yes to do it without asking.")
+        click.echo(question, err=True)  # apart from the error, which is logged: it may say what is to be forgotten
+        raise UsageError("There is no terminal to ask on.", action="Add --yes to do it without asking.")
     if not click.confirm(question, err=True):
         raise OllmError("Nothing was done.")
 

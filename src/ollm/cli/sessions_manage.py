@@ -19,11 +19,10 @@ def delete(session: str, yes: bool) -> None:
     """Delete a session for good, with every trace of it."""
     from ollm.app import Process
     from ollm.cli.sessions_table import progress
-    from ollm.store.session_files.places import ids_in, one_of
+    from ollm.store.session_files.places import one_of
 
     library = Process().library
-    trash = library.places.trash
-    session_id = one_of([*library.places.ids(), *(ids_in(trash) if trash else [])], session)
+    session_id = one_of([*library.places.ids(), *_trashed(library)], session)
     title = _title(library, session_id)
     confirm_or_fail(f"Delete session {session_id[:8]}{title}? {FINAL}", yes)
     for error in library.delete_each([session_id], progress("Taking out what was said")):
@@ -39,12 +38,10 @@ def clear(everything: bool, yes: bool) -> None:
     if not everything:
         raise UsageError("`sessions clear` deletes every session.", action="Say so with --all.")
     from ollm.app import Process
-    from ollm.store.session_files.places import ids_in
 
     library = Process().library
-    trash = library.places.trash
-    ids = list(dict.fromkeys([*library.places.ids(), *(ids_in(trash) if trash else [])]))
-    confirm_or_fail(f"Delete all {len(ids)} sessions? They are gone for good, with their snapshots.", yes)
+    ids = list(dict.fromkeys([*library.places.ids(), *_trashed(library)]))
+    confirm_or_fail(f"Delete all sessions, {len(ids)} in number? They are gone for good, with their snapshots.", yes)
     _delete_each(library, ids)
 
 
@@ -52,17 +49,21 @@ def clear(everything: bool, yes: bool) -> None:
 @click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest stay.")
 @yes_option
 def cleanup(keep: int, yes: bool) -> None:
-    """Delete all but the newest sessions for good. One that is open stays."""
+    """Delete all but the newest sessions for good, and those in the trash. One that is open stays."""
     if keep < 0:
         raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
     from ollm.app import Process
 
     library = Process().library
-    old = [found.session_id for found in library.summaries()[keep:]]
+    found = [summary.session_id for summary in library.summaries()]
+    trashed = [session_id for session_id in _trashed(library) if session_id not in found]
+    old = [*found[keep:], *trashed]
     if not old:
         print(f"There are no more than {keep} sessions; nothing was deleted.")
         return
-    confirm_or_fail(f"Delete the {len(old)} oldest sessions? They are gone for good, with their snapshots.", yes)
+    where = f", {len(trashed)} of them in the trash" if trashed else ""
+    what = f"all but the newest {keep} sessions, {len(old)} in number{where}"
+    confirm_or_fail(f"Delete {what}? They are gone for good, with their snapshots.", yes)
     _delete_each(library, old)
 
 
@@ -71,11 +72,10 @@ def cleanup(keep: int, yes: bool) -> None:
 def restore(session: str) -> None:
     """Bring a session back from the trash."""
     from ollm.app import Process
-    from ollm.store.session_files.places import ids_in, one_of
+    from ollm.store.session_files.places import one_of
 
     library = Process().library
-    trash = library.places.trash
-    session_id = one_of(ids_in(trash) if trash else [], session)
+    session_id = one_of(_trashed(library), session, "ollm sessions list --trash")
     library.restore(session_id)
     print(f"Restored session {session_id}.")
 
@@ -121,6 +121,12 @@ def _set_archived(session: str | None, workspace: str | None, archived: bool) ->
     print(f"Session {session_id[:8]} is {'archived' if archived else 'offered again'}.")
 
 
+def _trashed(library: SessionLibrary) -> list[str]:
+    from ollm.store.session_files.places import ids_in
+
+    return ids_in(library.places.trash) if library.places.trash else []
+
+
 def _title(library: SessionLibrary, session_id: str) -> str:
     try:
         title = library.files.described(session_id).metadata.title
@@ -136,7 +142,8 @@ def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
     failed = library.delete_each(ids, progress("Deleting"))
     for error in failed:
         warn(error.message)
-    print(f"Deleted {len(ids) - len(failed)} sessions.")
+    gone = len(ids) - len(failed)
+    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.")
     if failed:
         raise OllmError(f"{len(failed)} could not be deleted.")
 

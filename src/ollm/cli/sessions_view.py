@@ -128,6 +128,8 @@ def _target(output: str, force: bool) -> Path:
     target = Path(output)
     if target.is_dir():
         raise UsageError(f"{target} is a directory.", action="Name a file in it.")
+    if _is_special(target):
+        return target
     if target.exists() and not force:
         raise UsageError(f"{target} is there already.", action="Add --force to write over it.")
     if not target.parent.is_dir():
@@ -141,11 +143,22 @@ def _form_of(output: str) -> str:
     )
 
 
+def _is_special(target: Path) -> bool:
+    """A device or a pipe: written into, never replaced."""
+    return target.exists() and not target.is_file()
+
+
 def _to_file(target: Path, pieces: Iterator[bytes]) -> None:
     from ollm.system.atomic import replace_file
 
     try:
-        replace_file(target, pieces)
+        if _is_special(target):
+            with target.open("wb") as file:
+                _write(file, pieces)
+        else:
+            replace_file(target, pieces)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise StorageError(f"{target} cannot be written: {error.strerror}.") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from ollm.config.paths import Home
@@ -34,6 +35,14 @@ def known_database(workspace: Path, home: Home) -> Path | None:
     own = () if same(workspace / ".ollm", home.root) or (workspace / ".ollm").is_symlink() else (workspace / ".ollm",)
     places = (*own, elsewhere(workspace, home))
     return next((place for place in places if (place / "memory.db").is_file()), None)
+
+
+def databases_of(workspaces: Iterable[Path], home: Home) -> list[Path]:
+    """The directories that hold a `memory.db` of one of these, or of any workspace whose own is in the home."""
+    own = [workspace / ".ollm" for workspace in workspaces]
+    places = [place for place in own if not place.is_symlink() and not same(place, home.root)]
+    found = dict.fromkeys([*places, *sorted(home.workspaces.glob("*"))])
+    return [place for place in found if (place / "memory.db").is_file()]
 
 
 def same(one: Path, other: Path) -> bool:

@@ -151,6 +151,14 @@ def test_a_large_session_that_is_open_is_reported_only_when_something_is_wrong_w
     )
 
 
+def test_a_large_session_of_a_newer_version_is_left_alone(tmp_path, large):
+    home = Home(tmp_path)
+    session_id = recorded(home)
+    before = hurt(home, session_id, b'"schemaVersion":1', b'"schemaVersion":99')
+    assert check(home.files, repair=True) == []
+    assert home.document(session_id).read_bytes() == before
+
+
 @pytest.fixture
 def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of a few kilobytes counts as too long to be held."""

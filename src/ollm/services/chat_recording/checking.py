@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 from ollm.domain.errors import DamagedError, OllmError
+from ollm.domain.session import SCHEMA_VERSION
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def _mended(files: SessionFiles, session_id: str) -> Finding | None:
     left, small = _left_overs(files, session_id), not files.is_large(session_id)
     if small and not left and _is_whole(files, session_id):
         return None
+    if _is_newer(files, session_id):
+        return _looked_at(files, session_id)
     try:
         writer, loaded = files.open(session_id, to_continue=False, repair=not (small and left))
         writer.close()
@@ -84,3 +87,10 @@ def _is_whole(files: SessionFiles, session_id: str) -> bool:
     except (OllmError, DamageFoundError):
         return False
     return True
+
+
+def _is_newer(files: SessionFiles, session_id: str) -> bool:
+    try:
+        return files.described(session_id).metadata.schema_version > SCHEMA_VERSION
+    except OllmError:
+        return False

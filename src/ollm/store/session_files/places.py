@@ -62,17 +62,24 @@ class SessionPlaces(Data, frozen=True):
 
     def find(self, prefix: str) -> str:
         """The one session whose id starts with `prefix` (4 characters and up)."""
-        return one_of(self.ids(), prefix)
+        try:
+            return one_of(self.ids(), prefix)
+        except NotFoundError:
+            if not self.trash or not any(found.startswith(prefix.strip().lower()) for found in ids_in(self.trash)):
+                raise
+            raise NotFoundError(
+                f"Session {prefix} is in the trash.", action=f"`ollm sessions restore {prefix}` brings it back."
+            ) from None
 
 
-def one_of(ids: list[str], prefix: str) -> str:
-    """The id that starts with `prefix`; several are listed in the error."""
+def one_of(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:
+    """The id that starts with `prefix`; several are listed in the error. `shown_by` is the command that has all."""
     wanted = prefix.strip().lower()
     if not re.fullmatch(_PREFIX, wanted):
         raise UsageError(f"{prefix[:80]!r} is no session id.", action="Give an id, or at least its first 4 characters.")
-    found = sorted(session_id for session_id in ids if session_id.startswith(wanted))
+    found = sorted({session_id for session_id in ids if session_id.startswith(wanted)})
     if not found:
-        raise NotFoundError(f"No session starts with {wanted}.", action="`ollm sessions list` shows all of them.")
+        raise NotFoundError(f"No session starts with {wanted}.", action=f"`{shown_by}` shows all of them.")
     if len(found) > 1:
         shown = "".join(f"\n  {session_id}" for session_id in found[:20])
         raise UsageError(f"{wanted} fits {len(found)} sessions:{shown}", action="\nGive more of the id.")

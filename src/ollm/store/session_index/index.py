@@ -149,9 +149,18 @@ class SessionIndex:
 
         self.guarded(work)
         if self._connection and not self.in_file and self.path.exists():
+            self._take_away()
+
+    def _take_away(self) -> None:
+        """An index that is locked or of a newer version cannot be changed, but done without: it is built anew."""
+        from ollm.store.session_index import database
+
+        try:
+            database.remove(self.path)
+        except OSError as error:
             raise StorageError(
                 f"{self.path} cannot be changed now.", action="Remove it: it is built anew from the sessions there are."
-            )
+            ) from error
 
     def forget(self, session_id: str) -> None:
         """Take a session out of lists and searches; what was said in it may stay in the file until something is
