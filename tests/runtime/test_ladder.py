@@ -16,7 +16,7 @@ from ollm.domain.messages import Call, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece
-from ollm.providers.call_rendering import ANSWER, call_schema, listed, spoken
+from ollm.providers.call_rendering import ANSWER, call_schema, listed, name_schema, spoken
 from ollm.providers.exchange import Exchange
 from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
@@ -78,39 +78,53 @@ async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() 
 
 WRITER = ModelFacts(key="k", call_form="text", result_form="user")
 SPEAK = '{"name": "answer"}'
+NAMED = '{"name": "read_file"}'
+GIVEN = '{"path": "a.txt"}}'
 
 
 async def test_a_model_that_writes_its_calls_says_first_whether_it_acts() -> None:
-    async with talking(['{"name": "read_file", "arguments": {"path": "a.txt"}}'], WRITER, kind="llama.cpp") as (
-        model,
-        server,
-    ):
+    async with talking([NAMED, GIVEN], WRITER, kind="llama.cpp") as (model, server):
         pieces = await asked(model)
 
     assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
     assert server.chats == []
-    (first,) = (request.body for request in server.requests if request.path == "/completion")
-    assert first["json_schema"] == call_schema((ANSWER, *TOOLS))
+    name, rest = (request.body for request in server.requests if request.path == "/completion")
+    assert name["json_schema"] == name_schema((ANSWER, *TOOLS))
+    assert rest["prompt"] == name["prompt"] + '{"name": "read_file", "arguments": '
+    assert "json_schema" not in rest  # under a schema it does not find the end of a text
+    assert rest["stop"] == ["\n```"]
     assert model.facts == WRITER
 
 
 @pytest.mark.parametrize(
-    "cut", ['{"name": "read_file", "arguments": {"path": "a.t', '{"name": "read_file", "arguments": {"path": "', ""]
+    "script",
+    [[NAMED, '{"path": "a.t'], [NAMED, '{"path": "'], [NAMED, ""], ['{"name": "read'], ['{"name": "other"}'], [""]],
 )
-async def test_a_call_under_a_schema_that_breaks_off_is_not_made(cut: str) -> None:
-    async with talking([cut, "I stop."], WRITER, kind="llama.cpp") as (model, _):
+async def test_a_call_that_breaks_off_where_it_decides_is_not_made(script: list[str]) -> None:
+    async with talking([*script, "I stop."], WRITER, kind="llama.cpp") as (model, _):
         pieces = await asked(model)
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     assert TextPiece("I") in pieces
 
 
-async def test_a_value_that_never_ends_is_cut_and_llama_cpp_is_told_to_end_it() -> None:
-    endless = '{"name": "read_file", "arguments": {"path": "a' + "\\n" * 20_000
-    async with talking([endless, "I stop."], WRITER, kind="llama.cpp") as (model, server):
+async def test_a_value_that_never_ends_is_cut() -> None:
+    endless = '{"path": "a' + "\\n" * 20_000
+    async with talking([NAMED, endless, "I stop."], WRITER, kind="llama.cpp") as (model, _):
         pieces = await asked(model)
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("I") in pieces
+
+
+async def test_under_a_schema_llama_cpp_is_told_to_end_a_value() -> None:
+    facts = ModelFacts(key="k", call_form="constrained")
+    async with talking([FENCE, '{"name": "read_file", "arguments": {"path": "a.txt"}}'], facts, kind="llama.cpp") as (
+        model,
+        server,
+    ):
+        await asked(model)
+
     (bound,) = (request.body for request in server.requests if request.path == "/completion")
     assert (bound["dry_multiplier"], bound["dry_penalty_last_n"]) == (0.8, 64)
     assert bound["dry_allowed_length"] == 24  # with 6 a copied text lost a space: "sugar issweet"
@@ -135,12 +149,11 @@ def done(result: str) -> tuple[PromptMessage, ...]:
 
 @pytest.mark.parametrize("failure", ["Error FileNotFound: a.txt does not exist.", "AssertionError\n[exit code 1]"])
 async def test_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
-    other = '{"name": "read_file", "arguments": {"path": "b.txt"}}'
-    async with talking([other], WRITER, kind="llama.cpp") as (model, server):
+    async with talking([NAMED, '{"path": "b.txt"}}'], WRITER, kind="llama.cpp") as (model, server):
         again = await asked(model, done(failure))
 
     assert CallPiece("read_file", {"path": "b.txt"}) in again
-    (prompt,) = (request.body["prompt"] for request in server.requests if request.path == "/completion")
+    prompt, _ = (request.body["prompt"] for request in server.requests if request.path == "/completion")
     assert "read_file failed:" in prompt
     assert "Write another call" in prompt
 
@@ -149,8 +162,8 @@ LEFT = "The user asked: Read a.txt.\nIf a part of that is not done yet, write th
 
 
 async def test_after_a_result_it_says_first_whether_something_is_left_and_is_reminded_of_what_was_asked() -> None:
-    write = '{"name": "read_file", "arguments": {"path": "b.txt"}}'
-    async with talking([write, SPEAK, "It says hi."], WRITER, kind="llama.cpp") as (model, server):
+    script: list[Answer | str] = [NAMED, '{"path": "b.txt"}}', SPEAK, "It says hi."]
+    async with talking(script, WRITER, kind="llama.cpp") as (model, server):
         goes_on = await asked(model, done("hi"))
         answers = await asked(model, done("hi"))
 
@@ -200,8 +213,7 @@ async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_othe
 
 
 async def test_the_call_that_just_failed_is_not_taken_again() -> None:
-    same = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
-    async with talking([same, "There is no such file."], WRITER, kind="llama.cpp") as (model, _):
+    async with talking([NAMED, GIVEN, "There is no such file."], WRITER, kind="llama.cpp") as (model, _):
         pieces = await asked(model, done("Error FileNotFound: a.txt does not exist."))
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)

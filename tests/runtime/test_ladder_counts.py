@@ -62,8 +62,10 @@ class CountingServer(ScriptedServer):
     def said(self, prompt: str, *, decides: bool) -> dict[str, Any]:
         last = prompt[prompt.rindex("\x01") :] if not decides else prompt[prompt.rindex("\x01user") :]
         acts = "Look at" in last and "note 1" not in last
+        if decides and prompt.endswith('"arguments": '):
+            return {"text": json.dumps(READ) + "}"}
         if decides:
-            return {"text": CALL if acts else '{"name": "answer"}'}
+            return {"text": json.dumps({"name": "read_file" if acts else "answer"})}
         if not acts:
             return {"text": "It says nothing of interest, as it did before, and I have no more to say about that."}
         return {"calls": [("read_file", READ)]} if self.form == "native" else {"text": FENCE}

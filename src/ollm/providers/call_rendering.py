@@ -28,8 +28,12 @@ ANSWER = ToolSchema(
     description="Say something when no tool is needed.",
     parameters={"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
 )
+BEGUN = '{{"name": "{}", "arguments": '
 LONGEST_REMINDER = 320  # characters of what was asked
-LEFT = "The user asked: {}\nIf a part of that is not done yet, write the next call. If all is done, answer it."
+LEFT = (
+    "The user asked: {}\n"
+    "If a part of that is not done yet, write the next call. If all is done, say what was found or done."
+)
 AGAIN = "Write another call that does it right."
 EXAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
@@ -171,15 +175,23 @@ def _line(tool: ToolSchema) -> str:
 
 
 def call_schema(tools: Sequence[ToolSchema]) -> JsonObject:
-    """A JSON Schema that allows one call of any of these tools and nothing else. `ANSWER` ends with its name: what is
-    to be said is better said in words."""
+    """A JSON Schema that allows one call of any of these tools and nothing else."""
     return {"anyOf": [_one_call(tool) for tool in tools]}
+
+
+def name_schema(tools: Sequence[ToolSchema]) -> JsonObject:
+    """A JSON Schema that allows the beginning of a call, its name, and nothing else."""
+    names = {"name": {"enum": [tool.name for tool in tools]}}
+    return {"type": "object", "properties": names, "required": ["name"], **CLOSED}
+
+
+def named(text: str, tools: Sequence[ToolSchema]) -> str | None:
+    """The tool that was named under `name_schema`."""
+    return next((tool.name for tool in tools if f'"{tool.name}"' in text), None)
 
 
 def _one_call(tool: ToolSchema) -> JsonObject:
     name: JsonObject = {"name": {"const": tool.name}}
-    if tool is ANSWER:
-        return {"type": "object", "properties": name, "required": ["name"], **CLOSED}
     arguments = {**tool.parameters, **CLOSED}
     properties = {**name, "arguments": arguments}
     return {"type": "object", "properties": properties, "required": ["name", "arguments"], **CLOSED}

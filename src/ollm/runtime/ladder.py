@@ -14,18 +14,30 @@ from msgspec.structs import replace
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, ToolsUnsupportedError
-from ollm.domain.messages import PromptMessage
+from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
-from ollm.providers.call_rendering import ANSWER, MARKS, call_schema, how_to_call, listed, reminded, reminder, spoken
+from ollm.providers.call_rendering import (
+    ANSWER,
+    BEGUN,
+    MARKS,
+    call_schema,
+    how_to_call,
+    listed,
+    name_schema,
+    named,
+    reminded,
+    reminder,
+    spoken,
+)
 from ollm.runtime.call_forms import in_form, offered
 from ollm.runtime.hearing import TIMES, Hearing
 from ollm.services.loop_detection.streamed_text import StreamedText
 from ollm.services.token_counting import TokenCounter
 
 LONGEST_CALL = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
-LONGEST_FIRST = 256  # where nothing is lost: a longer call can still be written as the model likes
+LONGEST_NAME = 32
 ENOUGH = 2  # answers that needed the schema, after which it is used from the start
 
 
@@ -105,18 +117,25 @@ class Ladder:
         self._count(hearing.finish.usage)
 
     async def _decided(self, hearing: Hearing) -> list[CallPiece]:
-        """The call a model that writes its calls begins with, when it wants one: asked by schema, it decides whether to
-        act before it can talk itself out of it. Only where that goes on inside its answer and so costs a few tokens."""
+        """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
+        decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
+        schema it does not find the end of a text. Only where that goes on inside its answer and so costs a few tokens.
+        """
         from ollm.providers.tool_call_repair import read_calls
 
         tools = self._offered()
         if ANSWER not in tools:
             return []
         try:
-            text = await self._completed(hearing, tools, LONGEST_FIRST)
+            chosen = await self._completed(hearing, name_schema(tools), LONGEST_NAME)
+            name = named(chosen or "", tools)
+            if name in (None, ANSWER.name):
+                return []
+            begun = BEGUN.format(name)
+            text = await self._completed(hearing, None, LONGEST_CALL, begun)
         except ModelError:
             return []
-        calls = list(read_calls(text or "", {tool.name: tool for tool in self._request.tools}).calls)
+        calls = list(read_calls(begun + text, {tool.name: tool for tool in self._request.tools}).calls) if text else []
         return [] if self._asked_before(calls) else calls
 
     # Mending
@@ -154,7 +173,7 @@ class Ladder:
 
         self.stumbles += 1
         try:
-            text = await self._completed(hearing, self._request.tools)
+            text = await self._completed(hearing, call_schema(self._request.tools), LONGEST_CALL)
             if text is None:
                 text = await self._answered(hearing)
         except ModelError:
@@ -162,17 +181,19 @@ class Ladder:
         return list(read_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
 
     async def _completed(
-        self, hearing: Hearing, tools: tuple[ToolSchema, ...], longest: int = LONGEST_CALL
+        self, hearing: Hearing, schema: JsonObject | None, longest: int, begun: str = ""
     ) -> str | None:
         """Go on from where the call began, inside the model's own answer (llama.cpp)."""
         prompt = await self._provider.render(self._rendered())
         if prompt is None:
             return None
+        before, after = MARKS[self.facts.written_form]
         request = CompletionRequest(
             model=self._request.model,
-            prompt=prompt + hearing.shown + MARKS[self.facts.written_form][0],
+            prompt=prompt + hearing.shown + before + begun,
             max_tokens=min(self._request.max_tokens or longest, longest),
-            schema=call_schema(tools),
+            schema=schema,
+            stop=() if schema or not after else (after,),
             temperature=0,
         )
         return await self._text(self._provider.complete(request))

@@ -36,7 +36,7 @@ _FORMS: dict[str, JsonObject] = {
     "shell": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
 }
 _TOLD = {
-    "edit_file": "Replace a text copied exactly from a file.",
+    "edit_file": "Replace one line of a file, copied exactly, or a part of it.",
     "grep": "Search the text of files.",
     "shell": "Run a bash command.",
     "write_file": "Create a new file.",
