@@ -108,6 +108,17 @@ async def test_a_call_that_breaks_off_where_it_decides_is_not_made(script: list[
     assert TextPiece("I") in pieces
 
 
+@pytest.mark.parametrize("written", ["{}}", '{"file_name": "a.txt"}}', '"a.txt"}'])
+async def test_a_decided_call_that_misses_what_is_required_is_written_again_under_the_schema(written: str) -> None:
+    whole = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+    async with talking([NAMED, written, whole], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
+    bound = [request.body for request in server.requests if request.path == "/completion"][2]
+    assert bound["json_schema"] == call_schema(TOOLS)
+
+
 async def test_a_value_that_never_ends_is_cut() -> None:
     endless = '{"path": "a' + "\\n" * 20_000
     async with talking([NAMED, endless, "I stop."], WRITER, kind="llama.cpp") as (model, _):

@@ -190,6 +190,10 @@ def named(text: str, tools: Sequence[ToolSchema]) -> str | None:
     return next((tool.name for tool in tools if f'"{tool.name}"' in text), None)
 
 
+def has_required(arguments: JsonObject | str, tool: ToolSchema) -> bool:
+    return isinstance(arguments, dict) and all(name in arguments for name in tool.parameters.get("required", ()))
+
+
 def _one_call(tool: ToolSchema) -> JsonObject:
     name: JsonObject = {"name": {"const": tool.name}}
     arguments = {**tool.parameters, **CLOSED}

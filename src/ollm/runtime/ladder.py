@@ -23,6 +23,7 @@ from ollm.providers.call_rendering import (
     BEGUN,
     MARKS,
     call_schema,
+    has_required,
     how_to_call,
     listed,
     name_schema,
@@ -121,22 +122,28 @@ class Ladder:
         decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
         schema it does not find the end of a text. Only where that goes on inside its answer and so costs a few tokens.
         """
-        from ollm.providers.tool_call_repair import read_calls
-
         tools = self._offered()
         if ANSWER not in tools:
             return []
         try:
-            chosen = await self._completed(hearing, name_schema(tools), LONGEST_NAME)
-            name = named(chosen or "", tools)
-            if name in (None, ANSWER.name):
-                return []
-            begun = BEGUN.format(name)
-            text = await self._completed(hearing, None, LONGEST_CALL, begun)
+            name = named(await self._completed(hearing, name_schema(tools), LONGEST_NAME) or "", self._request.tools)
+            calls = await self._written(hearing, name) if name else []
         except ModelError:
             return []
-        calls = list(read_calls(begun + text, {tool.name: tool for tool in self._request.tools}).calls) if text else []
         return [] if self._asked_before(calls) else calls
+
+    async def _written(self, hearing: Hearing, name: str) -> list[CallPiece]:
+        """A call of this tool as the model writes it; under the schema when something that it requires is missing."""
+        from ollm.providers.tool_call_repair import read_calls
+
+        offered = {tool.name: tool for tool in self._request.tools}
+        begun = BEGUN.format(name)
+        text = await self._completed(hearing, None, LONGEST_CALL, begun)
+        calls = list(read_calls(begun + text, offered).calls) if text else []
+        if not text or (calls and all(has_required(call.arguments, offered[call.name]) for call in calls)):
+            return calls
+        bound = await self._completed(hearing, call_schema((offered[name],)), LONGEST_CALL)
+        return list(read_calls(bound or "", offered).calls)
 
     # Mending
 
