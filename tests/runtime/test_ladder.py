@@ -224,11 +224,21 @@ async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_othe
 
 
 async def test_the_call_that_just_failed_is_not_taken_again() -> None:
-    async with talking([NAMED, GIVEN, "There is no such file."], WRITER, kind="llama.cpp") as (model, _):
+    async with talking([NAMED, GIVEN, SPEAK, "There is no such file."], WRITER, kind="llama.cpp") as (model, server):
         pieces = await asked(model, done("Error FileNotFound: a.txt does not exist."))
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     assert TextPiece("There") in pieces
+    asked_for = [request.body.get("json_schema") for request in server.requests if request.path == "/completion"]
+    assert asked_for == [name_schema((ANSWER, *TOOLS)), None, name_schema((ANSWER,))]  # among the other tools
+
+
+async def test_what_was_got_already_is_not_asked_for_again() -> None:
+    async with talking([NAMED, GIVEN, "It says hi."], WRITER, kind="llama.cpp") as (model, _):
+        pieces = await asked(model, done("hi"))
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("It") in pieces
 
 
 async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:

@@ -23,6 +23,7 @@ from ollm.providers.call_rendering import (
     BEGUN,
     MARKS,
     call_schema,
+    failed,
     has_required,
     how_to_call,
     listed,
@@ -120,17 +121,24 @@ class Ladder:
     async def _decided(self, hearing: Hearing) -> list[CallPiece]:
         """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
         decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
-        schema it does not find the end of a text. Only where that goes on inside its answer and so costs a few tokens.
+        schema it does not find the end of a text. A call that has just failed is not made again: then it decides among
+        the other tools. Only where that goes on inside its answer and so costs a few tokens.
         """
         tools = self._offered()
         if ANSWER not in tools:
             return []
         try:
-            name = named(await self._completed(hearing, name_schema(tools), LONGEST_NAME) or "", self._request.tools)
-            calls = await self._written(hearing, name) if name else []
+            calls = await self._chosen(hearing, tools)
+            if self._asked_before(calls) and failed(self._request.messages[-1]):
+                calls = await self._chosen(hearing, tuple(tool for tool in tools if tool.name != calls[0].name))
         except ModelError:
             return []
         return [] if self._asked_before(calls) else calls
+
+    async def _chosen(self, hearing: Hearing, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
+        """The call of the tool it names among these; none when it would rather speak."""
+        name = named(await self._completed(hearing, name_schema(tools), LONGEST_NAME) or "", self._request.tools)
+        return await self._written(hearing, name) if name else []
 
     async def _written(self, hearing: Hearing, name: str) -> list[CallPiece]:
         """A call of this tool as the model writes it; under the schema when something that it requires is missing."""

@@ -33,6 +33,11 @@ _OTHER_NAMES = {
     "replace_all": "replaceAll",
 }
 
+NOTHING = (
+    "Edit {} changes nothing: target and replacement are equal. To add a line, take the line before it as target, and "
+    "that line with the new one as replacement."
+)
+
 
 class Replacement(msgspec.Struct, frozen=True, rename="camel", kw_only=True, forbid_unknown_fields=True):
     """One edit, as a model gives it."""
@@ -103,9 +108,7 @@ class EditFile(Tool[EditLedger], frozen=True):
     def _after(self, before: Standing) -> tuple[str, list[str]]:
         for number, edit in enumerate(self.edits, 1):
             if edit.target == edit.replacement:
-                raise ToolFailure(
-                    "ValidationError", f"Edit {number} changes nothing: target and replacement are equal."
-                )
+                raise ToolFailure("ValidationError", NOTHING.format(number))
         edits = tuple(
             Edit(target=edit.target, replacement=edit.replacement, replace_all=edit.replace_all) for edit in self.edits
         )
