@@ -87,6 +87,7 @@ def run(home: Path, *arguments: str, to: Path | None = None, more: Mapping[str, 
         done = subprocess.run(
             [sys.executable, "-c", program, SCRIPT, *arguments],
             env=environment,
+            cwd=home,
             stdout=out,
             stderr=subprocess.PIPE,
             text=True,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.errors import NotFoundError, StorageError, UsageError
 from ollm.domain.struct import Data
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -92,8 +92,16 @@ def ids_in(directory: Path) -> list[str]:
         names = [path.name for path in directory.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise cannot_be_read(directory, error) from error
     stems = [name.rpartition(".")[0] for name in names if name.endswith((".json", ".journal"))]
     return [stem for stem in dict.fromkeys(stems) if re.fullmatch(_UUID, stem)]
+
+
+def cannot_be_read(directory: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"{directory} cannot be read: {error.strerror}.", action="Check the permissions of the directory."
+    )
 
 
 def _there(path: Path) -> bool:

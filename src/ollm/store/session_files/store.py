@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ollm.domain.clock import Clock, now
-from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.errors import NotFoundError, StorageError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session, SessionSummary
 from ollm.store.session_files.places import SessionPlaces, ids_in, parse_id
@@ -65,11 +65,13 @@ class SessionFiles:
 
         session_id = self._known(session_id)
         writer = SessionWriter(self.places, session_id, {})
-        writer.lock()
+        with self._writing(session_id):
+            writer.lock()
         try:
-            loaded = mend(
-                self.places, writer, self.clock, to_continue=to_continue, since=since, known=known(), repair=repair
-            )
+            with self._writing(session_id):
+                loaded = mend(
+                    self.places, writer, self.clock, to_continue=to_continue, since=since, known=known(), repair=repair
+                )
         except BaseException:
             writer.abandon()
             raise
@@ -225,11 +227,23 @@ class SessionFiles:
     @contextlib.contextmanager
     def _held(self, session_id: str) -> Iterator[None]:
         writer = SessionWriter(self.places, session_id, {})
-        writer.lock()
+        with self._writing(session_id):
+            writer.lock()
+            try:
+                yield
+            finally:
+                writer.abandon()
+
+    @contextlib.contextmanager
+    def _writing(self, session_id: str) -> Iterator[None]:
+        """What the system refuses is said with the place and the way out."""
         try:
             yield
-        finally:
-            writer.abandon()
+        except OSError as error:
+            raise StorageError(
+                f"Session {session_id} in {self.places.directory} cannot be changed: {error.strerror}.",
+                action="Check the permissions of the directory and its files, and the room on the disk.",
+            ) from error
 
     def _unknown(self, session_id: str) -> NotFoundError:
         return NotFoundError(

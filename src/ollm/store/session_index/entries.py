@@ -71,6 +71,11 @@ def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line
         return _line(reader, session_id, file_time(document, journal_path), count, last)
 
 
+def unreadable(document: Path, session_id: str, why: str) -> Line:
+    """The line of a session whose files may not be read."""
+    return _described(session_of({}, session_id, file_time(document)), 0, 0)._replace(damaged=why)
+
+
 def read_on(directory: Path, session_id: str, taken: tuple[int, int], take: Take) -> bool:
     """Hand over what follows the messages up to one number, and the calls of messages from another on.
 

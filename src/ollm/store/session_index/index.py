@@ -242,12 +242,16 @@ class SessionIndex:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
         taker = self._taker(values, self._seconds(stamp)) if text else None
-        line = line or _read(session_id, stamp, row, taker)
-        if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
-            self._forget(values["id"])
-            taker = self._taker({**values, "text_number": 0})
-            line = _read(session_id, stamp, None, taker)
-        values |= dict(zip(LINE, line, strict=True)) | {"stamp": stamp.text}
+        try:
+            line = line or _read(session_id, stamp, row, taker)
+            if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
+                self._forget(values["id"])
+                taker = self._taker({**values, "text_number": 0})
+                line = _read(session_id, stamp, None, taker)
+            known = stamp.text
+        except StorageError as error:
+            line, taker, known = _unreadable(session_id, stamp, error), None, ""  # to be tried again the next time
+        values |= dict(zip(LINE, line, strict=True)) | {"stamp": known}
         if taker:
             values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
             if taker.late:
@@ -294,6 +298,12 @@ def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: Take
             if line:
                 return line
     return read_all(stamp.directory, session_id, taker)
+
+
+def _unreadable(session_id: str, stamp: Stamp, error: StorageError) -> Line:
+    from ollm.store.session_index.entries import unreadable
+
+    return unreadable(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
 
 
 def _tell(progress: Progress | None, done: int, total: int, more: int) -> None:

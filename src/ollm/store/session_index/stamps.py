@@ -77,6 +77,10 @@ def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
         entries = list(os.scandir(directory))
     except (FileNotFoundError, NotADirectoryError):
         return {}, set()
+    except OSError as error:
+        from ollm.store.session_files.places import cannot_be_read
+
+        raise cannot_be_read(directory, error) from error
     for entry in entries:
         stem, end = entry.name[:ID_LENGTH], entry.name[ID_LENGTH:]
         if end == ".lock":
