@@ -108,8 +108,10 @@ async def test_a_call_that_breaks_off_where_it_decides_is_not_made(script: list[
     assert TextPiece("I") in pieces
 
 
-@pytest.mark.parametrize("written", ["{}}", '{"file_name": "a.txt"}}', '"a.txt"}'])
-async def test_a_decided_call_that_misses_what_is_required_is_written_again_under_the_schema(written: str) -> None:
+@pytest.mark.parametrize("written", ["{}}", '{"path": "a.txt", "required": ["path"]}}', '"a.txt"}'])
+async def test_a_decided_call_with_a_parameter_missing_or_made_up_is_written_again_under_the_schema(
+    written: str,
+) -> None:
     whole = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
     async with talking([NAMED, written, whole], WRITER, kind="llama.cpp") as (model, server):
         pieces = await asked(model)
@@ -234,11 +236,12 @@ async def test_the_call_that_just_failed_is_not_taken_again() -> None:
 
 
 async def test_what_was_got_already_is_not_asked_for_again() -> None:
-    async with talking([NAMED, GIVEN, "It says hi."], WRITER, kind="llama.cpp") as (model, _):
+    async with talking([NAMED, GIVEN, "It says hi."], WRITER, kind="llama.cpp") as (model, server):
         pieces = await asked(model, done("hi"))
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     assert TextPiece("It") in pieces
+    assert "You have the result above. Write no call" in server.chats[0]["messages"][-1]["content"]
 
 
 async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:

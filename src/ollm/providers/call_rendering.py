@@ -34,6 +34,7 @@ LEFT = (
     "The user asked: {}\n"
     "If a part of that is not done yet, write the next call. If all is done, say what was found or done."
 )
+ENOUGH_SEEN = "The user asked: {}\nYou have the result above. Write no call: say in words what was found or done."
 AGAIN = "Write another call that does it right."
 EXAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
@@ -82,12 +83,12 @@ def failed(message: PromptMessage) -> bool:
     return message.role == "tool" and _FAILED.search(message.content) is not None
 
 
-def reminder(messages: Sequence[PromptMessage]) -> str:
+def reminder(messages: Sequence[PromptMessage], words: str) -> str:
     """The user's last words once more, the middle of long ones left out, and what to do about them."""
     asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
     if len(asked) > LONGEST_REMINDER:
         asked = f"{asked[: LONGEST_REMINDER // 2]} … {asked[-LONGEST_REMINDER // 2 :]}"
-    return LEFT.format(asked) if asked else ""
+    return words.format(asked) if asked else ""
 
 
 def reminded(messages: Sequence[PromptMessage], words: str) -> tuple[PromptMessage, ...]:
@@ -190,8 +191,11 @@ def named(text: str, tools: Sequence[ToolSchema]) -> str | None:
     return next((tool.name for tool in tools if f'"{tool.name}"' in text), None)
 
 
-def has_required(arguments: JsonObject | str, tool: ToolSchema) -> bool:
-    return isinstance(arguments, dict) and all(name in arguments for name in tool.parameters.get("required", ()))
+def fits(arguments: JsonObject | str, tool: ToolSchema) -> bool:
+    """Whether what is required is there and nothing that was not shown."""
+    if not isinstance(arguments, dict):
+        return False
+    return set(tool.parameters.get("required", ())) <= set(arguments) <= set(tool.parameters.get("properties", ()))
 
 
 def _one_call(tool: ToolSchema) -> JsonObject:

@@ -21,10 +21,12 @@ from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequ
 from ollm.providers.call_rendering import (
     ANSWER,
     BEGUN,
+    ENOUGH_SEEN,
+    LEFT,
     MARKS,
     call_schema,
     failed,
-    has_required,
+    fits,
     how_to_call,
     listed,
     name_schema,
@@ -52,6 +54,7 @@ class Ladder:
         self._provider = provider
         self._request = request
         self._usage = Usage()
+        self._has_all = False  # it asked again for what it was given
 
     async def climb(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
@@ -92,7 +95,9 @@ class Ladder:
         """What the user wanted, said again behind a result: a small model takes its first step for all of it."""
         messages = self._request.messages
         writes = ANSWER in self._offered()
-        return reminder(messages) if writes and messages[-1].role == "tool" else ""
+        if not writes or messages[-1].role != "tool":
+            return ""
+        return reminder(messages, ENOUGH_SEEN if self._has_all else LEFT)
 
     def _offered(self) -> tuple[ToolSchema, ...]:
         return offered(self._request.tools, self.facts)
@@ -121,9 +126,9 @@ class Ladder:
     async def _decided(self, hearing: Hearing) -> list[CallPiece]:
         """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
         decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
-        schema it does not find the end of a text. A call that has just failed is not made again: then it decides among
-        the other tools. Only where that goes on inside its answer and so costs a few tokens.
-        """
+        schema it does not find the end of a text. After a call that failed it decides among the other tools when it
+        would make the same again; one whose result is there makes it speak. Only where that goes on inside its answer
+        and so costs a few tokens."""
         tools = self._offered()
         if ANSWER not in tools:
             return []
@@ -133,7 +138,8 @@ class Ladder:
                 calls = await self._chosen(hearing, tuple(tool for tool in tools if tool.name != calls[0].name))
         except ModelError:
             return []
-        return [] if self._asked_before(calls) else calls
+        self._has_all = self._asked_before(calls)
+        return [] if self._has_all else calls
 
     async def _chosen(self, hearing: Hearing, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
         """The call of the tool it names among these; none when it would rather speak."""
@@ -141,14 +147,14 @@ class Ladder:
         return await self._written(hearing, name) if name else []
 
     async def _written(self, hearing: Hearing, name: str) -> list[CallPiece]:
-        """A call of this tool as the model writes it; under the schema when something that it requires is missing."""
+        """A call of this tool as the model writes it; under the schema when a parameter is missing or made up."""
         from ollm.providers.tool_call_repair import read_calls
 
         offered = {tool.name: tool for tool in self._request.tools}
         begun = BEGUN.format(name)
         text = await self._completed(hearing, None, LONGEST_CALL, begun)
         calls = list(read_calls(begun + text, offered).calls) if text else []
-        if not text or (calls and all(has_required(call.arguments, offered[call.name]) for call in calls)):
+        if not text or (calls and all(fits(call.arguments, offered[call.name]) for call in calls)):
             return calls
         bound = await self._completed(hearing, call_schema((offered[name],)), LONGEST_CALL)
         return list(read_calls(bound or "", offered).calls)
