@@ -241,7 +241,7 @@ async def test_what_was_got_already_is_not_asked_for_again() -> None:
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     assert TextPiece("It") in pieces
-    assert "You have the result above. Write no call" in server.chats[0]["messages"][-1]["content"]
+    assert server.chats[0]["messages"][-1]["content"] == "read_file returned:\nhi"  # and no reminder to go on
 
 
 async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:

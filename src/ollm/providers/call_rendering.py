@@ -34,7 +34,6 @@ LEFT = (
     "The user asked: {}\n"
     "If a part of that is not done yet, write the next call. If all is done, say what was found or done."
 )
-ENOUGH_SEEN = "The user asked: {}\nYou have the result above. Write no call: say in words what was found or done."
 AGAIN = "Write another call that does it right."
 EXAMPLES: dict[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
@@ -83,12 +82,12 @@ def failed(message: PromptMessage) -> bool:
     return message.role == "tool" and _FAILED.search(message.content) is not None
 
 
-def reminder(messages: Sequence[PromptMessage], words: str) -> str:
+def reminder(messages: Sequence[PromptMessage]) -> str:
     """The user's last words once more, the middle of long ones left out, and what to do about them."""
     asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
     if len(asked) > LONGEST_REMINDER:
         asked = f"{asked[: LONGEST_REMINDER // 2]} … {asked[-LONGEST_REMINDER // 2 :]}"
-    return words.format(asked) if asked else ""
+    return LEFT.format(asked) if asked else ""
 
 
 def reminded(messages: Sequence[PromptMessage], words: str) -> tuple[PromptMessage, ...]:

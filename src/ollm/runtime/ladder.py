@@ -21,8 +21,6 @@ from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequ
 from ollm.providers.call_rendering import (
     ANSWER,
     BEGUN,
-    ENOUGH_SEEN,
-    LEFT,
     MARKS,
     call_schema,
     failed,
@@ -95,9 +93,7 @@ class Ladder:
         """What the user wanted, said again behind a result: a small model takes its first step for all of it."""
         messages = self._request.messages
         writes = ANSWER in self._offered()
-        if not writes or messages[-1].role != "tool":
-            return ""
-        return reminder(messages, ENOUGH_SEEN if self._has_all else LEFT)
+        return reminder(messages) if writes and messages[-1].role == "tool" and not self._has_all else ""
 
     def _offered(self) -> tuple[ToolSchema, ...]:
         return offered(self._request.tools, self.facts)
@@ -127,8 +123,8 @@ class Ladder:
         """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
         decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
         schema it does not find the end of a text. After a call that failed it decides among the other tools when it
-        would make the same again; one whose result is there makes it speak. Only where that goes on inside its answer
-        and so costs a few tokens."""
+        would make the same again; when it asks for what it has it is left alone with that. Only where that goes on
+        inside its answer and so costs a few tokens."""
         tools = self._offered()
         if ANSWER not in tools:
             return []
