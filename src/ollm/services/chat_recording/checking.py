@@ -63,13 +63,13 @@ def _mended(files: SessionFiles, session_id: str) -> Finding | None:
     left, small = _left_overs(files, session_id), not files.is_large(session_id)
     if small and not left and _is_whole(files, session_id):
         return None
-    if _is_newer(files, session_id):
-        return _looked_at(files, session_id)
     try:
         writer, loaded = files.open(session_id, to_continue=False, repair=not (small and left))
         writer.close()
         files.tidy(session_id)
     except DamagedError as error:
+        if _is_newer(files, session_id):
+            return _looked_at(files, session_id)
         return Finding(session_id=session_id, problem=f"not mended: {error.message}")
     except OllmError as error:
         found = _looked_at(files, session_id)

@@ -60,8 +60,8 @@ class _Taking:
     def message_bytes(self) -> Iterator[bytes]:
         for found, data, sound in messages_of(self._reader):
             self._take(found)
-            if sound and data.startswith(MESSAGE) and b"\n" not in data:
-                yield lenient.as_it_stands(data, found, sound)
+            if sound and (line := _as_we_write(data)).startswith(MESSAGE):
+                yield lenient.as_it_stands(line, found, sound)
             else:
                 yield journal.encode(lenient.parse_object(data) | msgspec.to_builtins(found))
         if self._reader.partial:
@@ -85,11 +85,17 @@ class _Taking:
         for found, data, sound in calls_of(self._reader):
             if self._hold:
                 self.calls.append(found)
-            if sound and data.startswith(CALL) and b"\n" not in data:
-                yield lenient.as_it_stands(data, found, sound)
+            if sound and (line := _as_we_write(data)).startswith(CALL):
+                yield lenient.as_it_stands(line, found, sound)
             else:
                 known: JsonObject = msgspec.to_builtins(found)
                 yield journal.encode({**known, **lenient.parse_object(data), **known})
+
+
+def _as_we_write(data: bytes) -> bytes:
+    """A sound entry on one line, without the blanks of another layout."""
+    ours = data.startswith((MESSAGE, CALL)) and b"\n" not in data
+    return data if ours else msgspec.json.format(data, indent=-1)
 
 
 def written_anew(
