@@ -19,6 +19,7 @@ from ollm.services.chat_compression import (
     Summarise,
     counted,
 )
+from ollm.services.chat_compression.summary import request
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.services import contexts as make
@@ -290,6 +291,21 @@ def test_facts_of_the_user_and_of_a_failed_command_are_in_the_checkpoint() -> No
     assert result.created is not None
     for fact in ("8443", "deploy/app.toml", "retryCount", "https://x.test/a?b=1", "undefined symbol", "storageBackend"):
         assert fact in result.created.text
+
+
+def test_a_request_for_a_summary_looks_only_at_what_it_has_room_for() -> None:
+    """After a crash ten thousand messages may wait to be summarised at once."""
+    looked_at: list[str] = []
+
+    class Watched(TokenCounter):
+        def text(self, text: str) -> int:
+            looked_at.append(text)
+            return super().text(text)
+
+    spoken = [PromptMessage(role="assistant", content=f"step {number}", sources=(number,)) for number in range(10_000)]
+    asked = request([(message,) for message in spoken], (), (200, 2000), Watched())
+    assert "#9999 assistant: step 9999" in asked[-1].content
+    assert len({text for text in looked_at if text.startswith("step ")}) < 500
 
 
 def test_the_request_for_a_summary_fits_its_own_limit_and_reads_as_a_record() -> None:

@@ -24,6 +24,7 @@ ORDER = (
 AGAIN = "The last attempt was not usable: {reason}. Write only the minutes, shorter than the record, in your own words."
 NOTE_SIZES = (600, 300, 150, 80, 40, 20)
 SHORTEST = 20  # characters
+SHORTEST_NOTE = 5  # tokens
 COPIED_SHARE = 0.6
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -55,6 +56,8 @@ def again(asked: Sequence[PromptMessage], reason: str) -> tuple[PromptMessage, .
 def _record(groups: Sequence[Group], earlier: Sequence[Checkpoint], room: int | None, counter: TokenCounter) -> str:
     """The notes, each as long as there is room for all of them; when even short ones are too many, the newest."""
     messages = [message for group in groups for message in group]
+    if room is not None:
+        messages = messages[-max(1, room // SHORTEST_NOTE) :]  # more have no room, however short
     for size in NOTE_SIZES:
         notes = [f"Earlier minutes:\n{cut(old.text, size * 2, counter.text, 'recall')}" for old in earlier]
         notes += [_note(message, size, counter.text) for message in messages]
