@@ -286,9 +286,14 @@ def test_a_data_directory_that_is_a_file_or_missing_ends_in_a_sentence(home, com
         (home.root / "file").write_text("x")
         (home.root / "config.yaml").write_text(f"sessions:\n  dataDir: {home.root / place}\n")
         done = ollm("sessions", *command, home=home.root)
-        assert done.returncode in (0, 1, 2)
         assert "Traceback" not in done.stderr
         assert not done.stderr.startswith("ollm: something went wrong")
+        if place == "file":
+            assert done.returncode == 1
+            assert f"{home.root / place} cannot be read: Not a directory." in done.stderr
+            assert "sessions.dataDir" in done.stderr
+        else:
+            assert done.returncode == 0
 
 
 @pytest.mark.parametrize("document", [b"", b"{", b'{"sessionId": 5, "messages": [{"role": "user", "parts": [{"ty'])

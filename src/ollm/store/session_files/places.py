@@ -90,7 +90,7 @@ def ids_in(directory: Path) -> list[str]:
     """The ids for which `directory` holds a document or a journal."""
     try:
         names = [path.name for path in directory.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return []
     except OSError as error:
         raise cannot_be_read(directory, error) from error
@@ -99,9 +99,10 @@ def ids_in(directory: Path) -> list[str]:
 
 
 def cannot_be_read(directory: Path, error: OSError) -> StorageError:
-    return StorageError(
-        f"{directory} cannot be read: {error.strerror}.", action="Check the permissions of the directory."
-    )
+    action = "Check the permissions of the directory."
+    if isinstance(error, NotADirectoryError):
+        action = "Move the file away, or set `sessions.dataDir` to a directory."
+    return StorageError(f"{directory} cannot be read: {error.strerror}.", action=action)
 
 
 def _there(path: Path) -> bool:

@@ -75,7 +75,7 @@ def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
     locked: set[str] = set()
     try:
         entries = list(os.scandir(directory))
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return {}, set()
     except OSError as error:
         from ollm.store.session_files.places import cannot_be_read
