@@ -168,6 +168,7 @@ def test_sessions_of_an_earlier_version_are_listed_and_move_over_when_written(tm
     assert not (legacy / f"{ID}.json").exists()
     assert home.document(ID).exists()
     assert home.texts(ID) == ["hello", "hi", "afterwards"]
+    assert [line["title"] for line in home.index().lines()] == ["hello"]
 
 
 def test_of_two_documents_for_one_id_our_own_stands_and_the_other_is_kept(tmp_path):

@@ -77,6 +77,7 @@ class ChatRecordingService:
         self._writers: dict[str, SessionWriter] = {}
         self._attempts = Attempts(self._writers, emit)
         self._noted: dict[str, datetime] = {}
+        self._first: dict[str, Message] = {}  # of sessions from elsewhere: the words that name them
 
     @classmethod
     def in_directory(cls, directory: Path, settings: SessionSettings | None = None) -> ChatRecordingService:
@@ -129,6 +130,9 @@ class ChatRecordingService:
         writer, loaded = self._files.open(session_id, since=since, known=lambda: self._known(session_id, since))
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
+        first = next((message for message in loaded.session.messages if message.role == "user"), None)
+        if first and not loaded.skipped and not writer.head["metadata"].get("title"):
+            self._first[session_id] = first
         return loaded
 
     def _known(self, session_id: str, since: int) -> Known | None:
@@ -271,7 +275,7 @@ class ChatRecordingService:
 
     def _name(self, writer: SessionWriter, message: Message) -> None:
         if message.role == "user" and not writer.head["metadata"].get("title"):
-            title = title_of(message)
+            title = title_of(self._first.pop(writer.session_id, message)) or title_of(message)
             if title:
                 writer.change(self._activity(writer), {}, {"title": title})
 
