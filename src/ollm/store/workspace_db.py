@@ -67,7 +67,7 @@ class WorkspaceDatabase:
         with self.database.writing() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO episodes VALUES (?, ?, ?, ?)",
-                [(found.session_id, found.number, found.timestamp, encode(found)) for found in episodes],
+                ((found.session_id, found.number, found.timestamp, encode(found)) for found in episodes),
             )
 
     def episodes(self, session_id: str, newest: int = 200) -> list[Episode]:

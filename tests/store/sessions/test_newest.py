@@ -294,3 +294,16 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
     assert all(found in end.session.tool_calls for found in whole.session.tool_calls if found.message_id > end.skipped)
     assert numbers == all_numbers
     assert document == whole_document
+
+
+@pytest.mark.parametrize(
+    "form",
+    ['{{"role": "{role}", "parts": [], "id": {id}}}', '{{"timestamp":"x","parts":[],"id":{id},"role":"{role}"}}'],
+)
+def test_the_users_words_are_found_in_lines_kept_as_another_program_wrote_them(form: str) -> None:
+    roles = ["user" if number % 10 == 1 else "assistant" for number in range(1, 1001)]
+    lines = [form.format(role=role, id=number).encode() for number, role in enumerate(roles, 1)]
+    sections = Sections(io.BytesIO(b"".join(layout.document({"sessionId": "s", "metadata": {}}, lines, ()))), block=256)
+    assert sections.beginning(900, 5) == 900
+    assert sections.beginning(895, 5) == 890
+    assert sections.beginning(5, 5) == 0

@@ -24,6 +24,7 @@ class OddLayoutError(Exception):
 
 class _Message(msgspec.Struct):
     id: int
+    role: str = ""
 
 
 class _Call(msgspec.Struct, rename="camel"):
@@ -73,10 +74,10 @@ class Sections:
         last = number_of(newest[-1]) if newest else 0
         wanted, step = min(number, last - least), least
         while wanted > 0 and step < 2 * wanted:
-            lines = self._lines(*self.messages(wanted - step))
-            asked = [found for line in lines if line.startswith(_USER) and (found := number_of(line)) <= wanted + 1]
+            lines = self._lines(*self.messages(wanted - step, wanted + 2))
+            asked = next((line for line in reversed(lines) if _is_users(line)), None)
             if asked:
-                return asked[-1] - 1
+                return number_of(asked) - 1
             step *= 2
         return 0
 
@@ -120,13 +121,22 @@ class Sections:
 
 
 def number_of(line: bytes) -> int:
+    return _message_in(line).id
+
+
+def _message_in(line: bytes) -> _Message:
     try:
-        found = _message.decode(line.rstrip(b",\n")).id
+        found = _message.decode(line.rstrip(b",\n"))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise OddLayoutError from error
-    if found <= 0:
+    if found.id <= 0:
         raise OddLayoutError
     return found
+
+
+def _is_users(line: bytes) -> bool:
+    """A message of another layout, kept as it was, may have blanks or name its role further back."""
+    return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _message_in(line).role == "user")
 
 
 def _call_in(line: bytes) -> _Call:
