@@ -12,7 +12,7 @@ import msgspec
 from bench.row import Row, pair, seconds
 from bench.simulation import Simulation, simulate
 from ollm.domain.messages import Message, PromptMessage, TextPart
-from ollm.runtime.kept_context import KeptContext
+from ollm.runtime.resume.saved_context import KeptContext
 from ollm.services.chat_compression import ChatCompressionService, CompressionOptions
 from ollm.services.token_counting import TokenCounter
 

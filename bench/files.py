@@ -19,10 +19,10 @@ from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.fuzzy import PathFinder
 from ollm.system.paths import Boundary
-from ollm.tools.base import ToolContext
+from ollm.tools.framework.base import ToolContext
 from ollm.tools.glob import Glob
 from ollm.tools.grep import Grep
-from ollm.tools.ripgrep import program as ripgrep
+from ollm.tools.search.ripgrep import program as ripgrep
 
 ENDINGS = ("py", "ts", "md", "txt", "json")
 TYPED = {

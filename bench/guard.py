@@ -18,8 +18,8 @@ from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.redaction import Redactor
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
-from ollm.tools.base import ToolContext
-from ollm.tools.output import StreamCleaner
+from ollm.tools.framework.base import ToolContext
+from ollm.tools.framework.output import StreamCleaner
 from ollm.tools.shell import Shell
 
 FLOOD = 100_000_000

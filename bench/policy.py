@@ -14,7 +14,7 @@ from bench.row import Row
 from ollm.domain.tools import PolicyRequest
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
-from ollm.policy.shell_commands.parse import parser_path
+from ollm.policy.shell.parse import parser_path
 from ollm.system.paths import Boundary
 
 

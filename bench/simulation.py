@@ -13,8 +13,8 @@ from ollm.domain.context import CompressionRecord, Usage
 from ollm.domain.events import Compressed, Event
 from ollm.domain.messages import AnyPart, Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt import Prompt, PromptModel
-from ollm.runtime.room import Room
+from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 

@@ -25,13 +25,13 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, TextPiece
-from ollm.providers.call_text import CallText
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.runtime.hearing import Hearing
-from ollm.runtime.ladder import Ladder
-from ollm.runtime.prompt_texts import instructions
-from ollm.tools.sets import tool_set
+from ollm.providers.text_calls.stream_parser import CallText
+from ollm.runtime.model.answer_parser import Hearing
+from ollm.runtime.model.tool_call_fallback import Ladder
+from ollm.runtime.prompt.instructions import instructions
+from ollm.tools.framework.tool_selection import tool_set
 
 WINDOW = 4096
 LONGEST = 80

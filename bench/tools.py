@@ -12,14 +12,14 @@ from bench.row import Row, pair, seconds
 from ollm.config.settings import OutputSettings, ToolSettings
 from ollm.domain.messages import Call
 from ollm.domain.tools import PolicyRequest, Verdict
-from ollm.runtime.dispatch import Dispatch
-from ollm.runtime.one_call import Desk
+from ollm.runtime.calls.dispatch import Dispatch
+from ollm.runtime.calls.tool_call import Desk
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
-from ollm.tools.base import ToolContext, spec_of
 from ollm.tools.edit_file import EditFile
+from ollm.tools.framework.base import ToolContext, spec_of
+from ollm.tools.framework.registry import ToolRegistry
 from ollm.tools.read_file import ReadFile
-from ollm.tools.registry import ToolRegistry
 
 SIZE = 1_000_000
 CALLS = 2_000

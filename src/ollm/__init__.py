@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ollm.runtime.base import CommandReply as CommandReply
     from ollm.runtime.base import Conversation as Conversation
     from ollm.runtime.conversation import LocalConversation as LocalConversation
-    from ollm.runtime.opening import Opening as Opening
+    from ollm.runtime.conversation_options import Opening as Opening
     from ollm.services.chat_compression import ChatCompressionService as ChatCompressionService
     from ollm.services.chat_compression import CompressionOptions as CompressionOptions
     from ollm.services.chat_recording import ChatRecordingService as ChatRecordingService
@@ -75,12 +75,12 @@ if TYPE_CHECKING:
     from ollm.store.session_index.index import SessionIndex as SessionIndex
     from ollm.store.snapshot_files import SnapshotFiles as SnapshotFiles
     from ollm.system.paths import Boundary as Boundary
-    from ollm.tools.base import Tool as Tool
-    from ollm.tools.base import ToolContext as ToolContext
-    from ollm.tools.base import ToolSpec as ToolSpec
-    from ollm.tools.registry import ToolRegistry as ToolRegistry
-    from ollm.tools.search_backends import SearchBackend as SearchBackend
-    from ollm.tools.search_backends import SearchHit as SearchHit
+    from ollm.tools.framework.base import Tool as Tool
+    from ollm.tools.framework.base import ToolContext as ToolContext
+    from ollm.tools.framework.base import ToolSpec as ToolSpec
+    from ollm.tools.framework.registry import ToolRegistry as ToolRegistry
+    from ollm.tools.web.search_backends import SearchBackend as SearchBackend
+    from ollm.tools.web.search_backends import SearchHit as SearchHit
 
 __version__ = "0.1.0"
 
@@ -120,7 +120,7 @@ _EXPORTS: dict[str, str] = {
     "Notice": "ollm.domain.events",
     "OllmError": "ollm.domain.errors",
     "open_conversation": "ollm.app.conversation",
-    "Opening": "ollm.runtime.opening",
+    "Opening": "ollm.runtime.conversation_options",
     "PolicyEngine": "ollm.policy.engine",
     "PolicyRequest": "ollm.domain.tools",
     "PromptMessage": "ollm.domain.messages",
@@ -129,8 +129,8 @@ _EXPORTS: dict[str, str] = {
     "Redactor": "ollm.services.redaction",
     "Risk": "ollm.domain.tools",
     "RuleSet": "ollm.policy.rules",
-    "SearchBackend": "ollm.tools.search_backends",
-    "SearchHit": "ollm.tools.search_backends",
+    "SearchBackend": "ollm.tools.web.search_backends",
+    "SearchHit": "ollm.tools.web.search_backends",
     "Session": "ollm.domain.session",
     "SessionFiles": "ollm.store.session_files",
     "SessionIndex": "ollm.store.session_index.index",
@@ -143,15 +143,15 @@ _EXPORTS: dict[str, str] = {
     "TextPart": "ollm.domain.messages",
     "ThinkingDelta": "ollm.domain.events",
     "TokenCounter": "ollm.services.token_counting",
-    "Tool": "ollm.tools.base",
+    "Tool": "ollm.tools.framework.base",
     "ToolCallRecord": "ollm.domain.tools",
-    "ToolContext": "ollm.tools.base",
+    "ToolContext": "ollm.tools.framework.base",
     "ToolFailure": "ollm.domain.errors",
     "ToolFinished": "ollm.domain.events",
     "ToolOutput": "ollm.domain.events",
-    "ToolRegistry": "ollm.tools.registry",
+    "ToolRegistry": "ollm.tools.framework.registry",
     "ToolResult": "ollm.domain.tools",
-    "ToolSpec": "ollm.tools.base",
+    "ToolSpec": "ollm.tools.framework.base",
     "ToolStarted": "ollm.domain.events",
     "TrustBook": "ollm.policy.trust",
     "TurnFinished": "ollm.domain.events",

@@ -125,7 +125,7 @@ async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
 CRASH = """
 import asyncio, contextlib
 from pathlib import Path
-from ollm.cli.screen.look import Look
+from ollm.cli.screen.screen_options import Look
 from ollm.cli.screen.screen import ChatScreen
 
 @contextlib.asynccontextmanager

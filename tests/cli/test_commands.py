@@ -10,7 +10,7 @@ from ollm.cli.start import Start
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import Conversation
 from ollm.runtime.commands import command_table
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.covers import covers

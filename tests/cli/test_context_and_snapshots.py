@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ollm.app import Process
-from ollm.cli.edge import main
+from ollm.cli.entry import main
 from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
 from tests.covers import covers

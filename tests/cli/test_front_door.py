@@ -12,9 +12,9 @@ import click
 import pytest
 
 from ollm import __version__
-from ollm.cli import edge
-from ollm.cli.families import FAMILIES
-from ollm.cli.group import SUMMARIES, command
+from ollm.cli import entry as edge
+from ollm.cli.command_table import FAMILIES
+from ollm.cli.commands import SUMMARIES, command
 from ollm.cli.options import confirm_or_fail, print_json, resolve_workspace
 from ollm.cli.printable import printable
 from ollm.cli.table import print_table

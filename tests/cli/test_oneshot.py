@@ -197,8 +197,8 @@ async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) ->
     unasked = {
         "ollm.policy.engine",
         "ollm.runtime.commands",
-        "ollm.runtime.dispatch",
-        "ollm.runtime.resume",
+        "ollm.runtime.calls.dispatch",
+        "ollm.runtime.resume.resume",
         "ollm.services.background_jobs",
         "ollm.services.chat_compression.service",
         "ollm.services.environment_sanitization",

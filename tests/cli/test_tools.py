@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ollm.cli.edge import main
+from ollm.cli.entry import main
 from tests.covers import covers
 
 

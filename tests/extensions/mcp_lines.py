@@ -12,7 +12,7 @@ from ollm.extensions.mcp.servers import McpServers
 from ollm.extensions.mcp.settings import McpServer, read_servers
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
-from ollm.tools.base import ToolContext
+from ollm.tools.framework.base import ToolContext
 
 SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}

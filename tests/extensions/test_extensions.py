@@ -10,9 +10,9 @@ import pytest
 
 from ollm import TextDelta, open_conversation
 from ollm.domain.errors import UsageError
+from ollm.extensions.install import put
 from ollm.extensions.manifest import read_manifest
-from ollm.extensions.shelf import put
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
 from tests.cli.running import Runner, running
 from tests.covers import covers
 from tests.servers.answers import Answer

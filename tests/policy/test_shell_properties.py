@@ -5,7 +5,7 @@ import shlex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ollm.policy.shell_commands import analyse
+from ollm.policy.shell import analyse
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 from tests.policy.shell_lines import HARMLESS, RISKY, lines

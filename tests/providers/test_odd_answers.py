@@ -13,7 +13,7 @@ from ollm.domain.errors import ModelError
 from ollm.providers import ollama, server_kind
 from ollm.providers.base import FinishPiece
 from ollm.providers.openai_stream import Assembly
-from ollm.providers.sentences import refusal, server_words, unknown_model
+from ollm.providers.server_errors import refusal, server_words, unknown_model
 from ollm.system.http import Whole
 from tests.providers.conftest import openai, said
 from tests.servers import Answer, ScriptedServer

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.tools import ToolSchema
-from ollm.providers.call_text import CallText
+from ollm.providers.text_calls.stream_parser import CallText
 from tests.covers import covers
 
 RECORDED = json.loads((Path(__file__).parent / "answers" / "recorded.json").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from ollm.domain.errors import UsageError
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
 from ollm.runtime.commands import command_table
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
 from tests.covers import covers
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer

@@ -18,8 +18,8 @@ from ollm.domain.errors import ModelError
 from ollm.domain.events import Compressed, Event
 from ollm.domain.messages import AnyPart, Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt import ContextFull, Prompt, PromptModel
-from ollm.runtime.room import Room
+from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 from tests.sizes import size

@@ -10,9 +10,9 @@ import pytest
 
 from ollm.app import Process, StoredScope, open_conversation
 from ollm.domain.events import AnyEvent, ContextUsage, PromptTruncated
-from ollm.runtime.context_parts import context_parts
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
+from ollm.runtime.prompt.breakdown import context_parts
 from ollm.services.token_counting import units
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer

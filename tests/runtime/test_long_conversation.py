@@ -15,7 +15,7 @@ import pytest
 from ollm.app import open_conversation
 from ollm.domain.events import AnyEvent, Compressed, TurnFinished
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
 from tests.covers import covers
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer

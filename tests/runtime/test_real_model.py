@@ -15,7 +15,7 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import FinishPiece, TextPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.runtime.model import Model
+from ollm.runtime.model.model import Model
 from tests.covers import covers
 from tests.runtime.test_room import House
 from tests.sizes import size

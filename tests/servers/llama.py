@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.providers.embedded_server import Order, end_with_parent, serve
-from ollm.providers.model_files import DEFAULT
-from ollm.providers.model_store import ModelStore
+from ollm.providers.local_models.embedded_server import Order, end_with_parent, serve
+from ollm.providers.local_models.model_files import DEFAULT
+from ollm.providers.local_models.model_store import ModelStore
 
 CACHE = Path.home() / ".cache" / "ollm-test-models"
 WINDOW = 4096

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.system.paths import Boundary
-from ollm.tools.base import ToolContext
+from ollm.tools.framework.base import ToolContext
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from ollm.domain.messages import Call
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
-from ollm.runtime.dispatch import Dispatch
-from ollm.runtime.one_call import Desk
+from ollm.runtime.calls.dispatch import Dispatch
+from ollm.runtime.calls.tool_call import Desk
 from ollm.system.paths import Boundary
-from ollm.tools.base import ToolContext
-from ollm.tools.registry import ToolRegistry
+from ollm.tools.framework.base import ToolContext
+from ollm.tools.framework.registry import ToolRegistry
 
 
 class Person:

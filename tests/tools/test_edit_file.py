@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ToolFailure
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.edit_file import EditFile
-from ollm.tools.edit_matching import Edit, Place, applied
-from ollm.tools.file_change import diff_of
+from ollm.tools.files.edit_matching import Edit, Place, applied
+from ollm.tools.files.file_change import diff_of
 from ollm.tools.read_file import ReadFile
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error

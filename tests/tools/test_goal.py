@@ -6,7 +6,7 @@ import pytest
 
 from ollm.domain.errors import ToolFailure
 from ollm.services.goals import GoalKeeper
-from ollm.tools.base import ToolContext, spec_of
+from ollm.tools.framework.base import ToolContext, spec_of
 from ollm.tools.goal import GoalTool
 
 

@@ -8,7 +8,7 @@ import pytest
 from ollm.domain.messages import Message, TextPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.archive import SessionArchive
+from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.tools.recall import Recall
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error

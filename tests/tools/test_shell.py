@@ -18,14 +18,14 @@ from ollm.domain.messages import Call
 from ollm.domain.tools import ToolResult
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
-from ollm.runtime.dispatch import Dispatch
-from ollm.runtime.one_call import Desk
+from ollm.runtime.calls.dispatch import Dispatch
+from ollm.runtime.calls.tool_call import Desk
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
-from ollm.tools.base import ToolContext, spec_of
-from ollm.tools.registry import ToolRegistry
+from ollm.tools.framework.base import ToolContext, spec_of
+from ollm.tools.framework.registry import ToolRegistry
 from ollm.tools.shell import Shell
 from tests.covers import covers
 from tests.tools.drive import Person

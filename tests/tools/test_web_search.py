@@ -15,7 +15,7 @@ import pytest
 from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
 from ollm.config.settings import ToolSettings, WebSearchSettings
-from ollm.tools.search_backends import SearchHit
+from ollm.tools.web.search_backends import SearchHit
 from ollm.tools.web_search import Search, WebSearch
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -310,7 +310,7 @@ async def test_cancelling_a_search_is_quick(workspace: Path, server: Server, mon
 
 
 async def test_a_slow_service_times_out(workspace: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ollm.tools.search_backends import Searxng
+    from ollm.tools.web.search_backends import Searxng
 
     async def silent(request: Request, writer: Writer) -> None:
         await asyncio.sleep(30)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
-from ollm.tools.base import ToolContext
+from ollm.tools.framework.base import ToolContext
 from ollm.tools.read_file import ReadFile
 from ollm.tools.write_file import WriteFile
 from tests.covers import covers

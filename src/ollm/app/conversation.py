@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from ollm.app.process import Process
-from ollm.app.prompt_pieces import PromptPieces
+from ollm.app.prompt_factory import PromptPieces
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ollm.domain.session import Session
     from ollm.runtime.base import CommandReply
     from ollm.runtime.conversation import LocalConversation
-    from ollm.runtime.model import Model
-    from ollm.runtime.opening import Opening
+    from ollm.runtime.conversation_options import Opening
+    from ollm.runtime.model.model import Model
     from ollm.runtime.parts import Parts
+    from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.runtime.session import Resumed
-    from ollm.runtime.workspace_memory import WorkspaceMemory
 
 RECORDED_FROM = 4000  # newest messages, from which the workspace's record of a session it does not know is made
 
@@ -32,7 +32,7 @@ class ConversationScope(PromptPieces):
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
         from ollm.runtime.conversation import LocalConversation
-        from ollm.runtime.rebuilding import mode_of
+        from ollm.runtime.resume.rebuild import mode_of
 
         if not self.opening.one_shot:
             await self.hold_workspace()
@@ -64,7 +64,7 @@ class ConversationScope(PromptPieces):
         return 0 if self.opening.full else self.scope.context.known_until(session_id)
 
     async def hold_workspace(self) -> None:
-        from ollm.runtime.lease_holding import take
+        from ollm.runtime.resume.lease import take
         from ollm.store.lease import Lease
         from ollm.store.workspace_place import workspace_directory
 
@@ -94,8 +94,8 @@ class ConversationScope(PromptPieces):
 
     async def take_up(self, parts: Parts, resumed: Resumed) -> None:
         """Fill the prompt with where the session stood."""
-        from ollm.runtime.kept_context import TakenUp, read_kept_context
-        from ollm.runtime.resume import Source, take_up
+        from ollm.runtime.resume.resume import Source, take_up
+        from ollm.runtime.resume.saved_context import TakenUp, read_kept_context
         from ollm.services.snapshots import context_of
         from ollm.store.session_files import Page
 
@@ -131,25 +131,25 @@ class ConversationScope(PromptPieces):
             await observer.session_opened(session.session_id, resumed=True)
 
     def observe(self, parts: Parts) -> None:
-        from ollm.runtime.housekeeping import FreshPages, Later, Settling
-        from ollm.runtime.learning import LearntFacts
+        from ollm.runtime.observers.housekeeping import FreshPages, Later, Settling
+        from ollm.runtime.observers.model_facts import LearntFacts
 
         parts.observers.append(Settling(lambda: self.scope.context))
         parts.observers.append(Later(lambda opened: self.memory(parts, opened), self.process.clock))
         parts.observers.append(FreshPages(lambda: self.__dict__.get("pages")))
         parts.observers.append(LearntFacts(parts, self.process.learnt))
         if self.hooks:
-            from ollm.runtime.hook_observer import HookObserver
+            from ollm.runtime.observers.hooks import HookObserver
 
             observer = HookObserver(self.hooks)
             parts.observers.append(observer)
             self.stream.listen(observer.hear)
         if self.extensions and self.extensions.context:
-            from ollm.runtime.extension_observer import ExtensionObserver
+            from ollm.runtime.observers.extensions import ExtensionObserver
 
             parts.observers.append(ExtensionObserver(self.extensions.context, self.entries, self.stream.emit))
         if self.mcp:
-            from ollm.runtime.mcp_observer import McpObserver
+            from ollm.runtime.observers.mcp import McpObserver
 
             parts.observers.append(McpObserver(self.mcp, parts))
         self.stack.callback(self.scope.close)
@@ -157,14 +157,14 @@ class ConversationScope(PromptPieces):
     def memory(self, parts: Parts, opened: datetime) -> WorkspaceMemory:
         """What keeps the workspace's record of this session."""
         from ollm.runtime.parts import SessionView
-        from ollm.runtime.workspace_memory import WorkspaceMemory
+        from ollm.runtime.resume.workspace_record import WorkspaceMemory
 
         database, settings, clock = self.scope.database, self.process.settings.resume, self.process.clock
         view, once = SessionView(parts), self.opening.one_shot
         return WorkspaceMemory(database, settings, view, clock, opened=opened, at_end=once)
 
     def parts(self, model: Model) -> Parts:
-        from ollm.runtime.late_dispatch import LateDispatch
+        from ollm.runtime.calls.late_dispatch import LateDispatch
         from ollm.runtime.parts import Parts
 
         settings = self.process.settings

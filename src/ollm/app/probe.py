@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.by_hand import tools_of
+from ollm.app.run_tool import tools_of
 
 if TYPE_CHECKING:
     from ollm.app.process import Process
     from ollm.domain.tools import ToolSchema
-    from ollm.runtime.probing import Card, Trial
+    from ollm.runtime.model.probe import Card, Trial
 
 SHOWN = 8192  # the tools are tried in the words of a window of this size at most
 
@@ -22,8 +22,8 @@ async def probe_model(process: Process, name: str | None, report: Callable[[Tria
 
     from ollm.domain.clock import stamp
     from ollm.providers.base import ChatRequest
-    from ollm.runtime.probing import Probe
-    from ollm.tools.sets import tool_set
+    from ollm.runtime.model.probe import Probe
+    from ollm.tools.framework.tool_selection import tool_set
 
     model = await process.model(name)
     schemas = tools_of(process.workspace or Path.cwd()).get_function_schemas()

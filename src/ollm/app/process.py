@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.configured import Configured
+from ollm.app.run_settings import Configured
 from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ollm.domain.model_facts import ModelFacts
     from ollm.extensions.loader import Extensions
     from ollm.providers.base import Provider
-    from ollm.providers.model_store import ModelStore
+    from ollm.providers.local_models.model_store import ModelStore
     from ollm.providers.registry import Registry
-    from ollm.runtime.model import Model
+    from ollm.runtime.model.model import Model
     from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
@@ -103,7 +103,7 @@ class Process(Configured):
 
     @cached_property
     def model_store(self) -> ModelStore:
-        from ollm.providers.model_store import ModelStore
+        from ollm.providers.local_models.model_store import ModelStore
 
         return ModelStore(self.home.models, self.settings.models.urls)
 
@@ -120,7 +120,7 @@ class Process(Configured):
     async def model(self, name: str | None = None) -> Model:
         """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
         from ollm.providers.window import window
-        from ollm.runtime.model import Model
+        from ollm.runtime.model.model import Model
         from ollm.store.model_facts import facts_key
 
         registry = self.providers if name is None else self.providers_for(name)

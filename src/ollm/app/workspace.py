@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ollm.config.load import Loaded
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
-    from ollm.runtime.workspace import WorkspaceContext
+    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
@@ -61,7 +61,7 @@ class WorkspaceScope:
 
     @cached_property
     def context(self) -> WorkspaceContext:
-        from ollm.runtime.workspace import WorkspaceContext
+        from ollm.runtime.resume.workspace_sessions import WorkspaceContext
 
         context = WorkspaceContext(
             self.path, self.database, self.process.library.summaries, self.process.settings.resume

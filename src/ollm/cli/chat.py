@@ -45,6 +45,6 @@ def chat(**options: Any) -> int:
 
     Without -p this opens the chat; with -p TEXT it answers once and ends. Piped input is attached to TEXT.
     """
-    from ollm.cli.talk import talk
+    from ollm.cli.chat_command import talk
 
     return talk(options)

@@ -16,7 +16,7 @@ def completion(shell: str) -> None:
     bash: add `eval "$(ollm completion bash)"` to ~/.bashrc. zsh: the same with zsh in ~/.zshrc. fish: `ollm completion
     fish > ~/.config/fish/completions/ollm.fish`.
     """
-    from ollm.cli.group import command
+    from ollm.cli.commands import command
 
     found = get_completion_class(shell)
     assert found is not None

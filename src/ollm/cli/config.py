@@ -13,8 +13,8 @@ from ollm.domain.errors import Exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ollm.config.fields import Mistake
     from ollm.config.load import Loaded
+    from ollm.config.validation import Mistake
 
 
 @click.group()
@@ -101,7 +101,7 @@ def _as_if_trusted(workspace: Path) -> Loaded:
 
 def _rule_problems(loaded: Loaded) -> list[Mistake]:
     """What the policy cannot read of its rules, at the place of each."""
-    from ollm.config.fields import Mistake
+    from ollm.config.validation import Mistake
     from ollm.policy.rules import read_rules
 
     rules = read_rules(loaded.settings.policy.rules)
@@ -114,7 +114,7 @@ def _rule_problems(loaded: Loaded) -> list[Mistake]:
 
 def _foreign_problems(loaded: Loaded) -> list[Mistake]:
     """What cannot be read of hooks and MCP servers, at the place of their section."""
-    from ollm.config.fields import Mistake
+    from ollm.config.validation import Mistake
     from ollm.config.yaml_tree import Place
     from ollm.extensions.hook_settings import read_hooks
     from ollm.extensions.mcp.settings import read_servers

@@ -13,7 +13,7 @@ from ollm.domain.errors import NotFoundError
 if TYPE_CHECKING:
     from ollm.app import Process
     from ollm.domain.session import Session
-    from ollm.runtime.prompt import Prompt
+    from ollm.runtime.prompt.prompt import Prompt
 
 BAR = 30
 
@@ -42,7 +42,7 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     if as_json:
         budget = prompt.budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
-        from ollm.runtime.context_parts import context_parts
+        from ollm.runtime.prompt.breakdown import context_parts
 
         print_json({**numbers, "parts": context_parts(prompt)})
     else:
@@ -51,7 +51,7 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
 
 def _chosen(process: Process, session: str | None, workspace: str | None) -> Session | None:
     """The session; None, and a word about it, when the workspace has none yet."""
-    from ollm.cli.sessions_view import chosen
+    from ollm.cli.sessions.view import chosen
 
     try:
         loaded = process.session_files.read(chosen(process, session, workspace))
@@ -66,7 +66,7 @@ def _chosen(process: Process, session: str | None, workspace: str | None) -> Ses
 
 
 def _print(prompt: Prompt) -> None:
-    from ollm.runtime.context_parts import context_parts
+    from ollm.runtime.prompt.breakdown import context_parts
 
     budget, parts = prompt.budget(), context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1

@@ -57,8 +57,8 @@ def add(directory: str, force: bool, yes: bool) -> None:
 
     The copy goes to ~/.ollm/extensions, after saying what the extension will be able to do.
     """
+    from ollm.extensions.install import put
     from ollm.extensions.manifest import read_manifest
-    from ollm.extensions.shelf import put
 
     process, source = _process(), Path(directory).expanduser().resolve()
     manifest = read_manifest(source)
@@ -77,7 +77,7 @@ def remove(name: str, yes: bool) -> None:
 
     Its folder in ~/.ollm/extensions goes.
     """
-    from ollm.extensions.shelf import take_out
+    from ollm.extensions.install import take_out
 
     process = _process()
     confirm_or_fail(f"Delete the extension {name}?", yes)
@@ -122,8 +122,8 @@ def _process() -> Process:
 
 
 def _found(process: Process) -> tuple[list[Manifest], list[str]]:
+    from ollm.extensions.install import kept
     from ollm.extensions.installed import packages
-    from ollm.extensions.shelf import kept
 
     folders = kept(process.home.extensions)
     problems = [one for one in folders if isinstance(one, str)]

@@ -16,7 +16,7 @@ def run() -> None:
 
     gc.set_threshold(50_000)  # starting makes many objects and hardly any garbage to look for
     try:
-        from ollm.cli.edge import main
+        from ollm.cli.entry import main
 
         sys.exit(main(sys.argv[1:]))
     finally:

@@ -31,7 +31,7 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
     With what they offered when they were last asked; none is started.
     """
     from ollm.app import Process
-    from ollm.app.foreign import catalogue_file, configured_servers
+    from ollm.app.mcp_setup import catalogue_file, configured_servers
 
     process = Process(workspace=resolve_workspace(workspace))
     servers, problems = configured_servers(process)
@@ -133,7 +133,7 @@ async def asked(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue 
     import asyncio
 
     from ollm.app import Process
-    from ollm.app.foreign import mcp_servers
+    from ollm.app.mcp_setup import mcp_servers
     from ollm.system.processes import ProcessHost
 
     process, host = Process(workspace=workspace), ProcessHost()

@@ -50,7 +50,7 @@ def list_models(as_json: bool) -> None:
 def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> None:
     """Fetch a model; a broken download goes on where it stopped."""
     from ollm.app import Process
-    from ollm.cli.fetching import fetch, megabytes
+    from ollm.cli.model_download import fetch, megabytes
 
     store = Process().model_store
     if here := store.present(name):
@@ -67,7 +67,7 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
 def remove(name: str, yes: bool) -> None:
     """Remove a model file from this machine."""
     from ollm.app import Process
-    from ollm.cli.fetching import megabytes
+    from ollm.cli.model_download import megabytes
     from ollm.cli.options import confirm_or_fail
 
     store = Process().model_store
@@ -107,7 +107,7 @@ def probe(model: str | None, as_json: bool) -> None:
 
 
 async def _everything(process: Process) -> dict[str, Any]:
-    from ollm.providers.model_files import CATALOGUE, installed
+    from ollm.providers.local_models.model_files import CATALOGUE, installed
 
     files = installed(process.home.models)
     names = {file.name for file in files}
@@ -136,6 +136,6 @@ async def _everything(process: Process) -> dict[str, Any]:
 
 
 def _size(size: int | None) -> str:
-    from ollm.cli.fetching import megabytes
+    from ollm.cli.model_download import megabytes
 
     return megabytes(size) if size else ""

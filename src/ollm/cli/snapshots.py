@@ -116,7 +116,7 @@ def _scope(workspace: str | None) -> StoredScope:
 
 
 def _session(scope: StoredScope, session: str | None, workspace: str | None) -> str:
-    from ollm.cli.sessions_view import chosen
+    from ollm.cli.sessions.view import chosen
 
     return chosen(scope.process, session, workspace)
 

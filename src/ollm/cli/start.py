@@ -11,7 +11,7 @@ from msgspec import field
 from ollm.domain.context import ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
 
 
 class Start(Data, frozen=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.app import Process
-from ollm.cli.plain_lines import Lines
+from ollm.cli.line_chat.line_reader import Lines
 from ollm.cli.signals import Ending, listening
 from ollm.cli.start import Start
 from ollm.domain.errors import Exit
@@ -20,8 +20,8 @@ from ollm.runtime.base import CommandReply, Conversation
 
 if TYPE_CHECKING:
     from ollm.cli.screen.choice import Choice
-    from ollm.cli.screen.look import Look
-    from ollm.cli.shelf import Shelf
+    from ollm.cli.screen.screen_options import Look
+    from ollm.cli.sessions.session_list import Shelf
     from ollm.config.settings import ScreenSettings
 
 GARBAGE = 2_000  # objects that may be left behind before they are looked for
@@ -83,7 +83,7 @@ class Terminal:
             self._turn_to(after.argument if after.follow_up == "open-session" else None)
 
     async def _one_plainly(self) -> CommandReply:
-        from ollm.cli.plain import PlainScreen
+        from ollm.cli.line_chat.chat import PlainScreen
 
         async with self._opened() as conversation:
             return await PlainScreen(conversation, self._lines, self._start.workspace).run(self._ending)
@@ -123,8 +123,8 @@ class Terminal:
         return open_conversation(self._start.opening())
 
     def _look(self) -> Look:
-        from ollm.cli.screen.look import Look
         from ollm.cli.screen.resizing import wraps_again
+        from ollm.cli.screen.screen_options import Look
         from ollm.config.environment import wants_colour
 
         return Look(
@@ -169,7 +169,7 @@ class Terminal:
         if not any(not line.archived for line in lines):
             return None
         if self._plain:
-            from ollm.cli.plain_picker import choose_plainly
+            from ollm.cli.line_chat.picker import choose_plainly
 
             with self._ending.through(lambda: self._lines.put(None)):
                 return await choose_plainly(lines, self._lines)
@@ -180,7 +180,7 @@ class Terminal:
             return await picker.choose()
 
     def _shelf(self) -> Shelf:
-        from ollm.cli.shelf import LocalShelf, RemoteShelf
+        from ollm.cli.sessions.session_list import LocalShelf, RemoteShelf
 
         return RemoteShelf(self._start) if self._start.daemon else LocalShelf(self._scope)
 

@@ -61,7 +61,7 @@ def run_tool(
     from ollm.app import run_by_hand
     from ollm.cli.start import check_grants
     from ollm.domain.messages import Call
-    from ollm.runtime.opening import Opening
+    from ollm.runtime.conversation_options import Opening
 
     check_grants(grants)
     opening = Opening(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)

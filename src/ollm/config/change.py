@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ollm.config.checks import check_url
-from ollm.config.fields import Reading, known_keys
 from ollm.config.paths import Home
 from ollm.config.settings import Settings
 from ollm.config.source_file import SERVICES, read_text
+from ollm.config.validation import Reading, known_keys
 from ollm.config.variables import tree
 from ollm.config.yaml_edit import remove_key, set_key
 from ollm.config.yaml_tree import NotYaml, Place, parse, plain

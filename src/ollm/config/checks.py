@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ollm.config.fields import Mistake, Reading
+from ollm.config.validation import Mistake, Reading
 from ollm.config.yaml_tree import Place
 
 ENVIRONMENT_SHAPE = ("environment", "environment.allowList", "environment.denyPatterns")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ollm.config.fields import Reading
+from ollm.config.validation import Reading
 from ollm.config.yaml_tree import Place
 from ollm.domain.struct import Data
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from ollm.config.checks import check_url, stay_safe
-from ollm.config.fields import Mistake, Reading
 from ollm.config.layers import Layer, for_another_server, laid_over, restricted
 from ollm.config.paths import Home
 from ollm.config.settings import BUILTIN_IGNORES, Settings
 from ollm.config.source_file import read_entry
+from ollm.config.validation import Mistake, Reading
 from ollm.config.variables import from_flags, from_variables, ollama_url
 from ollm.config.yaml_tree import Entry, Place
 from ollm.domain.errors import UsageError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.config.fields import Reading
-from ollm.config.remembered import parse_or_remember
+from ollm.config.validation import Reading
+from ollm.config.yaml_cache import parse_or_remember
 from ollm.config.yaml_tree import LARGEST_FILE, Entry, NotYaml, Place, parse
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")

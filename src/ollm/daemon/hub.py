@@ -15,7 +15,7 @@ from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
 
 Opener = Callable[[Opening, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
 

@@ -21,8 +21,8 @@ from ollm.domain.session import SessionStatus
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
-from ollm.runtime.history import page
-from ollm.runtime.opening import Opening
+from ollm.runtime.conversation_options import Opening
+from ollm.runtime.resume.history import page
 from ollm.store.session_files import Page
 
 

@@ -16,7 +16,7 @@ from ollm.config.settings import Settings
 from ollm.domain.errors import OllmError, UsageError
 from ollm.extensions.installed import packages
 from ollm.extensions.manifest import FILE, NAME, Addition, Manifest, read_manifest
-from ollm.tools.base import Tool, ToolSpec, spec_of
+from ollm.tools.framework.base import Tool, ToolSpec, spec_of
 
 ROOM = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ollm.config.remembered import parse_or_remember
+from ollm.config.yaml_cache import parse_or_remember
 from ollm.config.yaml_tree import NotYaml, Place, parse, plain
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data

@@ -26,7 +26,7 @@ from ollm.policy.visible import visible_command
 from ollm.system.paths import Boundary
 
 if TYPE_CHECKING:
-    from ollm.policy.shell_verdict import ShellJudge
+    from ollm.policy.shell.verdict import ShellJudge
 
 _BUILTIN = {rule.tool: rule for rule in BUILTIN_RULES}
 
@@ -53,7 +53,7 @@ class PolicyEngine:
     @cached_property
     def _shell(self) -> ShellJudge:
         """Built when the first command is judged: what reads shell is twenty modules."""
-        from ollm.policy.shell_verdict import ShellJudge
+        from ollm.policy.shell.verdict import ShellJudge
 
         return ShellJudge(self.rules, self.boundary, trusted=self.trusted)
 

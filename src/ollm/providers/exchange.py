@@ -12,7 +12,7 @@ import msgspec
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
-from ollm.providers.sentences import ModelLoadingError, refusal
+from ollm.providers.server_errors import ModelLoadingError, refusal
 from ollm.system import http
 
 QUICK = 10.0

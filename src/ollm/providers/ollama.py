@@ -27,7 +27,7 @@ from ollm.providers.base import (
     ThinkingPiece,
 )
 from ollm.providers.exchange import Exchange
-from ollm.providers.sentences import as_int, from_words, server_words, unknown_model
+from ollm.providers.server_errors import as_int, from_words, server_words, unknown_model
 from ollm.providers.wire import arguments, entries, functions, mapping, text
 from ollm.system.http import lines
 

@@ -12,7 +12,7 @@ from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelI
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_messages import Encoded, chat_body
 from ollm.providers.openai_stream import DONE, Assembly
-from ollm.providers.sentences import ModelLoadingError, from_words, server_words, unknown_model
+from ollm.providers.server_errors import ModelLoadingError, from_words, server_words, unknown_model
 from ollm.providers.server_kind import (
     LLAMA_CPP,
     LM_STUDIO,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ollm.domain.context import Usage
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
-from ollm.providers.sentences import as_int
+from ollm.providers.server_errors import as_int
 from ollm.providers.wire import arguments, entries, mapping, text
 
 REASONS: dict[str, FinishReason] = {

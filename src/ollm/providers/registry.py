@@ -13,7 +13,7 @@ from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
-from ollm.providers.sentences import ModelLoadingError
+from ollm.providers.server_errors import ModelLoadingError
 from ollm.providers.server_kind import split_base
 
 PROBE_SECONDS = 1.0
@@ -198,12 +198,12 @@ class Registry:
             return None
 
     def _is_file(self, model: str) -> bool:
-        from ollm.providers.model_files import find
+        from ollm.providers.local_models.model_files import find
 
         return find(self._home.models, model) is not None
 
     def _embedded(self, why: str) -> Choice:
-        from ollm.providers.embedded import embedded
+        from ollm.providers.local_models.embedded import embedded
 
         provider, model = embedded(self._settings, self._home.models, self._environment, why)
         return Choice(provider, model, f"{why}, so the embedded one is used" if not self._settings.type else why)

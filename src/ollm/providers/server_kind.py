@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from msgspec.structs import replace
 
 from ollm.providers.base import ModelInfo
-from ollm.providers.sentences import as_int
+from ollm.providers.server_errors import as_int
 from ollm.providers.wire import entries, mapping, text
 
 Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]

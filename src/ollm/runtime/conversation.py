@@ -14,11 +14,11 @@ from ollm.domain.messages import AnyPart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, Begun, CommandReply, Status
 from ollm.runtime.event_stream import Subscription
-from ollm.runtime.kept_context import RESUMED
-from ollm.runtime.observers import TurnReport
 from ollm.runtime.parts import Parts
+from ollm.runtime.resume.saved_context import RESUMED
 from ollm.runtime.turn import Turn, TurnParts
-from ollm.tools.base import Tool, ToolSpec
+from ollm.runtime.turn_observer import TurnReport
+from ollm.tools.framework.base import Tool, ToolSpec
 
 log = logging.getLogger("ollm.conversation")
 
@@ -175,7 +175,7 @@ class LocalConversation:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
         for observer in self.parts.observers:
             await observer.before_turn(text)
-        from ollm.runtime.mode_following import follow
+        from ollm.runtime.auto_mode import follow
 
         await follow(self.parts, text)
 

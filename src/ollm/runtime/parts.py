@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.calls.late_dispatch import LateDispatch
     from ollm.runtime.custom_commands import CustomCommands
     from ollm.runtime.event_stream import EventStream
-    from ollm.runtime.kept_context import TakenUp
-    from ollm.runtime.late_dispatch import LateDispatch
-    from ollm.runtime.model import Model
-    from ollm.runtime.observers import TurnObserver
+    from ollm.runtime.model.model import Model
     from ollm.runtime.plan import Plan
-    from ollm.runtime.prompt import Prompt
+    from ollm.runtime.prompt.prompt import Prompt
+    from ollm.runtime.resume.saved_context import TakenUp
+    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import OpenSession
-    from ollm.runtime.workspace import WorkspaceContext
+    from ollm.runtime.turn_observer import TurnObserver
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore
-    from ollm.tools.registry import ToolRegistry
+    from ollm.tools.framework.registry import ToolRegistry
 
 
 class Late(Protocol):
@@ -95,7 +95,7 @@ class SessionView:
     @property
     def changed_at(self) -> int:
         """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
-        from ollm.runtime.kept_context import TakenUp
+        from ollm.runtime.resume.saved_context import TakenUp
 
         before = self._parts.taken_up
         return before.last_number if before and before != TakenUp.of(self._parts.prompt, before.last_number) else 0
@@ -105,7 +105,7 @@ class SessionView:
         return self._parts.prompt.just_compressed
 
     def kept_context(self, last_number: int) -> bytes:
-        from ollm.runtime.kept_context import KeptContext
+        from ollm.runtime.resume.saved_context import KeptContext
 
         return msgspec.json.encode(KeptContext.of(self._parts.prompt, last_number))
 
@@ -142,7 +142,7 @@ class Parts(msgspec.Struct, kw_only=True):
 
     def show_tools(self) -> None:
         """Show the model the tools of its mode."""
-        from ollm.tools.sets import tool_set
+        from ollm.tools.framework.tool_selection import tool_set
 
         schemas, facts = self.late.registry.get_function_schemas(), self.model.facts
         mode, window, most = self.prompt.mode, self.model.window, facts.max_tools

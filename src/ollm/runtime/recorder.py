@@ -36,7 +36,7 @@ class Recorder:
         """The model's answer and, with it, that its calls start."""
         if not calls:
             return await self.message("assistant", parts)
-        from ollm.runtime.call_results import recordable
+        from ollm.runtime.calls.results import recordable
 
         at = stamp(self._clock())
         asked = tuple(ToolCallPart(call.id) for call in calls)

@@ -12,7 +12,7 @@ from ollm.domain.errors import NotFoundError
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
-from ollm.runtime.model import Model
+from ollm.runtime.model.model import Model
 from ollm.runtime.recorder import Recorder
 from ollm.services.chat_recording import ChatRecordingService
 
@@ -86,7 +86,7 @@ class OpenSession:
 
     def page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
         """A page of the archive, oldest first, as plain JSON."""
-        from ollm.runtime.history import page
+        from ollm.runtime.resume.history import page
 
         session_id = self.recorder.session_id
         return page(lambda part: self.service.load(session_id, part), before, limit)

@@ -28,8 +28,8 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import Answer
-from ollm.runtime.model import Model
-from ollm.runtime.prompt import ContextFull, Prompt
+from ollm.runtime.model.model import Model
+from ollm.runtime.prompt.prompt import ContextFull, Prompt
 from ollm.runtime.recorder import Recorder
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, advice
 

@@ -11,10 +11,10 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.edit_matching import Edit, applied
-from ollm.tools.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
-from ollm.tools.pictures import kind_of
+from ollm.tools.files.edit_matching import Edit, applied
+from ollm.tools.files.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
+from ollm.tools.files.pictures import kind_of
+from ollm.tools.framework.base import Tool, ToolContext
 
 _OTHER_NAMES = {
     "oldText": "target",

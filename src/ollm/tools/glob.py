@@ -10,8 +10,8 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.search_scope import Most, Scope, Where, scope_of, with_notes
+from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.search.scope import Most, Scope, Where, scope_of, with_notes
 
 
 class Glob(Tool[FileDiscoveryService], frozen=True):

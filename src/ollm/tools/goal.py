@@ -9,7 +9,7 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.tools import Risk, ToolResult
 from ollm.services.goals import GoalKeeper, described
-from ollm.tools.base import Tool, ToolContext
+from ollm.tools.framework.base import Tool, ToolContext
 
 Action = Literal["set", "subtask", "decision", "artifact", "blocker", "complete"]
 

@@ -14,11 +14,11 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.file_types import globs_of_type
-from ollm.tools.matches import MOST_COUNTED, FoundLine, Matches
-from ollm.tools.ripgrep import places, search
-from ollm.tools.search_scope import Most, Readable, Scope, readable, scope_of, with_notes
+from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.search.file_types import globs_of_type
+from ollm.tools.search.matches import MOST_COUNTED, FoundLine, Matches
+from ollm.tools.search.ripgrep import places, search
+from ollm.tools.search.scope import Most, Readable, Scope, readable, scope_of, with_notes
 
 Word = Annotated[str, Meta(min_length=1)]
 Lines = Annotated[int, Meta(ge=0, le=100)]

@@ -13,8 +13,8 @@ from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.search_scope import Most, Scope, Where, scope_of, shown_name, with_notes
+from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.search.scope import Most, Scope, Where, scope_of, shown_name, with_notes
 
 MOST_OF_ONE = 200
 _UNITS = ("B", "KB", "MB", "GB", "TB", "PB")

@@ -11,8 +11,8 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.store.notes import NoteStore
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.mistakes import nearest
+from ollm.tools.framework.argument_errors import nearest
+from ollm.tools.framework.base import Tool, ToolContext
 
 KEY_BYTES = 1024
 VALUE_BYTES = 1_000_000

@@ -10,9 +10,9 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.file_text import Excerpt, Range, read_text, with_notes
-from ollm.tools.pictures import picture_in
+from ollm.tools.files.file_text import Excerpt, Range, read_text, with_notes
+from ollm.tools.files.pictures import picture_in
+from ollm.tools.framework.base import Tool, ToolContext
 
 Line = Annotated[int, Meta(ge=1)]
 

@@ -15,10 +15,10 @@ from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.file_pages import FilePages
-from ollm.tools.file_text import Range, read_text, with_notes
-from ollm.tools.private_files import skipped_note, without_private
+from ollm.tools.files.file_pages import FilePages
+from ollm.tools.files.file_text import Range, read_text, with_notes
+from ollm.tools.files.private_files import skipped_note, without_private
+from ollm.tools.framework.base import Tool, ToolContext
 
 MOST_FILES = 200
 

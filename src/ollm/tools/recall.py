@@ -10,8 +10,8 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.file_text import Range, lines_in, shown_part
+from ollm.tools.files.file_text import Range, lines_in, shown_part
+from ollm.tools.framework.base import Tool, ToolContext
 
 Number = Annotated[int, Meta(ge=1)]
 FOUND = 10

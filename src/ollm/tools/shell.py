@@ -15,7 +15,7 @@ from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, To
 from ollm.policy.visible import visible_command
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import Command, StartError
-from ollm.tools.base import Keep, Tool, ToolContext
+from ollm.tools.framework.base import Keep, Tool, ToolContext
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Text = Annotated[str, Meta(min_length=1)]

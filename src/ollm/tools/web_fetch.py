@@ -12,12 +12,12 @@ from msgspec import Meta
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.output import clean, cut
-from ollm.tools.web_address import refuse_private, target_of
+from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.output import clean, cut
+from ollm.tools.web.address import refuse_private, target_of
 
 if TYPE_CHECKING:
-    from ollm.tools.web_client import Answer
+    from ollm.tools.web.client import Answer
 
 
 class PageCache:
@@ -69,7 +69,7 @@ class WebFetch(Tool[PageCache], frozen=True):
         return ""
 
     async def run(self, context: ToolContext, needs: PageCache) -> ToolResult:
-        from ollm.tools.web_page import text_of
+        from ollm.tools.web.page import text_of
 
         settings = context.settings.web_fetch
         answer = await self._answer(context, needs)
@@ -84,7 +84,7 @@ class WebFetch(Tool[PageCache], frozen=True):
         return ToolResult(llm_content=moved + short.text, return_display=display, full_output=short.full)
 
     async def _answer(self, context: ToolContext, cache: PageCache) -> Answer:
-        from ollm.tools.web_client import fetch
+        from ollm.tools.web.client import fetch
 
         kept = cache.get(self.url)
         if kept is not None:

@@ -13,9 +13,9 @@ from ollm.config.settings import WebSearchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Risk, ToolResult
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.output import clean
-from ollm.tools.search_backends import SearchBackend, SearchHit, backend_of
+from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.output import clean
+from ollm.tools.web.search_backends import SearchBackend, SearchHit, backend_of
 
 SNIPPET = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")

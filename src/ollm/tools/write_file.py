@@ -9,10 +9,10 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.base import Tool, ToolContext
-from ollm.tools.encoding import Encoding, newline_of
-from ollm.tools.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
-from ollm.tools.file_text import lines_in
+from ollm.tools.files.encoding import Encoding, newline_of
+from ollm.tools.files.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
+from ollm.tools.files.file_text import lines_in
+from ollm.tools.framework.base import Tool, ToolContext
 
 
 class WriteFile(Tool[EditLedger], frozen=True):

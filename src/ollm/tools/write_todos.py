@@ -12,7 +12,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import Todo, ToolResult
 from ollm.store.notes import NoteStore
-from ollm.tools.base import Tool, ToolContext
+from ollm.tools.framework.base import Tool, ToolContext
 
 LONGEST = 2_000
 

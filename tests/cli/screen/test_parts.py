@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.cli.plain import answer
+from ollm.cli.line_chat.chat import answer
 from ollm.cli.screen.cells import cut, padded
 from ollm.cli.screen.composing import Pastes, mentioned, read_file
 from ollm.cli.screen.diffs import pairs
@@ -17,7 +17,7 @@ from ollm.cli.screen.resizing import rows_more, wraps_again
 from ollm.cli.screen.status import bar, joined, status_line
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import git_branch
-from ollm.cli.shelf import ShelfLine
+from ollm.cli.sessions.session_list import ShelfLine
 from ollm.domain.events import (
     ConfirmationRequested,
     ConfirmationResolved,

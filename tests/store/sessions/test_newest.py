@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session
-from ollm.runtime.archive import SessionArchive
-from ollm.runtime.archive import said as recalled
-from ollm.runtime.history import page
+from ollm.runtime.resume.history import page
+from ollm.runtime.resume.session_archive import SessionArchive
+from ollm.runtime.resume.session_archive import said as recalled
 from ollm.store.session_files import Page, SessionFiles, layout
 from ollm.store.session_files.journal import encode
 from ollm.store.session_files.loading import INTERRUPTED

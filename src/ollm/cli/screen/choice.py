@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import Literal
 
-from ollm.cli.shelf import ShelfLine
+from ollm.cli.sessions.session_list import ShelfLine
 from ollm.domain.struct import Data
 
 

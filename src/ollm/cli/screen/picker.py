@@ -20,7 +20,7 @@ from ollm.cli.printable import printable
 from ollm.cli.screen.cells import padded
 from ollm.cli.screen.choice import Choice, ago, fitting
 from ollm.cli.screen.output import calm_output
-from ollm.cli.shelf import Shelf, ShelfLine
+from ollm.cli.sessions.session_list import Shelf, ShelfLine
 from ollm.domain.errors import OllmError
 
 ROWS = 10

@@ -19,17 +19,17 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen import keys, layout
+from ollm.cli.screen.chat_session import Opener, Talking
 from ollm.cli.screen.completion import ChatCompleter
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.history import InputHistory
-from ollm.cli.screen.look import Look
 from ollm.cli.screen.output import calm_output
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import Printing
 from ollm.cli.screen.questions import Questions, painted
 from ollm.cli.screen.resizing import ChatApplication
 from ollm.cli.screen.rewind import Rewinding
-from ollm.cli.screen.talking import Opener, Talking
+from ollm.cli.screen.screen_options import Look
 from ollm.cli.screen.transcript import Transcript
 from ollm.cli.screen.view import View, git_branch
 from ollm.domain.errors import OllmError

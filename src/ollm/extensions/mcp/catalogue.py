@@ -13,7 +13,7 @@ import msgspec
 from ollm.domain.clock import Clock, now, parse_stamp, stamp
 from ollm.domain.struct import Data
 from ollm.extensions.mcp.settings import McpServer
-from ollm.tools.output import clean
+from ollm.tools.framework.output import clean
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -15,7 +15,7 @@ from ollm.extensions.mcp.connection import MOST_FAILURES, McpConnection
 from ollm.extensions.mcp.results import contents_of, result_of, text_of
 from ollm.extensions.mcp.settings import McpServer
 from ollm.extensions.mcp.tools import Run, specs_of
-from ollm.tools.base import ToolSpec
+from ollm.tools.framework.base import ToolSpec
 
 if TYPE_CHECKING:
     from mcp import Client

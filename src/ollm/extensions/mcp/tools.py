@@ -13,7 +13,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.catalogue import READ_RESOURCE, Catalogue, OfferedTool
-from ollm.tools.base import ToolContext, ToolSpec, question
+from ollm.tools.framework.base import ToolContext, ToolSpec, question
 
 LONGEST_SUMMARY = 2_000
 

@@ -10,10 +10,10 @@ import msgspec
 from ollm.domain.errors import UsageError
 from ollm.providers.window import too_small
 from ollm.runtime import changes
-from ollm.runtime.archive import output, passages, said
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
-from ollm.runtime.context_parts import context_parts
+from ollm.runtime.prompt.breakdown import context_parts
+from ollm.runtime.resume.session_archive import output, passages, said
 
 if TYPE_CHECKING:
     from ollm.domain.session import Session

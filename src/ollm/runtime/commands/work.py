@@ -118,7 +118,7 @@ async def undo(conversation: LocalConversation, arguments: str) -> CommandReply:
 
 def undo_told(conversation: LocalConversation) -> str:
     """What taking the last edit back would change."""
-    from ollm.tools.file_change import diff_of
+    from ollm.tools.files.file_change import diff_of
 
     parts = conversation.parts
     found = parts.late.edits.next_undo()

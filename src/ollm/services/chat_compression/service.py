@@ -11,11 +11,11 @@ from ollm.domain.clock import Clock, NewId, new_id, now, stamp
 from ollm.domain.context import Checkpoint, CompressionResult
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
+from ollm.services.chat_compression.compression_state import Working
 from ollm.services.chat_compression.folding import digest, failed
 from ollm.services.chat_compression.groups import Group, numbers
 from ollm.services.chat_compression.options import CompressionOptions, Summarise
 from ollm.services.chat_compression.protected import facts, missing
-from ollm.services.chat_compression.working import Working
 from ollm.services.token_counting import TokenCounter
 
 ATTEMPTS = 2

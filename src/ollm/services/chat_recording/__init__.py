@@ -6,20 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ollm.services.chat_recording.erasable import Trace as Trace
+    from ollm.services.chat_recording.erasable import Traces as Traces
+    from ollm.services.chat_recording.erasable import no_traces as no_traces
     from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
     from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
     from ollm.services.chat_recording.service import silent as silent
     from ollm.services.chat_recording.service import title_of as title_of
-    from ollm.services.chat_recording.traces import Trace as Trace
-    from ollm.services.chat_recording.traces import Traces as Traces
-    from ollm.services.chat_recording.traces import no_traces as no_traces
 
 _PLACES = {
     "ChatRecordingService": "service",
     "SessionLibrary": "library",
-    "Trace": "traces",
-    "Traces": "traces",
-    "no_traces": "traces",
+    "Trace": "erasable",
+    "Traces": "erasable",
+    "no_traces": "erasable",
     "silent": "service",
     "title_of": "service",
 }

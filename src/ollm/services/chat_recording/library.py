@@ -13,7 +13,7 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
-from ollm.services.chat_recording.traces import Traces, no_traces
+from ollm.services.chat_recording.erasable import Traces, no_traces
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
 
 if TYPE_CHECKING:

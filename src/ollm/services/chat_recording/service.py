@@ -21,7 +21,7 @@ from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.messages import TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
-from ollm.services.chat_recording.attempts import Attempts
+from ollm.services.chat_recording.guarded_writes import Attempts
 from ollm.services.chat_recording.library import SessionLibrary, removed_notice
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean

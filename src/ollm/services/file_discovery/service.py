@@ -19,12 +19,12 @@ from ollm.domain.struct import Data
 from ollm.services.file_discovery.cache import Answer, AnswerCache, now
 from ollm.services.file_discovery.entries import EntryMaker
 from ollm.services.file_discovery.explain import Explanation, explain
-from ollm.services.file_discovery.flat import IgnorePatterns, flattened, is_ignored
 from ollm.services.file_discovery.git import GitFinder
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import RuleReader
+from ollm.services.file_discovery.parallel_walk import listings
+from ollm.services.file_discovery.pattern_list import IgnorePatterns, flattened, is_ignored
 from ollm.services.file_discovery.rules import BadRule
-from ollm.services.file_discovery.together import listings
 from ollm.services.file_discovery.walk import Walk
 from ollm.services.file_discovery.watches import Watches
 

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ollm.domain.files import ChangeKind
-from ollm.services.file_discovery.known import Change, Known
 from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE
+from ollm.services.file_discovery.tree_diff import Change, Known
 from ollm.services.file_discovery.walk import Walk
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ class Redactor:
     def redact(self, text: str) -> str:
         """The text with every secret replaced by a mark; the same text when there is none."""
         if "-----BEGIN " in text:
-            from ollm.services.redaction.carriers import without_private_keys
+            from ollm.services.redaction.credentials import without_private_keys
 
             text = without_private_keys(text)
         for value in self._values:
@@ -39,7 +39,7 @@ def _without_named(text: str) -> str:
     if not any(hint in lowered for hint in _HINTS):
         return text
     from ollm.services.redaction.assignments import without_assigned
-    from ollm.services.redaction.carriers import without_credentials
+    from ollm.services.redaction.credentials import without_credentials
 
     return without_assigned(without_credentials(text))
 
@@ -61,7 +61,8 @@ def secret_in(value: str) -> str | None:
 def secrets_in(values: Iterable[str]) -> dict[str, str]:
     """The values that hold a secret by their look alone, with its kind. Many are looked at together: what none of
     them can hold is found out once."""
-    from ollm.services.redaction import carriers, shapes
+    from ollm.services.redaction import credentials as carriers
+    from ollm.services.redaction import shapes
 
     texts = list(values)
     among = shapes.possible_in("\n".join(texts))

@@ -17,8 +17,8 @@ from ollm.system.http.failures import (
     TooLarge,
 )
 from ollm.system.http.lines import ServerEvent, lines, server_events
-from ollm.system.http.patience import Patience, Timeouts
 from ollm.system.http.response import Response, Whole
+from ollm.system.http.timeouts import Patience, Timeouts
 
 __all__ = [
     "BadResponse",

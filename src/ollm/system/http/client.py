@@ -10,8 +10,8 @@ from typing import Protocol
 from ollm.system.http import address as addresses
 from ollm.system.http.connection import Connection
 from ollm.system.http.failures import BrokenOff, HttpFailure
-from ollm.system.http.patience import Patience, Timeouts
 from ollm.system.http.response import Response, Whole, read_whole
+from ollm.system.http.timeouts import Patience, Timeouts
 
 MAX_IDLE = 4
 DRAIN_SECONDS = 0.1

@@ -11,7 +11,7 @@ import h11
 
 from ollm.system.http.address import Address
 from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed
-from ollm.system.http.patience import Patience
+from ollm.system.http.timeouts import Patience
 
 MAX_HEADERS = 64 * 1024
 READ_SIZE = 64 * 1024

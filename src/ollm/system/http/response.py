@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ollm.domain.struct import Data
 from ollm.system.http.failures import TooLarge
-from ollm.system.http.patience import Patience
+from ollm.system.http.timeouts import Patience
 
 MAX_BODY = 64 * 1024 * 1024
 

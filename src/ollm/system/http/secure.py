@@ -14,8 +14,8 @@ import httpx2
 
 from ollm.system.http.address import Address
 from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed, HttpFailure, NotTrusted
-from ollm.system.http.patience import Patience, Timeouts
 from ollm.system.http.response import Response, Whole, read_whole
+from ollm.system.http.timeouts import Patience, Timeouts
 
 
 class SecureResponse:

@@ -1,0 +1,232 @@
+"""What the calls of one conversation take: tools, permission, processes, and what is brought from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ollm.app.storage import Pieces
+
+if TYPE_CHECKING:
+    from ollm.domain.context import Approval
+    from ollm.domain.session import Session
+    from ollm.domain.tools import Todo
+    from ollm.extensions.hooks import Hooks
+    from ollm.extensions.loader import Extensions
+    from ollm.extensions.mcp.servers import McpServers
+    from ollm.policy.engine import PolicyEngine
+    from ollm.policy.message_bus import MessageBus
+    from ollm.runtime.calls.confirmation import Asker
+    from ollm.runtime.calls.dispatch import Dispatch
+    from ollm.runtime.calls.tool_call import Desk
+    from ollm.runtime.resume.session_archive import SessionArchive
+    from ollm.services.background_jobs import BackgroundJobs
+    from ollm.services.edit_ledger import EditLedger
+    from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.store.notes import NoteStore
+    from ollm.store.session_files import Page
+    from ollm.system.processes import ProcessHost
+    from ollm.tools.framework.registry import ToolRegistry
+    from ollm.tools.web_fetch import PageCache
+    from ollm.tools.web_search import Search
+
+
+class CallPieces(Pieces):
+    """Each is built when a call first needs it: most short conversations make none."""
+
+    @cached_property
+    def bus(self) -> MessageBus:
+        from ollm.policy.message_bus import MessageBus
+
+        bus = MessageBus()
+        bus.subscribe(self.stream.emit)
+        self.stack.callback(bus.cancel_all)
+        return bus
+
+    @cached_property
+    def policy(self) -> PolicyEngine:
+        engine = self.scope.policy(self.opening.grants)
+        engine.approval = self.approval_at_first
+        return engine
+
+    @property
+    def approval(self) -> Approval:
+        """What runs without a question now."""
+        return self.policy.approval if "policy" in self.__dict__ else self.approval_at_first
+
+    @property
+    def approval_at_first(self) -> Approval:
+        """What is configured, unless the mode imposes its own."""
+        from ollm.services.modes import MODES
+
+        return MODES[self.mode].approval or self.process.settings.policy.approval
+
+    @cached_property
+    def registry(self) -> ToolRegistry:
+        """Every tool of ours with what it needs, and those that are brought from outside."""
+        from ollm.tools.catalogue import stocked
+
+        registry = stocked(self, self.process.home.cache / "tools.json")
+        for spec in self.mcp.specs() if self.mcp else ():
+            registry.register(spec)
+        for spec in self.extensions.tools if self.extensions else ():
+            if registry.get(spec.name) is None:
+                registry.register(spec)
+            else:
+                self.notices.append(f"The tool {spec.name} of an extension is not used: there is one of that name.")
+        return registry
+
+    @property
+    def discovery(self) -> FileDiscoveryService:
+        return self.scope.discovery
+
+    @property
+    def global_notes(self) -> NoteStore:
+        return self.process.notes
+
+    def todos_changed(self, todos: tuple[Todo, ...]) -> None:
+        from ollm.domain.events import TodosChanged
+
+        self.stream.emit(TodosChanged(todos=todos))
+
+    @cached_property
+    def search(self) -> Search:
+        from ollm.tools.web_search import Search
+
+        return Search(
+            key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or ""),
+            others=self.extensions.search_backends if self.extensions else {},
+        )
+
+    @cached_property
+    def extensions(self) -> Extensions | None:
+        """What the enabled extensions bring; those that failed are told."""
+        found = self.process.extensions
+        self.notices.extend(found.problems if found else ())
+        return found
+
+    @cached_property
+    def mcp(self) -> McpServers | None:
+        """The configured MCP servers, none of them started yet; None when there are none."""
+        if not self.process.settings.mcp_servers:
+            return None
+        from ollm.app.mcp_setup import mcp_servers
+        from ollm.domain.events import Notice
+
+        def tell(text: str) -> None:
+            self.stream.emit(Notice(level="warning", text=text))
+
+        servers, problems = mcp_servers(self.process, self.scope.path, self.host, tell)
+        self.notices.extend(problems)
+        self.stack.push_async_callback(servers.close)
+        return servers
+
+    @cached_property
+    def pages(self) -> PageCache:
+        from ollm.tools.web_fetch import PageCache
+
+        return PageCache()
+
+    @cached_property
+    def jobs(self) -> BackgroundJobs:
+        """The commands of this conversation; all of them, and what they leave behind, end with it."""
+        from ollm.services.background_jobs import BackgroundJobs
+
+        jobs = BackgroundJobs(self.host, self.process.settings.tools.shell.max_background)
+        self.stack.push_async_callback(jobs.close)
+        return jobs
+
+    @cached_property
+    def host(self) -> ProcessHost:
+        """Starts everything this conversation runs, and ends it."""
+        from ollm.system.processes import ProcessHost
+
+        host = ProcessHost()
+        self.stack.push_async_callback(host.close)
+        return host
+
+    @cached_property
+    def hooks(self) -> Hooks | None:
+        """The configured hooks; None when there are none, and then nothing of them is imported."""
+        if not self.process.settings.hooks:
+            return None
+        from ollm.extensions.hook_process import HookRunner
+        from ollm.extensions.hook_settings import read_hooks
+        from ollm.extensions.hooks import HookContext, Hooks
+
+        found, problems = read_hooks(self.process.settings.hooks)
+        self.notices.extend(problems)
+        runner = HookRunner(self.host, self.scope.path, self.process.tool_environment)
+        context = HookContext(lambda: self.session.id, str(self.scope.path), self.stream.emit, self.add_hook_context)
+        return Hooks(found, runner, context)
+
+    def add_hook_context(self, entry: Mapping[str, Any]) -> None:
+        """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
+        self.entries.add_context(
+            str(entry.get("key", "")),
+            str(entry.get("content", "")),
+            priority=entry.get("priority", 50),
+            source="hook",
+            ttl_seconds=entry.get("ttl"),
+            volatile=entry.get("volatile") is True,
+        )
+
+    @cached_property
+    def edits(self) -> EditLedger:
+        from ollm.services.edit_ledger import EditLedger
+
+        def folder() -> Path | None:
+            return self.process.home.undo / self.session.id if self.session.id else None
+
+        return EditLedger(folder)
+
+    @cached_property
+    def archive(self) -> SessionArchive:
+        from ollm.runtime.resume.session_archive import SessionArchive
+
+        return SessionArchive(self.archived)
+
+    async def archived(self, page: Page | None) -> Session | None:
+        """The session as it stands, or a page of it, for `recall`."""
+        return self.session.load(page) if self.session.id else None
+
+    def dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
+        from ollm.runtime.calls.dispatch import Dispatch
+
+        return Dispatch(self.desk(sees))
+
+    def desk(self, sees: Callable[[], Awaitable[bool]] | None = None) -> Desk:
+        """What running calls takes; `sees` tells whether the model of the moment can see pictures."""
+        import msgspec
+
+        from ollm.extensions.base import NoHooks
+        from ollm.runtime.calls.tool_call import Desk
+        from ollm.tools.framework.base import ToolContext
+
+        settings = self.process.settings
+        context = ToolContext(
+            boundary=self.scope.boundary, environment=self.process.tool_environment, settings=settings.tools
+        )
+        if sees is not None:
+            context = msgspec.structs.replace(context, sees=sees)
+        return Desk(
+            registry=self.registry,
+            policy=self.policy,
+            context=context,
+            emit=self.stream.emit,
+            asker=self.asker(),
+            hooks=self.hooks or NoHooks(),
+            record=self.session.record_call,
+            remember=self.policy.grants.add,
+            clock=self.process.clock,
+        )
+
+    def asker(self) -> Asker:
+        from ollm.runtime.calls.confirmation import AskOverBus, Unattended
+
+        if not self.opening.interactive:
+            return Unattended(yes=self.opening.yes)
+        timeout = self.process.settings.policy.confirmation_timeout or None
+        return AskOverBus(self.bus, timeout, yes=self.opening.yes, attached=self.attached)

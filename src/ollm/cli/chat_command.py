@@ -1,0 +1,54 @@
+"""What `ollm chat` and `ollm -p` do, once their options are read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ollm.cli.start import Start
+from ollm.domain.errors import NoServerError, UsageError
+
+
+def talk(options: Mapping[str, Any]) -> int:
+    """Talk, with a screen or without one; the exit code."""
+    start = Start.from_options(options)
+    prompt: str | None = options["prompt"]
+    if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        prompt = "-"
+    if prompt is not None and start.daemon:
+        raise UsageError("--daemon goes with the chat on a terminal.", action="Leave it out for a single turn.")
+    run = _run(start, prompt, options["output"])
+    try:
+        return run()
+    except NoServerError as error:
+        from ollm.cli.model_download import fetched
+
+        if not fetched(error, start.flags):
+            raise
+        return run()
+
+
+def _run(start: Start, prompt: str | None, output: str) -> Callable[[], int]:
+    if prompt is None:
+        from ollm.cli.terminal import talk as on_screen
+
+        return lambda: on_screen(start)
+    from ollm.cli.oneshot import ask_once
+
+    asked = question(prompt)
+    return lambda: ask_once(start, asked, output)
+
+
+def question(prompt: str) -> tuple[str, str]:
+    """The text, and what was piped in beside it."""
+    if prompt == "-":
+        text = read_stdin()
+        if not text.strip():
+            raise UsageError("Nothing was said.", action="Give a text: ollm -p 'explain this repository'.")
+        return text, ""
+    return prompt, "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
+
+
+def read_stdin() -> str:
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace") if sys.stdin else ""

@@ -1,0 +1,170 @@
+"""The chat as plain lines: for terminals that can do no more, and for screen readers."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from ollm.cli.line_chat.line_reader import Lines
+from ollm.cli.oneshot import TextPrinter, visible
+from ollm.cli.other_terminals import waited_for
+from ollm.cli.screen.composing import mentioned, read_file
+from ollm.cli.screen.paint import clean
+from ollm.cli.signals import Ending
+from ollm.domain.errors import OllmError
+from ollm.domain.events import AnyEvent, ConfirmationRequested
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
+from ollm.runtime.base import Attachment, Begun, CommandReply, Conversation, Status
+
+ANSWERS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
+LEAVE = CommandReply(follow_up="exit")
+PAST = 6
+
+
+class PlainScreen:
+    """Reads a line, prints what comes. Ctrl-C stops a turn, and at the prompt it leaves; so does Ctrl-D."""
+
+    def __init__(self, conversation: Conversation, lines: Lines, workspace: Path) -> None:
+        self._conversation = conversation
+        self._lines = lines
+        self._workspace = workspace
+        self._attached: list[Attachment] = []
+        self._talking = False
+
+    async def run(self, ending: Ending) -> CommandReply:
+        """Talk until the person leaves or wants another session."""
+        asked = getattr(self._conversation, "asked_to_close", lambda: False)
+        ending.attach(self._leave, lambda: bool(asked()))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
+        status = await self._conversation.status()
+        await self._greet(status)
+        if status.turn_after is not None:
+            await self._safely(self._follow(status.turn_after))
+        while (text := await self._typed()) is not None:
+            after = await self._do(text.strip()) if text.strip() else None
+            if after:
+                return after
+        return LEAVE
+
+    async def _greet(self, status: Status) -> None:
+        for message in await self._conversation.history(limit=PAST):
+            said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+            if said.strip() and message["role"] in ("user", "assistant"):
+                print(visible(f"{'> ' if message['role'] == 'user' else ''}{said}"))
+        for notice in status.notices:
+            print(visible(notice))
+        print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
+
+    async def _typed(self) -> str | None:
+        """The next line; a turn that another terminal begins meanwhile is shown."""
+        asking = asyncio.ensure_future(self._lines.ask("> "))
+        try:
+            return await waited_for(asking, self._conversation, self._watch)
+        finally:
+            asking.cancel()
+
+    async def _watch(self, begun: Begun) -> None:
+        print(f"\n(from another terminal) {visible(begun.text)}")
+        await self._safely(self._follow(begun.after, asked=False))
+        print("> ", end="", flush=True)
+
+    async def _do(self, text: str) -> CommandReply | None:
+        """What is to be done after it, when this chat is over."""
+        if text == "/quit":
+            return LEAVE
+        if text.startswith("!"):
+            await self._own_command(text[1:].strip())
+        elif text.startswith("/") and not text.startswith("//"):
+            return await self._slash(text)
+        else:
+            await self._safely(self._turn(text.removeprefix("/") if text.startswith("//") else text))
+        return None
+
+    async def _slash(self, text: str) -> CommandReply | None:
+        name, _, arguments = text[1:].partition(" ")
+        try:
+            reply = await self._conversation.command(name, arguments.strip())
+        except OllmError as error:
+            print(visible(str(error)))
+            return None
+        if reply.text:
+            print(visible(reply.text))
+        if reply.follow_up == "send":
+            await self._safely(self._turn(reply.argument))
+        return reply if reply.follow_up not in ("none", "send") else None
+
+    async def _turn(self, text: str) -> None:
+        found, problems = mentioned(text, self._workspace, read_file)
+        for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
+            print(visible(line))
+        attachments, self._attached = (*found, *self._attached), []
+        async with self._conversation.turn(text, attachments) as events:
+            await self._hear(events)
+
+    async def _follow(self, after: int, *, asked: bool = True) -> None:
+        """A turn that runs already; the questions of one that was begun elsewhere are answered there."""
+        async with self._conversation.following(after) as events:
+            await self._hear(events, asked=asked)
+
+    async def _hear(self, events: AsyncIterator[AnyEvent], *, asked: bool = True) -> None:
+        printer = TextPrinter()
+        async for event in events:
+            printer.show(event)
+            if isinstance(event, ConfirmationRequested) and asked:
+                said = await self._lines.ask(question(event.details))
+                await self._conversation.respond(event.correlation_id, answer(said, event.details))
+        printer.close("")
+
+    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
+        self._talking = True
+        try:
+            await work
+        except OllmError as error:
+            print(visible(str(error)))
+        finally:
+            self._talking = False
+
+    async def _own_command(self, command: str) -> None:
+        from ollm.cli.screen.own_command import run_own_command
+
+        if not command:
+            return
+        code, output = await run_own_command(command, self._workspace, nullcontext())
+        said = await self._lines.ask(f"exit {code}; attach this to your next message? [y/N] ")
+        if (said or "").strip().lower() in ("y", "yes"):
+            self._attached.append(output)
+
+    def _interrupt(self) -> None:
+        if self._talking:
+            print("\n(stopped)")
+            self._stopping = asyncio.ensure_future(self._conversation.cancel())
+            self._lines.put("")
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self._lines.put(None)
+        if self._talking:
+            self._stopping = asyncio.ensure_future(self._conversation.cancel())
+
+
+def question(details: ConfirmationDetails) -> str:
+    """What is asked, why, and the ways to answer. Nothing in it is hidden: it shows as an escape."""
+    lines = [f"\n{clean(details.description)} ({details.risk} risk): {clean(details.reason)}"]
+    lines += [clean(details.diff)] if details.diff else []
+    lines += [f"  {clean(details.command)}"] if details.command else []
+    grant = f", [s]ession or [a]lways ({clean(details.grant)})" if details.grant and not details.locked else ""
+    return "\n".join([*lines, f"[y]es once{grant}, or why not: "])
+
+
+def answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
+    """Anything but a letter that is offered is a no, with what was typed as its reason."""
+    word = (said or "").strip()
+    scope = ANSWERS.get(word.lower())
+    if scope == "once" or (scope and details.grant and not details.locked):
+        return ConfirmationAnswer(approved=True, scope=scope)
+    return ConfirmationAnswer(approved=False, reason="" if word.lower() in ("n", "no", "") else word)

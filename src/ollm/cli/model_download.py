@@ -1,0 +1,86 @@
+"""Fetching a model file on the command line: a bar on stderr, and the question before it where nobody asked for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from ollm.domain.errors import NoServerError
+from ollm.providers.local_models.downloads import Progress
+from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, ModelFileMissingError
+from ollm.providers.local_models.model_store import ModelStore
+
+
+def fetch(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
+    """Fetch with progress on stderr."""
+    with progress(model.name, model.size) as tell:
+        return store.get(model, tell, url=url)
+
+
+def fetched(error: NoServerError, flags: Mapping[str, Any]) -> bool:
+    """Whether the model file that was missing is here now, after a question."""
+    if not isinstance(error, ModelFileMissingError):
+        return False
+    from ollm.app import Process
+
+    return offer(Process(flags=flags).model_store, error)
+
+
+def offer(store: ModelStore, missing: ModelFileMissingError) -> bool:
+    """Ask whether to fetch the missing model, and do it. False without a terminal: the error says what to type."""
+    import click
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    model = store.wanted(missing.model)
+    print(f"ollm: {missing.message}", file=sys.stderr)
+    try:
+        wanted = click.confirm(f"Fetch {model.name} ({model.about}, {megabytes(model.size)})?", default=True, err=True)
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
+    if wanted:
+        fetch(store, model)
+    return wanted
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+@contextmanager
+def progress(name: str, expected: int) -> Iterator[Progress]:
+    """A bar on a terminal, a line per quarter elsewhere."""
+    if not sys.stderr.isatty():
+        yield _lines(name, expected)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=expected or None)
+        yield lambda done, total: bars.update(task, completed=done, total=total or expected or None)
+
+
+def _lines(name: str, expected: int) -> Progress:
+    told = -1
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        whole = total or expected
+        quarter = 4 * done // whole if whole else 0
+        if quarter > told:
+            told = quarter
+            share = f" {25 * quarter} % of {megabytes(whole)}" if whole else ""
+            print(f"ollm: fetching {name}{share}", file=sys.stderr, flush=True)
+
+    return tell

@@ -1,0 +1,1 @@
+"""`ollm policy`: read the rules, try them, and revoke grants."""

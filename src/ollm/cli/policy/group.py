@@ -1,0 +1,134 @@
+"""`ollm policy`: read the rules, try them on a call or on every recorded one, and take grants back (T7)."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
+from ollm.domain.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ollm.app import Process
+    from ollm.policy.engine import PolicyEngine
+
+
+@click.group()
+def policy() -> None:
+    """Show, check and revoke what tools may do."""
+
+
+@policy.command()
+@workspace_option
+@json_option
+def show(workspace: str | None, as_json: bool) -> None:
+    """List the rules and the grants.
+
+    Rules stand in the order they are asked; `revoke` takes a grant back by its number.
+    """
+    from ollm.cli.policy.text import print_policy, shown_policy
+
+    document = shown_policy(_engine(_process(workspace), None))
+    if as_json:
+        print_json(document)
+    else:
+        print_policy(document)
+
+
+@policy.command()
+@click.argument("number", type=int, required=False)
+@click.option("--all", "everything", is_flag=True, help="Take back all of them.")
+@yes_option
+@json_option
+def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> None:
+    """Take back grant NUMBER of `ollm policy show`, or all."""
+    if everything == (number is not None):
+        raise UsageError("Say which grant: its number, or --all.", action="`ollm policy show` lists them.")
+    from ollm.app import Process
+    from ollm.policy.grants import GrantBook
+
+    book = GrantBook(Process().home.grants)
+    if number is not None:
+        taken = [str(book.revoke(number))]
+    else:
+        taken = [str(grant) for grant in book.kept()]
+        confirm_or_fail(f"Take back all {len(taken)} grants?", yes)
+        book.revoke_all()
+    if as_json:
+        print_json({"revoked": taken})
+    else:
+        print("\n".join(f"Taken back: {text}" for text in taken) or "There was nothing to take back.")
+
+
+@policy.command()
+@click.argument("tool")
+@click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the call.")
+@click.option("--args", "arguments", metavar="JSON", help="All parameters as one JSON object.")
+@click.option("--rules", metavar="FILE", help="A file of rules that stands in place of all others and of grants.")
+@click.option("--batch", is_flag=True, help="Read one {id, params} a line from stdin, write one verdict a line.")
+@workspace_option
+@json_option
+def check(
+    tool: str,
+    parameters: tuple[str, ...],
+    arguments: str | None,
+    rules: str | None,
+    batch: bool,
+    workspace: str | None,
+    as_json: bool,
+) -> None:
+    """Say what would become of a call of TOOL, and why.
+
+    It would be allowed, asked about or denied; nothing is run.
+    """
+    from ollm.cli.policy import check as policy_check
+
+    params = policy_check.parameters(parameters, arguments)
+    engine = _engine(_process(workspace), rules)
+    if batch:
+        policy_check.batch(engine, tool, params)
+        return
+    verdict = policy_check.checked(engine, tool, params)
+    if as_json:
+        print_json(verdict)
+    else:
+        policy_check.print_verdict(tool, verdict)
+
+
+@policy.command()
+@click.argument("file")
+@workspace_option
+@json_option
+def backtest(file: str, workspace: str | None, as_json: bool) -> None:
+    """Try the rules of FILE on all recorded calls.
+
+    Says how many would be allowed, asked about and denied.
+    """
+    from ollm.cli.policy.backtest import print_result, run
+
+    process = _process(workspace)
+    result = run(process, _engine(process, None), _engine(process, file))
+    if as_json:
+        print_json(result)
+    else:
+        print_result(result)
+
+
+def _process(workspace: str | None) -> Process:
+    from ollm.app import Process
+
+    return Process(workspace=resolve_workspace(workspace))
+
+
+def _engine(process: Process, rules: str | None) -> PolicyEngine:
+    from pathlib import Path
+
+    from ollm.app import WorkspaceScope
+    from ollm.cli.table import warn
+
+    assert process.workspace is not None
+    scope = WorkspaceScope(process, process.workspace)
+    engine = scope.policy() if rules is None else scope.policy_of(Path(rules))
+    for problem in engine.rules.problems:
+        warn(problem)
+    return engine

@@ -1,0 +1,208 @@
+"""Talking to the conversation: what was typed is sent in order, one thing at a time; events come back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from ollm.cli.other_terminals import waited_for
+from ollm.cli.screen.composing import Pastes, mentioned, read_file
+from ollm.cli.screen.own_command import run_own_command
+from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.recap import shown_past
+from ollm.cli.screen.screen_options import Look
+from ollm.domain.errors import BusyError, OllmError
+from ollm.domain.events import AnyEvent
+from ollm.runtime.base import Attachment, Begun, CommandReply, Conversation, Status
+
+log = logging.getLogger("ollm.screen")
+Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
+HERE = ("sessions",)  # without an argument the terminal shows these its own way
+
+
+class Stage(Protocol):
+    """What talking does to the screen."""
+
+    look: Look
+    painter: Painter
+    pastes: Pastes
+
+    def print(self, text: str) -> None: ...
+
+    def begin(self) -> None: ...
+
+    def hear(self, event: AnyEvent) -> None: ...
+
+    def end(self) -> None: ...
+
+    def refresh(self, status: Status) -> None: ...
+
+    def exit(self, reply: CommandReply) -> None: ...
+
+    async def pick_session(self) -> None: ...
+
+    def lend(self) -> AbstractAsyncContextManager[None]:
+        """The terminal, for something that writes to it itself."""
+        ...
+
+
+class Talking:
+    """Holds the conversation once it is open. What is typed before that, or while the model works, waits in a queue."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.conversation: Conversation | None = None
+        self.commands: dict[str, tuple[str, bool]] = {}  # name: help, whether it may run during a turn
+        self.offer: Attachment | None = None
+        self.queue: list[str] = []
+        self.busy = False
+        self._stage = stage
+        self._attached: list[Attachment] = []
+        self._wake = asyncio.Event()
+
+    async def run(self, opener: Opener) -> None:
+        async with opener() as conversation:
+            self.conversation = conversation
+            await self._greet(conversation)
+            while True:
+                await self._idle(conversation)
+                self._wake.clear()
+                while self.queue:
+                    await self._one(conversation, self.queue.pop(0))
+
+    async def _idle(self, conversation: Conversation) -> None:
+        typed = asyncio.ensure_future(self._wake.wait())
+        try:
+            await waited_for(typed, conversation, lambda begun: self._watch(conversation, begun))
+        finally:
+            typed.cancel()
+
+    async def _watch(self, conversation: Conversation, begun: Begun) -> None:
+        """A turn that another terminal began."""
+        self._stage.print(self._stage.painter.user(begun.text) + "\n")
+        await self._busily(self._follow(conversation, begun.after))
+        self._stage.refresh(await conversation.status())
+
+    def submit(self, text: str) -> None:
+        self.queue.append(text)
+        self._wake.set()
+
+    def runs_now(self, text: str) -> bool:
+        """Whether this is a command that need not wait for the model."""
+        known = self.commands.get(text[1:].partition(" ")[0]) if text.startswith("/") else None
+        return bool(self.busy and known and known[1])
+
+    async def run_now(self, text: str) -> None:
+        if self.conversation:
+            await self._safely(self._slash(self.conversation, text))
+
+    def attach_offer(self) -> None:
+        if self.offer:
+            self._attached.append(self.offer)
+            self._say(f"{self.offer.name} goes with your next message", "dim")
+            self.offer = None
+
+    async def _greet(self, conversation: Conversation) -> None:
+        from ollm.runtime.commands import command_table
+
+        self.commands = {found.name: (found.help, found.during_turn) for found in command_table().all()}
+        status = await conversation.status()
+        if past := await conversation.history(limit=8):
+            self._stage.print(shown_past(past, self._stage.painter))
+        for notice in status.notices:
+            self._say(notice, "dim")
+        self._stage.refresh(status)
+        await self._safely(self._learn_commands(conversation))
+        if status.turn_after is not None:
+            await self._busily(self._follow(conversation, status.turn_after))
+
+    async def _learn_commands(self, conversation: Conversation) -> None:
+        """Those of the workspace are known where the conversation is."""
+        listed = (await conversation.command("help")).data or []
+        for name in (str(line)[1:].partition(" ")[0] for line in listed):
+            self.commands.setdefault(name, ("from .ollm/commands", False))
+
+    async def _one(self, conversation: Conversation, typed: str) -> None:
+        self._stage.print(self._stage.painter.user(typed) + "\n")
+        await self._busily(self._do(conversation, typed))
+        self._stage.refresh(await conversation.status())
+
+    async def _busily(self, work: Coroutine[Any, Any, None]) -> None:
+        self.busy = True
+        self._stage.begin()
+        try:
+            await self._safely(work)
+        finally:
+            self.busy = False
+            self._stage.end()
+
+    async def _do(self, conversation: Conversation, typed: str) -> None:
+        text = self._stage.pastes.unfold(typed)
+        if typed.startswith("!"):
+            await self._own_command(text[1:].strip())
+        elif typed.startswith("/") and not typed.startswith("//"):
+            await self._slash(conversation, text)
+        else:
+            await self._turn(conversation, text.removeprefix("/") if typed.startswith("//") else text)
+
+    async def _slash(self, conversation: Conversation, text: str) -> None:
+        name, _, arguments = text[1:].partition(" ")
+        if name in HERE and not arguments.strip():
+            await self._stage.pick_session()
+            return
+        reply = await conversation.command(name, arguments.strip())
+        if reply.text:
+            self._stage.print(self._stage.painter.markdown(reply.text) + "\n")
+        if reply.follow_up == "send":
+            await self._turn(conversation, reply.argument)
+        elif reply.follow_up != "none":
+            self._stage.exit(reply)
+
+    async def _turn(self, conversation: Conversation, text: str) -> None:
+        found, problems = mentioned(text, self._stage.look.workspace, read_file)
+        for problem in problems:
+            self._say(problem, "yellow")
+        for attachment in found:
+            self._say(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
+        attachments, self._attached = (*found, *self._attached), []
+        try:
+            await self._send(conversation, text, attachments)
+        except BusyError:
+            running = (await conversation.status()).turn_after
+            if running is None:
+                raise
+            self._say("another terminal talks here; yours goes next", "dim")
+            await self._follow(conversation, running)
+            await self._send(conversation, text, attachments)
+
+    async def _follow(self, conversation: Conversation, after: int) -> None:
+        """A turn that runs already, begun before this terminal came or by another one."""
+        async with conversation.following(after) as events:
+            async for event in events:
+                self._stage.hear(event)
+
+    async def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
+        async with conversation.turn(text, attachments) as events:
+            async for event in events:
+                self._stage.hear(event)
+
+    async def _own_command(self, command: str) -> None:
+        if not command:
+            return
+        code, self.offer = await run_own_command(command, self._stage.look.workspace, self._stage.lend())
+        self._say(f"exit {code} · Alt-A attaches this to your next message", "dim")
+
+    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
+        """The edge of a turn: whatever goes wrong in it is told, and the chat goes on."""
+        try:
+            await work
+        except OllmError as error:
+            self._say(str(error), "red")
+        except Exception as error:
+            log.exception("A turn broke off.", extra={"operation": "turn"})
+            self._say(f"Something went wrong inside: {type(error).__name__}: {error}", "red")
+
+    def _say(self, text: str, style: str) -> None:
+        self._stage.print(self._stage.painter.aside(text, style))

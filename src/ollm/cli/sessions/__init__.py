@@ -1,0 +1,1 @@
+"""`ollm sessions`: list, read, search, export and manage what was said."""

@@ -1,0 +1,29 @@
+"""`sessions check [--repair]`: reads every session from end to end, says what is wrong, and mends it when told to."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.cli.options import json_option, print_json
+from ollm.cli.printable import printable
+from ollm.domain.errors import Exit
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Mend what can be mended; the damaged file is kept beside it.")
+@json_option
+def check(repair: bool, as_json: bool) -> int:
+    """Look for damaged sessions; exit code 1 when one stays damaged."""
+    from ollm.app import Process
+    from ollm.cli.sessions.table import progress
+
+    library = Process().library
+    findings = library.check(repair=repair, progress=progress("Checking"))
+    if as_json:
+        print_json(findings)
+    else:
+        for found in findings:
+            print(f"{found.session_id}  {found.outcome}: {printable(found.problem)}")
+        healthy = len(library.places.ids()) - len({found.session_id for found in findings if found.outcome != "mended"})
+        print(f"{healthy} sessions are whole." if healthy != 1 else "1 session is whole.")
+    return Exit.FAILED if any(found.outcome == "damaged" for found in findings) else Exit.DONE

@@ -1,0 +1,49 @@
+"""`ollm sessions`: the family. Each command's module is imported when that command is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "list": ("ollm.cli.sessions.listing:list_sessions", "List all sessions, last active first."),
+    "view": ("ollm.cli.sessions.view:view", "Read a session."),
+    "export": ("ollm.cli.sessions.view:export", "Write a session to a file: JSON, Markdown or HTML."),
+    "search": ("ollm.cli.sessions.listing:search", "Find what was said."),
+    "delete": ("ollm.cli.sessions.manage:delete", "Delete a session for good, with every trace of it."),
+    "clear": ("ollm.cli.sessions.manage:clear", "Delete all sessions for good."),
+    "cleanup": ("ollm.cli.sessions.manage:cleanup", "Delete all but the newest sessions for good."),
+    "restore": ("ollm.cli.sessions.manage:restore", "Bring a session back from the trash."),
+    "archive": ("ollm.cli.sessions.manage:archive", "Keep a session, but offer it no longer."),
+    "unarchive": ("ollm.cli.sessions.manage:unarchive", "Offer an archived session again."),
+    "rename": ("ollm.cli.sessions.manage:rename", "Give a session another title."),
+    "check": ("ollm.cli.sessions.check:check", "Look for damaged sessions, and mend them with --repair."),
+}
+
+
+class Family(click.Group):
+    """Knows the names of its commands, imports one at a time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        found = getattr(import_module(module), attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+
+@click.command(cls=Family)
+def sessions() -> None:
+    """List, view, search, export and delete conversations.
+
+    ID is a session's id or its first characters, four at least.
+    """

@@ -1,0 +1,153 @@
+"""The `sessions` commands that change something: delete, clear, cleanup, restore, archive, rename."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
+from ollm.cli.printable import printable
+from ollm.cli.table import warn
+from ollm.domain.errors import OllmError, UsageError
+
+FINAL = "It is gone for good, with its snapshots, from the trash too."
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@yes_option
+def delete(session: str, yes: bool) -> None:
+    """Delete a session for good, with every trace of it."""
+    from ollm.app import Process
+    from ollm.cli.sessions.table import progress
+    from ollm.store.session_files.places import one_of
+
+    library = Process().library
+    session_id = one_of([*library.places.ids(), *_trashed(library)], session)
+    title = _title(library, session_id)
+    confirm_or_fail(f"Delete session {session_id[:8]}{title}? {FINAL}", yes)
+    for error in library.delete_each([session_id], progress("Taking out what was said")):
+        raise error
+    print(f"Deleted session {session_id}.")
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Really all of them.")
+@yes_option
+def clear(everything: bool, yes: bool) -> None:
+    """Delete all sessions for good, in the trash too. One that is open stays."""
+    if not everything:
+        raise UsageError("`sessions clear` deletes every session.", action="Say so with --all.")
+    from ollm.app import Process
+
+    library = Process().library
+    ids = list(dict.fromkeys([*library.places.ids(), *_trashed(library)]))
+    confirm_or_fail(f"Delete all sessions, {len(ids)} in number? They are gone for good, with their snapshots.", yes)
+    _delete_each(library, ids)
+
+
+@click.command()
+@click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest stay.")
+@yes_option
+def cleanup(keep: int, yes: bool) -> None:
+    """Delete all but the newest sessions for good, and those in the trash. One that is open stays."""
+    if keep < 0:
+        raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
+    from ollm.app import Process
+
+    library = Process().library
+    found = [summary.session_id for summary in library.summaries()]
+    trashed = [session_id for session_id in _trashed(library) if session_id not in found]
+    old = [*found[keep:], *trashed]
+    if not old:
+        print(f"There are no more than {keep} sessions; nothing was deleted.")
+        return
+    where = f", {len(trashed)} of them in the trash" if trashed else ""
+    what = f"all but the newest {keep} sessions, {len(old)} in number{where}"
+    confirm_or_fail(f"Delete {what}? They are gone for good, with their snapshots.", yes)
+    _delete_each(library, old)
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+def restore(session: str) -> None:
+    """Bring a session back from the trash."""
+    from ollm.app import Process
+    from ollm.store.session_files.places import one_of
+
+    library = Process().library
+    session_id = one_of(_trashed(library), session, "ollm sessions list --trash")
+    library.restore(session_id)
+    print(f"Restored session {session_id}.")
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@workspace_option
+def archive(session: str | None, workspace: str | None) -> None:
+    """Keep a session, but offer it no longer; without ID the newest one of the workspace."""
+    _set_archived(session, workspace, True)
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False)
+@workspace_option
+def unarchive(session: str | None, workspace: str | None) -> None:
+    """Offer an archived session again; without ID the newest one of the workspace."""
+    _set_archived(session, workspace, False)
+
+
+@click.command()
+@click.argument("session", metavar="ID")
+@click.argument("title")
+def rename(session: str, title: str) -> None:
+    """Give a session another title."""
+    if not title.strip():
+        raise UsageError("A title needs at least one character.")
+    from ollm.app import Process
+
+    library = Process().library
+    session_id = library.places.find(session)
+    library.rename(session_id, title.strip())
+    print(f"Session {session_id[:8]} is now called {printable(title.strip())}.")
+
+
+def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
+    from ollm.app import Process
+    from ollm.cli.sessions.view import chosen
+
+    process = Process()
+    session_id = chosen(process, session, workspace)
+    process.library.archive(session_id, archived)
+    print(f"Session {session_id[:8]} is {'archived' if archived else 'offered again'}.")
+
+
+def _trashed(library: SessionLibrary) -> list[str]:
+    from ollm.store.session_files.places import ids_in
+
+    return ids_in(library.places.trash) if library.places.trash else []
+
+
+def _title(library: SessionLibrary, session_id: str) -> str:
+    try:
+        title = library.files.described(session_id).metadata.title
+    except OllmError:
+        return ""
+    return f" ({printable(title)})" if title else ""
+
+
+def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
+    """Delete one after another; what stays is named, and the command fails."""
+    from ollm.cli.sessions.table import progress
+
+    failed = library.delete_each(ids, progress("Deleting"))
+    for error in failed:
+        warn(error.message)
+    gone = len(ids) - len(failed)
+    print(f"Deleted {gone} session{'' if gone == 1 else 's'}.")
+    if failed:
+        raise OllmError(f"{len(failed)} could not be deleted.")
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ollm.services.chat_recording import SessionLibrary

@@ -1,0 +1,51 @@
+"""Where a command would be run: the working directory followed through `cd`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ollm.policy.shell.model import Directories
+from ollm.policy.shell.words import Word
+
+_CHANGING = frozenset({"cd", "pushd", "popd"})
+_MOST = 8
+
+
+def after_cd(words: Sequence[Word], directories: Directories, home: Path | None) -> Directories:
+    """The working directories that are possible after this command."""
+    texts = [word.text for word in words]
+    while texts[:1] in (["command"], ["builtin"]):
+        texts, words = texts[1:], words[1:]
+    if not texts or texts[0] not in _CHANGING:
+        return directories
+    operands = [word for word in words[1:] if not (word.static and word.text.startswith("-") and word.text != "-")]
+    if texts[0] == "popd" or (directories is None and not operands):
+        return None
+    if not operands:
+        return (home,) if home is not None and texts[0] == "cd" else None
+    target = operands[0]
+    if not target.static or target.glob or target.text == "-" or target.text.startswith(("+", "-")):
+        return None
+    given = expand_home(target.text, home)
+    if given is None or (directories is None and not given.startswith("/")):
+        return None
+    places = tuple(dict.fromkeys(Path(os.path.normpath(start / given)) for start in directories or (Path("/"),)))
+    return places if all(place.is_dir() for place in places) else union(directories, places)
+
+
+def union(one: Directories, other: Directories) -> Directories:
+    if one is None or other is None:
+        return None
+    both = tuple(dict.fromkeys((*one, *other)))
+    return both if len(both) <= _MOST else None
+
+
+def expand_home(text: str, home: Path | None) -> str | None:
+    """A path with its leading `~` filled in; None when that is someone else's home or not known."""
+    if not text.startswith("~"):
+        return text
+    if home is None or (text != "~" and not text.startswith("~/")):
+        return None
+    return str(home / text[2:])

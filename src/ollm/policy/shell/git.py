@@ -1,0 +1,207 @@
+"""git commands: which only read, and which options make even those run or write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ollm.domain.struct import Data
+from ollm.policy.shell.tables import names
+from ollm.policy.shell.words import Word
+
+_GLOBAL_VALUES = frozenset(
+    {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
+)
+_HARMLESS_GLOBALS = frozenset(
+    (
+        "--no-pager",
+        "-P",
+        "--no-optional-locks",
+        "--literal-pathspecs",
+        "--no-replace-objects",
+        "--icase-pathspecs",
+        "--glob-pathspecs",
+    )
+)
+_GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
+_RUNNING = (
+    "output",
+    "ext-diff",
+    "textconv",
+    "no-index",
+    "open-files-in-pager",
+    "filters",
+    "exec",
+    "upload-pack",
+    "receive-pack",
+    "show-signature",
+    "extcmd",
+)
+_EXACT = frozenset({"text", "filter"})
+_FILE_OPTIONS = ("contents", "exclude-from", "ignore-revs-file", "pathspec-from-file", "orderfile")
+_FILE_LETTERS = {"grep": "f", "ls-files": "X", "blame": "S", "diff": "O", "log": "O", "show": "O"}
+_GREP_PAGER = r"-[^-efmABCO]*O"
+_READ = frozenset(
+    names(
+        "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file "
+        "rev-list name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree "
+        "diff-index diff-files whatchanged range-diff cherry version show-branch merge-tree verify-pack "
+    )
+)
+_LISTING = {
+    "branch": (
+        r"-[arvl]+|-vv|--(all|remotes|list|verbose|show-current|merged|no-merged|contains|no-contains|points-at|sort|format|color|no-color|column|no-column|ignore-case|abbrev)(=.*)?"
+    ),
+    "tag": (
+        r"-[ln]\d*|--(list|merged|no-merged|contains|no-contains|points-at|sort|format|color|column|no-column|ignore-case)(=.*)?"
+    ),
+    "remote": r"-v|--verbose",
+}
+_SECOND = {
+    "stash": {"list", "show"},
+    "remote": {"get-url"},
+    "reflog": {"show", "exists", "list"},
+    "worktree": {"list"},
+    "submodule": {"status", "summary"},
+    "notes": {"list", "show"},
+    "bisect": {"log", "view"},
+    "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
+}
+_CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
+_RUNS = frozenset({"filter-branch", ("bisect", "run"), ("submodule", "foreach"), "send-email", "instaweb", "daemon"})
+_PATH_LIKE = r"/|~|\.\.(/|$)|.*/\.\.(/|$)"
+
+
+class GitCommand(Data, frozen=True):
+    """A git command line sorted out: where the subcommand stands, and what its words do."""
+
+    subcommand: int | None
+    dangers: tuple[tuple[int, str], ...]
+    reads: bool
+    paths: tuple[Word, ...]
+
+
+def read_git(words: Sequence[Word]) -> GitCommand:
+    """What a `git …` command is."""
+    index, dangers = _globals(words)
+    if index is None:
+        answers = len(words) == 1 or all(word.text in _GLOBAL_ANSWERS for word in words[1:])
+        return GitCommand(subcommand=None, dangers=tuple(dangers), reads=answers and not dangers, paths=())
+    dangers += _dangers(words, index)
+    uncertain = [place for place, word in enumerate(words) if not word.static and word.might_be_option]
+    ends = next((place for place, word in enumerate(words) if word.text == "--"), len(words))
+    dangers += [(place, "an option may hide in it") for place in uncertain if place < ends]
+    name = words[index].text if words[index].static else ""
+    reads = name in _READ or _lists(name, words, index)
+    return GitCommand(subcommand=index, dangers=tuple(dangers), reads=reads, paths=tuple(_paths(name, words, index)))
+
+
+def _globals(words: Sequence[Word]) -> tuple[int | None, list[tuple[int, str]]]:
+    dangers: list[tuple[int, str]] = []
+    index = 1
+    while index < len(words):
+        text = words[index].text
+        if not text.startswith("-"):
+            return index, dangers
+        if text not in _HARMLESS_GLOBALS and text not in _GLOBAL_ANSWERS:
+            dangers.append((index, f"git {text.partition('=')[0]} can make git run or write something else"))
+        index += 2 if text in _GLOBAL_VALUES else 1
+    return None, dangers
+
+
+def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
+    name = words[start].text
+    found: list[tuple[int, str]] = []
+    if name in _RUNS or (name, *(word.text for word in words[start + 1 : start + 2])) in _RUNS:
+        found.append((start, f"git {name} runs commands it is given"))
+    for index in range(start + 1, len(words)):
+        text = words[index].text
+        if text == "--":
+            break
+        if text.startswith("--"):
+            given = text[2:].partition("=")[0]
+            if given in _EXACT:
+                continue
+            if any(option.startswith(given) for option in _RUNNING if given):
+                found.append((index, f"git {text.partition('=')[0]} can run or write something"))
+        if "%G" in text:
+            found.append((index, "%G runs the program that checks signatures"))
+        elif name in ("rebase", "difftool") and text.startswith("-x"):
+            found.append((index, f"git {name} -x runs a command"))
+        elif name == "grep" and re.match(_GREP_PAGER, text):
+            found.append((index, "git grep -O runs a program"))
+        elif name in ("archive", "format-patch", "bundle", "fast-export") and text.startswith("-o"):
+            found.append((index, f"git {name} -o writes a file"))
+    return found
+
+
+def _lists(name: str, words: Sequence[Word], start: int) -> bool:
+    """Subcommands that list or change, by their words."""
+    rest = [word.text for word in words[start + 1 :]]
+    if name in _LISTING and _only_lists(name, rest):
+        return True
+    if name == "reflog" and not rest:
+        return True
+    if name == "symbolic-ref":
+        return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
+    if name == "config" and any(re.match(_CHANGES_CONFIG, text) for text in rest):
+        return False
+    if name == "config" and len(rest) == 1 and not rest[0].startswith("-") and "." in rest[0]:
+        return True
+    return name in _SECOND and bool(rest) and rest[0] in _SECOND[name]
+
+
+def _only_lists(name: str, rest: list[str]) -> bool:
+    options = [text for text in rest if text.startswith("-")]
+    if not all(re.fullmatch(_LISTING[name], option) for option in options):
+        return False
+    operands = [text for text in rest if not text.startswith("-")]
+    asks = (
+        "--list",
+        "-l",
+        "--merged",
+        "--no-merged",
+        "--contains",
+        "--no-contains",
+        "--points-at",
+        "--sort",
+        "--format",
+    )
+    return not operands or (name != "remote" and any(option.startswith(asks) for option in options))
+
+
+def _paths(name: str, words: Sequence[Word], start: int) -> list[Word]:
+    """Words that are or may be paths: everything after `--`, and what looks like a path before it. In `REV:PATH` the
+    path counts."""
+    found: list[Word] = []
+    after = False
+    for word in words[start + 1 :]:
+        if word.text == "--":
+            after = True
+        elif after or (not word.text.startswith("-") and _may_be_path(name, word)):
+            found.append(word)
+        elif word.text.startswith("-"):
+            found += _joined_file(name, word)
+        elif not word.text.startswith("-") and ":" in word.text:
+            path = word.text.partition(":")[2]
+            found.append(Word(text=path, known=path if word.static else "", static=word.static))
+    return found
+
+
+def _joined_file(name: str, word: Word) -> list[Word]:
+    """The file in `--contents=FILE` or `-fFILE`."""
+    option, equals, path = word.text.partition("=")
+    if not (equals and any(one.startswith(option[2:]) for one in _FILE_OPTIONS)) or not option.startswith("--"):
+        letter = _FILE_LETTERS.get(name)
+        path = word.text.partition(letter)[2] if letter and not word.text.startswith("--") else ""
+    return [Word(text=path, known=path if word.static else "", static=word.static)] if path else []
+
+
+def _may_be_path(name: str, word: Word) -> bool:
+    if ".." in word.text and not re.match(_PATH_LIKE, word.text):
+        return False
+    return (
+        bool(re.match(_PATH_LIKE, word.text))
+        or (name not in ("config", "grep") and word.text.startswith("."))
+        or (name in ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep", "add") and ":" not in word.text)
+    )

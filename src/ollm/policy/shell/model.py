@@ -1,0 +1,69 @@
+"""What a command line is taken apart into: simple commands and redirections, each with where it would run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm.domain.struct import Data
+from ollm.policy.shell.words import Word
+
+Directories = tuple[Path, ...] | None  # where a command may be run; None when that is not known
+
+
+class Assignment(Data, frozen=True):
+    """`NAME=value` before a command or alone. `plain` is false for arrays, subscripts and `+=`."""
+
+    name: str
+    value: Word
+    plain: bool = True
+
+
+class Command(Data, frozen=True):
+    """A simple command as it stands in the line. `remarks` are reasons to ask that the line itself gives."""
+
+    words: tuple[Word, ...]
+    text: str
+    directories: Directories
+    assignments: tuple[Assignment, ...] = ()
+    remarks: tuple[str, ...] = ()
+    piped: bool = False
+    stdin: str | None = None
+
+
+class Redirection(Data, frozen=True):
+    """One redirection; `target` is a path or a descriptor."""
+
+    operator: str
+    target: Word
+    text: str
+    directories: Directories
+
+
+class Part(Data, frozen=True):
+    """Something to be judged: a command, a command inside another one, or a redirection.
+
+    `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them. `runs` are options
+    that run or write: their places in `words`, with the reason; an allow rule covers them only by naming them.
+    A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
+    out to run: it can only forbid. `may_differ` says that more words may follow when it runs.
+    """
+
+    words: tuple[Word, ...]
+    text: str
+    directories: Directories
+    remarks: tuple[str, ...] = ()
+    locks: tuple[str, ...] = ()
+    runs: tuple[tuple[int, str], ...] = ()
+    transparent: bool = False
+    guess: bool = False
+    may_differ: bool = False
+    reads: bool = False
+    git: bool = False
+    write_target: str | None = None
+
+
+class Analysis(Data, frozen=True):
+    """A whole line. `remarks` are reasons to ask about the line as such."""
+
+    parts: tuple[Part, ...]
+    remarks: tuple[str, ...] = ()

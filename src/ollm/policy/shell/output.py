@@ -1,0 +1,89 @@
+"""What a simple printing command would print, where that can be read off: a guess that helps to forbid."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+from ollm.policy.shell.parse import Node
+from ollm.policy.shell.words import Decoder, ansi
+
+
+def printed_by(statement: Node, decoder: Decoder, raw: Callable[[Node], str]) -> str | None:
+    """The text of `echo …`, `printf …`, `which …` or `cat <<…`; None for anything else. With escapes both readings are
+    given, one a line."""
+    command = statement.get("Cmd") or {}
+    if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
+        fed = printed_by(command["X"], decoder, raw)
+        return None if fed is None else _passed(_words(command["Y"].get("Cmd") or {}, decoder), fed)
+    words = _words(command, decoder)
+    fed = "\n".join(_given(redirection, decoder, raw) for redirection in statement.get("Redirs") or ())
+    if fed.strip():
+        return _passed(words, fed)
+    return _said(words)
+
+
+def _words(command: Node, decoder: Decoder) -> list[str]:
+    if command.get("Type") != "CallExpr":
+        return []
+    return [word.text for argument in command.get("Args") or () for word in decoder.words(argument)]
+
+
+def _given(redirection: Node, decoder: Decoder, raw: Callable[[Node], str]) -> str:
+    if redirection.get("Op") == "<<<":
+        return decoder.word(redirection.get("Word")).text
+    body = redirection.get("Hdoc")
+    return raw(body) if body else ""
+
+
+def _passed(words: list[str], fed: str) -> str | None:
+    """What a filter makes of a text: as it is, decoded, or turned round."""
+    match words[:1]:
+        case ["cat" | "tee"]:
+            return fed
+        case ["rev"]:
+            return "\n".join(line[::-1] for line in fed.splitlines())
+        case ["base64" | "gbase64" | "openssl"]:
+            return _decoded(lambda: base64.b64decode("".join(fed.split()), validate=False))
+        case ["xxd"]:
+            return _decoded(lambda: bytes.fromhex("".join(fed.split())))
+    return None
+
+
+def _decoded(decode: Callable[[], bytes]) -> str | None:
+    try:
+        return decode().decode("utf-8", "replace")
+    except ValueError:
+        return None
+
+
+def _said(words: list[str]) -> str | None:
+    if words[:1] == ["echo"]:
+        return _both(" ".join(word for word in words[1:] if word not in ("-n", "-e", "-ne", "-en", "-E")))
+    if words[:1] == ["which"] or words[:2] in (["command", "-v"], ["type", "-p"], ["type", "-P"]):
+        return next((word for word in words[1:] if not word.startswith("-")), None)
+    if words[:1] == ["printf"] and len(words) > 1:
+        return _both(_formatted([word for word in words[1:] if word != "--"]))
+    return None
+
+
+def _formatted(words: list[str]) -> str:
+    text, values = words[0], words[1:]
+    if "%" not in text:
+        return text
+    for value in values:
+        if "%s" not in text and "%b" not in text and "%q" not in text:
+            text += words[0]
+        place = (
+            min(place for place in (text.find(mark) for mark in ("%s", "%b", "%q")) if place >= 0)
+            if any(mark in text for mark in ("%s", "%b", "%q"))
+            else -1
+        )
+        if place < 0:
+            return " ".join(words)
+        text = text[:place] + value + text[place + 2 :]
+    return text
+
+
+def _both(text: str) -> str:
+    return text if "\\" not in text else f"{text}\n{ansi(text)}"

@@ -1,0 +1,273 @@
+"""Rules compared with a simple command: decoded words, whole words only.
+
+A rule that allows is compared strictly: a bare program name, words in their order, nothing unknown. A rule that
+restricts is compared generously: any path to the program, flags in any order and spelling. Where the words are not
+known before the command runs, a restricting rule may answer "maybe", which asks.
+"""
+
+from __future__ import annotations
+
+import shlex
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal
+
+from ollm.policy.matching import is_under
+from ollm.policy.rules import Condition, pattern
+from ollm.policy.shell import Part, Word
+from ollm.policy.shell.flags import flags_of, wanted_flags
+from ollm.system.paths import Boundary
+
+Answer = Literal["yes", "maybe", "no"]
+_NO_BREAK = "\u00a0"
+_BOUNDARIES = "/=:,@"
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝмтвкнոսցυνοικρτϲⅿⅼⅰⅽⅾ", "aeopcyxijshdqwmtbkhnugvvoikptcmlicd")
+_HARMLESS_GLOBALS = {
+    "git": frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"}),
+}
+_VALUE_OPTIONS = {
+    "git": frozenset(
+        {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path", "--attr-source"}
+    ),
+    "docker": frozenset({"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"}),
+    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "-s", "--server", "--cluster", "--user"}),
+    "npm": frozenset({"--prefix", "-w", "--workspace", "--loglevel", "--registry"}),
+    "cargo": frozenset({"--color", "--config", "-Z", "-C", "--manifest-path"}),
+    "systemctl": frozenset({"-H", "--host", "-M", "--machine", "-t", "--type"}),
+}
+
+
+class CommandView:
+    """A part prepared for comparison, once for all rules."""
+
+    def __init__(self, part: Part) -> None:
+        self.part = part
+        self.words = part.words
+        self.texts = [word.text for word in part.words]
+        self.known = [word.static and not word.glob for word in part.words]
+        self.open = part.may_differ or any(not word.static and word.might_be_option for word in part.words[1:])
+        self.names = self._names()
+        self.bare = bool(part.words) and part.words[0].static and "/" not in self.texts[0]
+        self.kept = self._without_harmless()
+
+    def _names(self) -> frozenset[str]:
+        if not self.texts:
+            return frozenset()
+        last = self.texts[0].rsplit("/", 1)[-1]
+        plain = unicodedata.normalize("NFKC", last).translate(_LOOK_ALIKES)
+        return frozenset(name.casefold() for name in (last, plain, last.removesuffix(".exe")))
+
+    def _without_harmless(self) -> list[Word]:
+        """The words without global options that change nothing: `git --no-pager diff` is `git diff`."""
+        harmless = _HARMLESS_GLOBALS.get(self.texts[0] if self.texts else "", frozenset())
+        index = 1
+        while index < len(self.texts) and self.texts[index] in harmless:
+            index += 1
+        return [*self.words[:1], *self.words[index:]]
+
+
+def split_words(text: str) -> list[str]:
+    """A rule's value as words."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def answer(condition: Condition, view: CommandView, boundary: Boundary, *, allows: bool) -> Answer:
+    """Whether the condition holds for this command."""
+    compare = _allows if allows else _restricts
+    answers = [compare(condition, str(value), view, boundary) for value in condition.values]
+    return "yes" if "yes" in answers else "maybe" if "maybe" in answers else "no"
+
+
+def _allows(condition: Condition, value: str, view: CommandView, boundary: Boundary) -> Answer:
+    if not view.bare or not view.words:
+        return "no"
+    words = split_words(value)
+    texts = [word.text if word.static else "\0" for word in view.kept]
+    match condition.operator:
+        case "program" | "startsWith":
+            held = texts[: len(words)] == words and wanted_flags(condition.flags, words) <= flags_of(view.words)
+        case "equals":
+            held = texts == words and not view.part.may_differ
+        case "contains":
+            held = any(texts[index : index + len(words)] == words for index in range(len(texts)))
+        case "matches":
+            held = all(view.known) and _matches_whole_words(value, texts)
+        case _:
+            held = _all_under(value, view, boundary)
+    return "yes" if held else "no"
+
+
+def covered_words(condition: Condition, view: CommandView) -> int:
+    """How many words an allowing condition spells out: options among them are covered by it."""
+    if condition.operator not in ("startsWith", "equals", "program"):
+        return 0
+    texts = [word.text for word in view.words]
+    lengths = [len(words) for value in condition.values if texts[: len(words := split_words(str(value)))] == words]
+    return max(lengths, default=0)
+
+
+def _matches_whole_words(value: str, texts: Sequence[str]) -> bool:
+    line = " ".join(text.replace(" ", _NO_BREAK) for text in texts)
+    found = pattern(value, longest=True).match(line)
+    return found is not None and (
+        found.end() == len(line) or line[found.end()] == " " or line[found.end() - 1 : found.end()] == " "
+    )
+
+
+def _restricts(condition: Condition, value: str, view: CommandView, boundary: Boundary) -> Answer:
+    if not view.words:
+        return "no"
+    words = split_words(value)
+    if not words:
+        return "no"
+    match condition.operator:
+        case "program":
+            return _restricts_program(words, condition.flags, view)
+        case "startsWith" | "equals":
+            return _restricts_words(words, view, exact=condition.operator == "equals")
+        case "contains":
+            held = _mentions(value, words, view)
+        case "matches":
+            held = _matches_somewhere(value, view)
+        case _:
+            held = _any_under(value, view, boundary)
+    return "yes" if held else "no"
+
+
+def _matches_somewhere(value: str, view: CommandView) -> bool:
+    """Blanks inside a word are no blanks to the expression: quoted text does not look like a command."""
+    line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
+    name, rest = min(view.names, key=len), line.split(" ")[1:]
+    plain, index = " ".join([name, *rest]), 0
+    valued = _VALUE_OPTIONS.get(name, frozenset())
+    while index < len(rest) and _is_option(rest[index]):
+        index += 2 if rest[index] in valued else 1
+    bare = " ".join([name, *rest[index:]])
+    return any(pattern(value).search(one) is not None for one in (line, plain, bare))
+
+
+def _restricts_program(words: list[str], flags: Sequence[str], view: CommandView) -> Answer:
+    named = _follows(words, view)
+    if named == "no" or not flags:
+        return named
+    if wanted_flags(flags, words) <= flags_of(view.words):
+        return named
+    return "maybe" if view.open else "no"
+
+
+def _restricts_words(words: list[str], view: CommandView, *, exact: bool) -> Answer:
+    """Options in the rule count as flags, wherever they stand in the command; other words stand in their order."""
+    plain = [words[0], *(word for word in words[1:] if not _is_option(word))]
+    options = [word for word in words[1:] if _is_option(word)]
+    named = _follows(plain, view)
+    if named == "no":
+        return "no"
+    if (
+        exact
+        and len([word for word in view.texts[1:] if not _is_option(word)]) > len(plain) - 1
+        and view.texts != words
+    ):
+        return "no"
+    if not options or wanted_flags(options, plain) <= flags_of(view.words):
+        return named
+    return "maybe" if view.open else "no"
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and len(word) > 1 and word != "--"
+
+
+def _follows(words: list[str], view: CommandView) -> Answer:
+    """The program, then the rule's other words in their order, past options and their values."""
+    if words[0].rsplit("/", 1)[-1].casefold() not in view.names:
+        return "no"
+    wanted = words[1:]
+    if not wanted:
+        return "yes"
+    valued = _VALUE_OPTIONS.get(words[0])
+    index, unknown = 1, False
+    while index < len(view.texts) and wanted:
+        text = view.texts[index]
+        if text == wanted[0]:
+            wanted = wanted[1:]
+        elif _is_option(text):
+            index += _skips(view.texts, index, valued, wanted[0])
+        elif text == "--":
+            pass
+        else:
+            unknown = not view.words[index].static
+            break
+        index += 1
+    if not wanted:
+        return "yes"
+    return "maybe" if unknown or view.part.may_differ else "no"
+
+
+def _skips(texts: Sequence[str], index: int, valued: frozenset[str] | None, wanted: str) -> int:
+    """1 when the option takes the next word as its value. For an unknown program it is taken to do so when only that
+    makes the rule fit."""
+    following = texts[index + 1] if index + 1 < len(texts) else ""
+    if valued is not None:
+        return 1 if texts[index] in valued else 0
+    return 1 if following != wanted and "=" not in texts[index] and wanted in texts[index + 2 :] else 0
+
+
+def _mentions(value: str, words: list[str], view: CommandView) -> bool:
+    texts = view.texts
+    if any(texts[index : index + len(words)] == words for index in range(len(texts))):
+        return True
+    if words[0].casefold() in view.names and texts[1 : len(words)] == words[1:]:
+        return True
+    if all(_is_option(word) for word in words) and _has_options(words, view):
+        return True
+    return " " not in value and any(_inside(value, text) for text in texts)
+
+
+def _has_options(words: list[str], view: CommandView) -> bool:
+    """The very options, abbreviated or clustered; what a letter stands for is not guessed without a program."""
+    given = flags_of(view.words)
+    longs = [word for word in words if word.startswith("--")]
+    letters = [f"-{letter}" for word in words if not word.startswith("--") for letter in word[1:]]
+    abbreviated = all(
+        any(word.startswith(one) and len(one) > 3 for one in given if one.startswith("--")) for word in longs
+    )
+    return abbreviated and all(letter in given for letter in letters)
+
+
+def _inside(value: str, text: str) -> bool:
+    """The value as whole components of a path or a setting: `.ssh` in `~/.ssh/id`, not `rm` in `--rm`."""
+    start = text.find(value)
+    while start >= 0:
+        end = start + len(value)
+        before = start == 0 or text[start - 1] in _BOUNDARIES or value[0] in _BOUNDARIES
+        after = end == len(text) or text[end] in _BOUNDARIES or value[-1] in _BOUNDARIES
+        if before and after:
+            return True
+        start = text.find(value, start + 1)
+    return False
+
+
+def _path_words(view: CommandView) -> list[Word]:
+    return [word for word in view.words[1:] if not word.text.startswith("-")]
+
+
+def _all_under(value: str, view: CommandView, boundary: Boundary) -> bool:
+    words, places = _path_words(view), view.part.directories
+    if not words or places is None or not all(view.known):
+        return False
+    return all(is_under(word.text, value, boundary, allows=True, base=place) for word in words for place in places)
+
+
+def _any_under(value: str, view: CommandView, boundary: Boundary) -> bool:
+    home = boundary.places.user_home
+    for word in view.words[1:]:
+        text = word.text.partition("=")[2] if word.text.startswith("-") else word.text
+        if home is not None and (text == "~" or text.startswith("~/")):
+            text = str(home / text[2:])
+        places = view.part.directories or (boundary.workspace,)
+        if text and any(is_under(text, value, boundary, allows=False, base=place) for place in places):
+            return True
+    return False

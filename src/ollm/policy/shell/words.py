@@ -1,0 +1,198 @@
+"""Words as bash would see them: quotes and escapes removed, braces expanded, and what cannot be known marked so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ollm.domain.struct import Data
+from ollm.policy.shell.atoms import Atom, Kind
+from ollm.policy.shell.braces import expand
+
+Node = dict[str, Any]
+_GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
+_ANSI = r"(?s)\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.))"
+_ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", strict=True))
+
+
+class Word(Data, frozen=True):
+    """A decoded word. `text` leaves out what is not known, or guesses it; `known` ends before the first such place.
+    A `descriptor` stands for `<( )` or `>( )`: a path bash makes up."""
+
+    text: str
+    known: str
+    static: bool = True
+    glob: bool = False
+    quoted: bool = False
+    descriptor: bool = False
+    braces: bool = False
+    variable: bool = False
+    several: bool = False
+
+    @property
+    def might_be_option(self) -> bool:
+        """Whether the word, or one that it splits into, could begin with a dash when the command runs."""
+        begins = not self.static and not self.known and not self.descriptor
+        return self.several or begins or self.known.startswith("-")
+
+
+def literal(text: str) -> Word:
+    return Word(text=text, known=text)
+
+
+UNKNOWN = Word(text="", known="", static=False)
+Output = Callable[[Node], str | None]
+
+
+class Decoder(Data, frozen=True):
+    """Turns syntax nodes into words. `certain` holds values that are sure (HOME, a loop's item), `assigned` those
+    set in the same line, which may have changed since; `output` guesses what a substitution prints."""
+
+    certain: Mapping[str, str]
+    assigned: Mapping[str, str]
+    output: Output
+
+    def words(self, node: Node) -> list[Word]:
+        """A word of a command; braces and `$IFS` may make several of it."""
+        expanded = expand(self.atoms(node))
+        several = len(expanded) > 1
+        found = [finish(part, braces=several) for one in expanded for part in _split(one)]
+        return [word for word in found if word.text or word.quoted or not word.static] if several else found
+
+    def word(self, node: Node | None) -> Word:
+        """A word that is not expanded: a redirection's target, an assignment's value."""
+        return finish(self.atoms(node)) if node else literal("")
+
+    def atoms(self, node: Node) -> list[Atom]:
+        return [atom for part in node.get("Parts") or () for atom in self._part(part)]
+
+    def _part(self, part: Node, *, quoted: bool = False) -> list[Atom]:
+        match part.get("Type"):
+            case "Lit":
+                atoms = _double_quoted(part["Value"]) if quoted else _unquoted(part["Value"])
+            case "SglQuoted":
+                value = part.get("Value", "")
+                atoms = [Atom("", "quoted"), *_all(ansi(value) if part.get("Dollar") else value, "quoted")]
+            case "DblQuoted":
+                inner = (atom for one in part.get("Parts") or () for atom in self._part(one, quoted=True))
+                atoms = [Atom("", "quoted"), *inner]
+            case "ParamExp":
+                atoms = self._parameter(part, quoted=quoted)
+            case "CmdSubst":
+                atoms = _guess(self.output(part) or "", splits=not quoted)
+            case "ProcSubst":
+                atoms = _all("/dev/fd/63", "quoted")
+            case "ExtGlob":
+                atoms = [Atom("*", "plain")]
+            case _:
+                atoms = [Atom("", "unknown")]
+        return atoms
+
+    def _parameter(self, part: Node, *, quoted: bool) -> list[Atom]:
+        name = (part.get("Param") or {}).get("Value", "")
+        simple = not any(part.get(key) for key in ("Excl", "Length", "Width", "Index", "Slice", "Repl", "Names", "Exp"))
+        if simple and name == "IFS" and not quoted:
+            return [Atom(" ", "split")]
+        if simple and name in self.certain:
+            value = self.certain[name]
+            if quoted or not any(character.isspace() for character in value):
+                return _all(value, "value")
+        guess = self.assigned.get(name, "")
+        default = (part.get("Exp") or {}).get("Word")
+        if default and not guess:
+            guess = self.word(default).text
+        splits = (not quoted or name == "@" or bool(part.get("Index"))) and not part.get("Length")
+        return _guess(guess, splits=splits)
+
+
+def finish(atoms: list[Atom], *, braces: bool = False) -> Word:
+    """The atoms as one word."""
+    known: list[str] = []
+    for atom in atoms:
+        if atom.kind in ("unknown", "several", "guess", "split"):
+            break
+        known.append(atom.character)
+    return Word(
+        text="".join(atom.character for atom in atoms),
+        known="".join(known),
+        static=all(atom.kind in ("plain", "quoted", "value") for atom in atoms),
+        glob=_is_glob("".join(atom.character for atom in atoms if atom.kind in ("plain", "value"))),
+        variable=any(atom.kind == "value" for atom in atoms),
+        quoted=any(atom.kind == "quoted" for atom in atoms),
+        descriptor="".join(atom.character for atom in atoms) == "/dev/fd/63",
+        braces=braces,
+        several=any(atom.kind == "several" for atom in atoms),
+    )
+
+
+def _is_glob(plain: str) -> bool:
+    return _GLOB.search(plain) is not None
+
+
+def ansi(text: str) -> str:
+    """What `$'…'` stands for."""
+
+    def decoded(match: re.Match[str]) -> str:
+        letter, hexadecimal, short, long, octal, control = match.groups()
+        if letter:
+            return _ANSI_LETTERS[letter]
+        if control:
+            return chr(ord(control) & 0x1F)
+        code = int(octal, 8) & 0xFF if octal else int(hexadecimal or short or long, 16)
+        return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+    return re.sub(_ANSI, decoded, text).split("\0", 1)[0]
+
+
+def _all(text: str, kind: Kind) -> list[Atom]:
+    return [Atom(character, kind) for character in text]
+
+
+def _guess(text: str, *, splits: bool) -> list[Atom]:
+    """A value that is likely but not sure; its blanks make several words of it unless it is quoted."""
+    atoms = _all(text, "guess")
+    return [
+        Atom("", "several" if splits else "unknown"),
+        *(Atom(" ", "split") if splits and atom.character in " \t\n" else atom for atom in atoms),
+    ]
+
+
+def _unquoted(value: str) -> list[Atom]:
+    atoms: list[Atom] = []
+    characters = iter(value)
+    for character in characters:
+        if character == "\\":
+            following = next(characters, "\\")
+            if following != "\n":
+                atoms.append(Atom(following, "quoted"))
+        else:
+            atoms.append(Atom(character, "plain"))
+    return atoms
+
+
+def _double_quoted(value: str) -> list[Atom]:
+    atoms: list[Atom] = []
+    characters = iter(value)
+    for character in characters:
+        if character != "\\":
+            atoms.append(Atom(character, "quoted"))
+            continue
+        following = next(characters, "")
+        if following == "\n":
+            continue
+        atoms += _all(following if following in '$`"\\' and following else "\\" + following, "quoted")
+    return atoms
+
+
+def _split(atoms: list[Atom]) -> list[list[Atom]]:
+    """`rm$IFS-rf` is two words; each of them is marked as not certain."""
+    if not any(atom.kind == "split" for atom in atoms):
+        return [atoms]
+    parts: list[list[Atom]] = [[]]
+    for atom in atoms:
+        if atom.kind == "split":
+            parts.append([])
+        else:
+            parts[-1].append(atom)
+    return [[*part, Atom("", "unknown")] for part in parts if part]

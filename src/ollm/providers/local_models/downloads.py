@@ -1,0 +1,130 @@
+"""A file fetched from a URL: with progress, gone on with where it broke off, and kept only when its hash is right."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from ollm.domain.errors import OllmError, StorageError, UsageError
+from ollm.providers.local_models.model_files import sha256
+from ollm.system.atomic import make_private_directory, sync, sync_directory
+
+Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
+BLOCK = 1024 * 1024
+SECONDS = 60.0
+
+
+def fetch(url: str, part: Path, progress: Progress) -> None:
+    """Bring the whole of `url` into `part`, going on after what stands there. What came stays there on a failure."""
+    make_private_directory(part.parent)
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        _copy(Path(unquote(parts.path)), part, progress)
+    elif parts.scheme in ("http", "https"):
+        _over_http(url, part, progress)
+    else:
+        raise UsageError(f"{url} cannot be fetched: only http, https and file URLs can.")
+
+
+def keep(part: Path, target: Path, digest: str) -> None:
+    """`part` becomes `target` when its hash is the expected one; otherwise it is removed and that is said."""
+    found = sha256(part)
+    if found != digest:
+        part.unlink()
+        raise StorageError(
+            f"{target.name} came with the wrong hash (sha256 {found}, not {digest}) and was removed.",
+            action="Try again; if it stays so, the place it comes from is not to be trusted.",
+        )
+    descriptor = os.open(part, os.O_RDONLY)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+    part.chmod(0o600)
+    part.replace(target)
+    sync_directory(target.parent)
+
+
+def need_room(directory: Path, size: int) -> None:
+    """Say before the work that the disk is too small for it."""
+    free = shutil.disk_usage(directory).free
+    if free < size:
+        raise _no_room(directory, size - free)
+
+
+def _copy(source: Path, part: Path, progress: Progress) -> None:
+    if not source.is_file():
+        raise OllmError(f"{source} is not there.", action="Check the address (models.urls).")
+    with _disk(part), source.open("rb") as file:
+        _write(part, iter(lambda: file.read(BLOCK), b""), 0, source.stat().st_size, progress)
+
+
+def _over_http(url: str, part: Path, progress: Progress) -> None:
+    import httpx2
+
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    try:
+        with (
+            httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(SECONDS, connect=10)) as client,
+            client.stream("GET", url, headers=headers | {"Accept-Encoding": "identity"}) as response,
+        ):
+            if response.status_code == 416 and have:  # nothing after what we have: the hash will tell
+                return
+            begin = _begin(url, response.status_code, response.headers.get("content-range", ""), have)
+            total = begin + int(response.headers.get("content-length") or 0)
+            with _disk(part):
+                need_room(part.parent, total - begin)
+                _write(part, response.iter_bytes(), begin, total, progress)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise OllmError(
+            f"Fetching {part.name.removesuffix('.part')} broke off: {str(error) or type(error).__name__}.",
+            action="Type the same command again: it goes on where it stopped.",
+        ) from error
+
+
+def _begin(url: str, status: int, content_range: str, have: int) -> int:
+    """At which byte the answer begins; a server that does not know ranges begins anew."""
+    if status == 206 and content_range.startswith(f"bytes {have}-"):
+        return have
+    if status == 200:
+        return 0
+    raise OllmError(
+        f"{url} cannot be fetched: the server answered {status}.", action="Check the address (models.urls)."
+    )
+
+
+def _write(part: Path, blocks: Iterator[bytes], begin: int, total: int, progress: Progress) -> None:
+    with part.open("r+b" if begin else "wb") as file:
+        if begin:
+            file.seek(begin)
+            file.truncate()
+        done = begin
+        progress(done, total)
+        for block in blocks:
+            file.write(block)
+            done += len(block)
+            progress(done, total)
+
+
+@contextmanager
+def _disk(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_room(part.parent, 0) from error
+        raise StorageError(f"{part} cannot be written: {error.strerror}.") from error
+
+
+def _no_room(directory: Path, missing: int) -> StorageError:
+    how_much = f": {missing // 1_000_000 + 1} MB more are needed" if missing else ""
+    return StorageError(
+        f"The disk that holds {directory} is full{how_much}.",
+        action="Make room, then type the same command again: it goes on with what is already here.",
+    )

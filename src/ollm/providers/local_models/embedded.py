@@ -1,0 +1,138 @@
+"""The embedded model: llama.cpp in a child process, spoken to like any other server, started when first needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from importlib.util import find_spec
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ollm.config.settings import ProviderSettings, ProviderTimeouts
+from ollm.domain.errors import NoServerError, OllmError
+from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
+from ollm.providers.exchange import Exchange
+from ollm.providers.local_models import model_files
+from ollm.providers.local_models.embedded_process import EmbeddedProcess
+from ollm.providers.local_models.gguf import trained_window
+from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError
+from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.providers.window import ASKED_FOR, UNKNOWN
+
+TINY_ANSWER = 512  # tokens; a tiny model that says more is repeating itself
+
+
+def embedded(
+    settings: ProviderSettings, directory: Path, environment: Mapping[str, str], why: str
+) -> tuple[Embedded, str]:
+    """The provider and its model's name. Raises NoServerError when the engine or the file is not on this machine."""
+    if find_spec("xllamacpp") is None:
+        raise NoServerError(
+            f"{_sentence(why)}, and the embedded engine is not installed.",
+            action="Start Ollama or llama.cpp, or install ollm-cli[embedded].",
+        )
+    wanted = settings.model
+    file = model_files.find(directory, wanted) if wanted else model_files.default(directory)
+    if file is None:
+        name = wanted if wanted and model_files.known(wanted) else model_files.DEFAULT.name
+        missing = f"there is no model file {wanted!r}" if wanted else "no model is on this machine yet"
+        raise ModelFileMissingError(f"{_sentence(why)}, and {missing}.", name)
+    return Embedded(file, settings.timeouts, environment), file.name
+
+
+def _sentence(why: str) -> str:
+    return why[:1].upper() + why[1:]
+
+
+class Embedded:
+    """One model file. Its process is started by the first request, again after a crash, and anew for another window."""
+
+    name = "embedded"
+
+    def __init__(self, file: ModelFile, timeouts: ProviderTimeouts, environment: Mapping[str, str]) -> None:
+        self.base_url = f"embedded:{file.name}"
+        self._file = file
+        self._timeouts = timeouts
+        self._environment = environment
+        self._process: EmbeddedProcess | None = None
+        self._server: OpenAICompatible | None = None
+        self._starting = asyncio.Lock()
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        if not self._running(request.window):
+            yield ProgressPiece(stage="loading")
+        server = await self._serving(request.window)
+        async with aclosing(self._watched(server.stream(self._bounded(request)))) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        server = await self._serving(None)
+        async with aclosing(self._watched(server.complete(request))) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def models(self) -> list[ModelInfo]:
+        return [await self.describe(self._file.name)]
+
+    async def describe(self, model: str) -> ModelInfo:
+        """Read from the file, without starting anything."""
+        return ModelInfo(name=self._file.name, size=self._file.size, trained_window=trained_window(self._file.path))
+
+    async def count_tokens(self, model: str, text: str) -> int | None:
+        return await (await self._serving(None)).count_tokens(model, text)
+
+    async def count_prompt(self, request: ChatRequest) -> int | None:
+        return await (await self._serving(request.window)).count_prompt(request)
+
+    async def render(self, request: ChatRequest) -> str | None:
+        return await (await self._serving(request.window)).render(request)
+
+    def allow(self, seconds: float) -> None:
+        self._timeouts = replace(self._timeouts, first_token=max(self._timeouts.first_token, seconds))
+
+    async def close(self) -> None:
+        server, self._server = self._server, None
+        process, self._process = self._process, None
+        if server is not None:
+            await server.close()
+        if process is not None:
+            await process.stop()
+
+    def _bounded(self, request: ChatRequest) -> ChatRequest:
+        if not self._file.tiny:
+            return request
+        return replace(request, max_tokens=min(request.max_tokens or TINY_ANSWER, TINY_ANSWER))
+
+    def _running(self, window: int | None) -> bool:
+        process = self._process
+        return process is not None and process.alive and window in (None, process.window)
+
+    async def _serving(self, window: int | None) -> OpenAICompatible:
+        """The server with this window; None takes it as it runs."""
+        async with self._starting:
+            if not self._running(window):
+                await self.close()
+                size = window or min(ASKED_FOR, trained_window(self._file.path) or UNKNOWN)
+                wait = self._timeouts.first_token
+                self._process = await EmbeddedProcess.start(self._file, size, self._environment, wait)
+                exchange = Exchange(self._process.url, self._timeouts, api_key=self._process.key)
+                self._server = OpenAICompatible(exchange, name=self.name)
+                await self._server.models()
+            assert self._server is not None
+            return self._server
+
+    async def _watched(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
+        """A broken stream is explained by the death of the process, when that is the reason."""
+        try:
+            async with aclosing(pieces):
+                async for piece in pieces:
+                    yield piece
+        except OllmError as error:
+            death = await self._process.death() if self._process is not None else None
+            if death is None:
+                raise
+            await self.close()
+            raise death from error

@@ -1,0 +1,105 @@
+"""How a call written as text begins: tags, fences, bare JSON. Pure looking, nothing is decided here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from ollm.domain.struct import Data
+from ollm.providers.text_calls.repair import ARGUMENTS, NAMES, plain_name
+
+TAGS = ("tool_call", "tools", "tool_use", "tool", "function_call", "function_calls", "invoke", "function")
+FENCES = ("", "json", "tool_call", "tool_calls", "tool_code", "xml", "tool", "jsonc", "json5")
+OTHER = frozenset({"call_id", "id", "type", "tool_calls", "function_call", "tool_call"})
+UNDECIDED = 400  # characters after which JSON without a tool's name is no call
+
+_JSON = r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?"
+_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?"
+
+
+class Opening(Data, frozen=True):
+    """Where a call may begin: `at` is the place of its mark, `end` that of its body; with no `closer` JSON ends it."""
+
+    kind: str  # "tag", "fence", "json", "think"
+    at: int
+    end: int
+    closer: str = ""
+
+
+@lru_cache(maxsize=64)
+def opening(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the first mark. JSON and fences count at the beginning of a line only; tags and tools' names anywhere."""
+    tags = "|".join((*TAGS, *map(re.escape, sorted(names, key=len, reverse=True))))
+    return re.compile(
+        rf"<(?P<think>think)>|(?P<tag><(?P<name>{tags})(?:>|=[\w.-]+>|\s[^<>\n]{{0,120}}>))"
+        r"|(?P<mark>\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call(?:s|_begin)?\|>)"
+        r"|(?:^|(?<=\n))[ \t]*(?:(?P<fence>`{3,}[ \t]*(?P<info>[\w-]*)[ \t]*(?=[\n\{\[<]))|(?P<json>(?=[\{\[])))",
+    )
+
+
+def begun(text: str, names: Iterable[str]) -> int:
+    """From where on the end of a text could still become a mark; its length when it cannot."""
+    line = text.rfind("\n") + 1
+    tail = text[line:]
+    if re.fullmatch(r"[ \t]*(?:`{1,2}|`{3,}[ \t]*[\w-]*[ \t]*)?", tail):
+        return line
+    at = max(text.rfind("<"), text.rfind("["))
+    if at < 0 or len(text) - at > 140 or ">" in text[at:] or "\n" in text[at:]:
+        return len(text)
+    known = (*TAGS, "think", "|python_tag|", "|tool_calls|", "|tool_call_begin|", *names)
+    marks = [*(f"<{name}" for name in known), "[TOOL_CALLS]"]
+    start = text[at:]
+    alike = any(mark.startswith(start) or (start.startswith(mark) and mark[0] == "<") for mark in marks)
+    return at if alike else len(text)
+
+
+def opened(found: re.Match[str]) -> Opening:
+    if found["think"]:
+        return Opening(kind="think", at=found.start(), end=found.end(), closer="</think>")
+    if found["tag"]:
+        name = found["name"]
+        bare = name in ("tool_call", "tools", "tool_use", "function_call", "function_calls") or found["tag"] == "<tool>"
+        end = found.end() if bare else found.start()
+        return Opening(kind="tag", at=found.start(), end=end, closer=f"</{name}>")
+    if found["mark"]:
+        return Opening(kind="tag", at=found.start(), end=found.end())
+    if found["fence"]:
+        kind = "fence" if found["info"].lower() in FENCES else "other"
+        return Opening(kind=kind, at=found.start("fence"), end=found.end("fence"), closer="\n```")
+    return Opening(kind="json", at=found.end(), end=found.end())
+
+
+def may_be_call(body: str, names: Iterable[str]) -> bool:
+    """Whether JSON that has only begun could still be a call of one of these, judged by its first keys."""
+    known = frozenset(names)
+    body = body.strip()
+    if not body or body.startswith("<"):
+        return True
+    start = re.match(_JSON, body)
+    if start is None or not body.startswith(("{", "[")):
+        return False
+    if start[2] is None:
+        return start.end() == len(body)
+    key = start[1]
+    if key in known or key in ARGUMENTS or key in OTHER:
+        return len(body) < UNDECIDED or any(f'"{name}"' in body for name in known)
+    return key in NAMES and _named(body, known)
+
+
+def _named(body: str, known: frozenset[str]) -> bool:
+    """The first key holds a name: it is a tool's, or arguments come next, or it is not whole yet."""
+    pair = re.search(_PAIR, body)
+    if pair is None:
+        return len(body) < UNDECIDED
+    if plain_name(pair[2]) in known:
+        return True
+    if pair[3]:
+        return False
+    return pair[4] is None or pair[4] in ARGUMENTS
+
+
+def named_call(text: str, names: Iterable[str]) -> bool:
+    """Whether JSON in this text already names one of these as what to call."""
+    pair = re.search(_PAIR, text)
+    return pair is not None and pair[1] in NAMES and plain_name(pair[2]) in frozenset(names)

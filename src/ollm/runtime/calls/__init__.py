@@ -1,0 +1,1 @@
+"""Tool calls: parsed, judged, confirmed, run and recorded."""

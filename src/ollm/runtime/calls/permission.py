@@ -1,0 +1,85 @@
+"""Whether a call may run (T7, T10.4): policy is asked, and the person where policy says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import ConfirmationDetails, PolicyRequest, Scope, Verdict
+from ollm.policy.visible import visible_command
+from ollm.runtime.calls.confirmation import Asker
+from ollm.system.paths import Boundary
+from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
+
+
+class Policy(Protocol):
+    def evaluate(self, request: PolicyRequest) -> Verdict: ...
+
+
+class Permission(msgspec.Struct, frozen=True):
+    """Who decides: policy first, then the person; `remember` gets what they granted for longer than one call."""
+
+    policy: Policy
+    asker: Asker
+    remember: Callable[[str, Scope], object]
+
+    async def boundary(self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str) -> Boundary:
+        """Where the call may go, with the paths that were approved for it alone. Raises ToolFailure when it may not
+        run at all."""
+        verdict = self.policy.evaluate(request_of(spec, invocation, context.boundary))
+        if verdict.decision == "deny":
+            raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
+        if verdict.decision == "allow":
+            return context.boundary
+        details = await question(spec, invocation, context, verdict)
+        answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
+        if not answer.approved:
+            raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user said no.'}")
+        if answer.scope != "once" and verdict.grant and not verdict.locked:
+            self.remember(verdict.grant, answer.scope)
+        return context.boundary.approving(Path(path) for path in verdict.approve)
+
+
+def request_of(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
+    """The call as policy sees it. A path that is none is a mistake, not a question: it is told here."""
+    locations = tuple(invocation.locations())
+    for place in locations:
+        if "://" not in place.target:
+            boundary.judge(place.target)
+    return PolicyRequest(
+        tool=spec.name,
+        params=invocation.params,
+        risk=spec.risk,
+        locations=locations,
+        reads_only=spec.reads_only,
+    )
+
+
+async def question(
+    spec: ToolSpec, invocation: Invocation, context: ToolContext, verdict: Verdict
+) -> ConfirmationDetails:
+    """What the person is shown, with nothing hidden in it."""
+    details = invocation.confirmation(verdict) or ConfirmationDetails(
+        call_id="", tool=spec.name, description=invocation.summary(), risk=verdict.risk, reason=verdict.reason
+    )
+    return msgspec.structs.replace(
+        details,
+        description=visible_command(details.description),
+        locations=tuple(visible_command(location) for location in details.locations),
+        diff=details.diff or await difference(invocation, context, verdict),
+    )
+
+
+async def difference(invocation: Invocation, context: ToolContext, verdict: Verdict) -> str:
+    """What the call would change. One that is going to fail is not asked about, unless the reason why it fails would
+    tell of a file that may not be read unasked."""
+    try:
+        return await invocation.preview(context)
+    except ToolFailure:
+        if verdict.locked:
+            return ""
+        raise

@@ -1,0 +1,97 @@
+"""From what a tool gave back, or how it failed, to what model, person and session get (T9, T10.7, T12.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ollm.config.settings import OutputSettings
+from ollm.domain.errors import OllmError, ToolFailure
+from ollm.domain.messages import UNPARSED, JsonObject
+from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult, ToolResult
+from ollm.system.paths import failure as file_failure
+from ollm.tools.framework.base import Keep
+from ollm.tools.framework.output import clean, cut, kept
+
+DEEPEST = 64
+_STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
+
+
+def failed(kind: str, message: str) -> ToolResult:
+    message = clean(message)
+    return ToolResult(
+        llm_content=f"Error {kind}: {message}", return_display=message, error=ErrorInfo(type=kind, message=message)
+    )
+
+
+def failure_of(error: Exception) -> ToolFailure:
+    """Any exception as the model reads it; what is not foreseen is a bug, and said to be one."""
+    match error:
+        case ToolFailure():
+            return error
+        case OSError() if error.errno is not None:
+            return file_failure(error, str(error.filename or "A file"))
+        case OllmError():
+            return ToolFailure("Interrupted", str(error))
+        case RecursionError():
+            return ToolFailure("ValidationError", "The arguments are nested too deeply.")
+    return ToolFailure("Interrupted", f"The tool broke off with a fault of its own ({type(error).__name__}: {error}).")
+
+
+def status_of(result: ToolResult) -> CallStatus:
+    return "ok" if result.error is None else _STATUS.get(result.error.type, "failed")
+
+
+def shaped(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
+    """Clean and within limits. What was cut stands in `full_output`."""
+    short = cut(clean(result.llm_content), limits, keep=keep, way_back=way_back)
+    full = short.full if result.full_output is None else kept(clean(result.full_output))
+    return msgspec.structs.replace(
+        result,
+        llm_content=short.text,
+        full_output=full,
+        return_display=cut(clean(result.return_display), limits, keep=keep).text,
+        diff=clean(result.diff),
+    )
+
+
+def recorded(result: ToolResult) -> RecordedResult:
+    return RecordedResult(
+        llm_content=result.llm_content,
+        return_display=result.return_display,
+        full_output=result.full_output,
+        exit_code=result.exit_code,
+        diff=result.diff,
+        images=result.images,
+    )
+
+
+def recordable(arguments: Any) -> JsonObject:
+    """Arguments as they can be written down, whatever a model sent: an object, of bounded depth, all of it text."""
+    given = arguments if isinstance(arguments, dict) else {UNPARSED: arguments}
+    try:
+        msgspec.json.encode(given)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        plain: JsonObject = _plain(given, DEEPEST)
+        return plain
+    return given
+
+
+def _plain(value: Any, depth: int) -> Any:
+    match value:
+        case _ if depth == 0:
+            return "…"
+        case dict():
+            return {_text(str(key)): _plain(item, depth - 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item, depth - 1) for item in value]
+        case str():
+            return _text(value)
+        case None | bool() | int() | float():
+            return value
+    return _text(str(value))
+
+
+def _text(value: str) -> str:
+    return value.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,1 @@
+"""The model of a conversation: requests, tool call forms, parsing answers, speed."""

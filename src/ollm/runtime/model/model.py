@@ -1,0 +1,84 @@
+"""The model a conversation talks to: a provider, a model's name, the window chosen for the session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+import msgspec
+
+from ollm.domain.errors import OllmError
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
+from ollm.runtime.model.reading_time import ReadingTime
+from ollm.runtime.model.request_format import in_form
+from ollm.runtime.model.tool_call_fallback import Ladder
+
+CALM = 0.2  # temperature for a model that writes its calls: it is small, and a slip in them costs a step
+
+
+class Model:
+    """Messages in, pieces out. The window stays fixed: another one would make a server load the model anew."""
+
+    def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
+        self.provider = provider
+        self.name = name
+        self.window = window
+        self.facts = self.counted = facts  # `counted`: by what the last request was sent
+        self._stumbles = 0
+        self._reading = ReadingTime()
+        self.why = why  # why this server, model and window
+
+    def learnt(self, factor: float, samples: int) -> None:
+        """Tokens are counted better now."""
+        self.facts = msgspec.structs.replace(self.facts, token_factor=factor, token_samples=samples)
+
+    async def stream(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int | None
+    ) -> AsyncGenerator[AnyPiece, None]:
+        """Text as it comes, calls in whatever form the model makes them, and one end."""
+        request = ChatRequest(
+            model=self.name,
+            messages=messages,
+            window=self.window,
+            tools=tools,
+            max_tokens=max_tokens,
+            temperature=CALM if tools and self.facts.call_form in ("text", "constrained") else None,
+        )
+        if expected := self._reading.of(request, self.facts):
+            yield expected
+        if not tools:
+            async with aclosing(self.provider.stream(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        ladder = Ladder(self.provider, request, self.facts, self._stumbles)
+        try:
+            async with aclosing(ladder.climb()) as pieces:
+                async for piece in pieces:
+                    yield self._timed(piece) if isinstance(piece, ProgressPiece) else piece
+        finally:
+            self.facts, self.counted, self._stumbles = ladder.facts, ladder.counted, ladder.stumbles
+
+    def _timed(self, piece: ProgressPiece) -> ProgressPiece:
+        """How long the rest will take, when it is known how fast this model reads."""
+        speed, left = self.facts.prefill_per_second, piece.total - piece.processed
+        return msgspec.structs.replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
+
+    async def count(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
+        """Exact tokens of the last request, where the server can say; a failure to say is no failure of the turn."""
+        messages, tools = in_form(messages, tools, self.counted)
+        request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
+        try:
+            return await self.provider.count_prompt(request)
+        except OllmError:
+            return None
+
+    async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
+        """The text of an answer to `messages`, without tools, as it comes."""
+        async with aclosing(self.stream(messages, (), max_tokens)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece):
+                    yield piece.text

@@ -1,0 +1,30 @@
+"""A request in the forms a model understands: a pure function of what is said, the tools and the facts.
+
+The ladder sends by it and the prompt counts by it, so what is added to a request is never more than was counted on.
+"""
+
+from __future__ import annotations
+
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolSchema
+from ollm.providers.text_calls.rendering import ANSWER, listed, spoken, worked
+
+Messages = tuple[PromptMessage, ...]
+Tools = tuple[ToolSchema, ...]
+
+
+def offered(tools: Tools, facts: ModelFacts) -> Tools:
+    """The tools, and to speak as one of them for a model that writes its calls."""
+    writes = facts.call_form in ("text", "constrained") and facts.result_form == "user"
+    named = any(tool.name == ANSWER.name for tool in tools)
+    return (ANSWER, *tools) if writes and not named else tools
+
+
+def in_form(messages: Messages, tools: Tools, facts: ModelFacts) -> tuple[Messages, Tools]:
+    """Messages and schemas as they are sent. The tools stand in the system prompt where the server refuses schemas."""
+    if not tools or (facts.takes_tools and facts.result_form == "tool"):
+        return messages, tools
+    shown = offered(tools, facts)
+    told = worked(spoken(messages, facts.written_form), shown, facts.written_form)
+    return (told, shown) if facts.takes_tools else (listed(told, shown, facts.written_form), ())

@@ -1,0 +1,288 @@
+"""How a model is brought to call tools, whatever form it knows: native, written as text, bound to a schema.
+
+Each answer starts on the rung that is known to hold. What was meant as a call and is none gets one gentle word of what
+was wrong; if that fails too, the next attempt can only be a call. What was learnt stands in `facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from itertools import takewhile
+
+from msgspec.structs import replace
+
+from ollm.domain.context import Usage
+from ollm.domain.errors import ModelError, ToolsUnsupportedError
+from ollm.domain.messages import JsonObject, PromptMessage
+from ollm.domain.model_facts import ModelFacts, WrittenForm
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
+from ollm.providers.text_calls.rendering import (
+    ANSWER,
+    BEGUN,
+    MARKS,
+    call_schema,
+    failed,
+    fits,
+    how_to_call,
+    listed,
+    name_schema,
+    named,
+    reminded,
+    reminder,
+    spoken,
+)
+from ollm.runtime.model.answer_parser import TIMES, Hearing
+from ollm.runtime.model.request_format import in_form, offered
+from ollm.services.loop_detection.streamed_text import StreamedText
+from ollm.services.token_counting import TokenCounter
+
+LONGEST_CALL = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
+LONGEST_NAME = 32
+ENOUGH = 2  # answers that needed the schema, after which it is used from the start
+
+
+class Ladder:
+    """One answer to one request with tools. `stumbles` counts the answers before it that needed the schema."""
+
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
+        self.facts = self.counted = facts  # `counted`: by what the request was sent whose prompt tokens are reported
+        self.stumbles = stumbles
+        self._provider = provider
+        self._request = request
+        self._usage = Usage()
+        self._has_all = False  # it asked again for what it was given
+
+    async def climb(self) -> AsyncGenerator[AnyPiece, None]:
+        """Text as it comes, calls when they are whole and right, and one end."""
+        hearing = self.hearing()
+        hearing.calls = await self._decided(hearing)
+        if not hearing.calls:
+            async with aclosing(self.ask(hearing)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        if hearing.wants_schema:
+            hearing.calls = await self.bound(hearing)
+        if again := self._another_way(hearing):
+            self.facts = again
+            hearing = self.hearing()
+            async with aclosing(self.ask(hearing)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        if hearing.failed:
+            async with aclosing(self._mend(hearing)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        self._learn(hearing)
+        for call in hearing.calls:
+            yield call
+        if not hearing.calls and hearing.rejected:
+            yield TextPiece(hearing.rejected)
+        yield FinishPiece("tool_calls" if hearing.calls else hearing.finish.reason, self._usage)
+
+    # Asking
+
+    def _rendered(self) -> ChatRequest:
+        messages, tools = in_form(self._request.messages, self._request.tools, self.facts)
+        if words := self._reminder():
+            messages = reminded(messages, words)
+        return replace(self._request, messages=messages, tools=tools)
+
+    def _reminder(self) -> str:
+        """What the user wanted, said again behind a result: a small model takes its first step for all of it."""
+        messages = self._request.messages
+        writes = ANSWER in self._offered()
+        return reminder(messages) if writes and messages[-1].role == "tool" and not self._has_all else ""
+
+    def _offered(self) -> tuple[ToolSchema, ...]:
+        return offered(self._request.tools, self.facts)
+
+    def hearing(self) -> Hearing:
+        form = self.facts.call_form
+        return Hearing(self._offered(), careful=form == "native", bound=form == "constrained")
+
+    async def ask(self, hearing: Hearing, request: ChatRequest | None = None) -> AsyncGenerator[AnyPiece, None]:
+        """One request, as it is unless another is given; what came of it is in `hearing`."""
+        request = request or self._rendered()
+        try:
+            async with aclosing(hearing.hear(self._provider.stream(request))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ToolsUnsupportedError:
+            if not request.tools:
+                raise
+            self.facts = replace(self.facts, takes_tools=False, result_form="user")
+            async with aclosing(hearing.hear(self._provider.stream(self._rendered()))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        self.facts = hearing.pace.learnt(self.facts)
+        self._count(hearing.finish.usage)
+
+    async def _decided(self, hearing: Hearing) -> list[CallPiece]:
+        """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
+        decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
+        schema it does not find the end of a text. After a call that failed it decides among the other tools when it
+        would make the same again; when it asks for what it has it is left alone with that. Only where that goes on
+        inside its answer and so costs a few tokens."""
+        tools = self._offered()
+        if ANSWER not in tools:
+            return []
+        try:
+            calls = await self._chosen(hearing, tools)
+            if self._asked_before(calls) and failed(self._request.messages[-1]):
+                calls = await self._chosen(hearing, tuple(tool for tool in tools if tool.name != calls[0].name))
+        except ModelError:
+            return []
+        self._has_all = self._asked_before(calls)
+        return [] if self._has_all else calls
+
+    async def _chosen(self, hearing: Hearing, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
+        """The call of the tool it names among these; none when it would rather speak."""
+        name = named(await self._completed(hearing, name_schema(tools), LONGEST_NAME) or "", self._request.tools)
+        return await self._written(hearing, name) if name else []
+
+    async def _written(self, hearing: Hearing, name: str) -> list[CallPiece]:
+        """A call of this tool as the model writes it; under the schema when a parameter is missing or made up."""
+        from ollm.providers.text_calls.repair import read_calls
+
+        offered = {tool.name: tool for tool in self._request.tools}
+        begun = BEGUN.format(name)
+        text = await self._completed(hearing, None, LONGEST_CALL, begun)
+        calls = list(read_calls(begun + text, offered).calls) if text else []
+        if not text or (calls and all(fits(call.arguments, offered[call.name]) for call in calls)):
+            return calls
+        bound = await self._completed(hearing, call_schema((offered[name],)), LONGEST_CALL)
+        return list(read_calls(bound or "", offered).calls)
+
+    # Mending
+
+    async def _mend(self, hearing: Hearing) -> AsyncGenerator[AnyPiece, None]:
+        """One word of what was wrong; then, where the server can, a call that cannot be wrong.
+
+        What is said beside the second attempt is shown only when it is the answer."""
+        second = self.hearing()
+        text = ""
+        async with aclosing(self.ask(second, self._corrected(hearing))) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece):
+                    text += piece.text
+                else:
+                    yield piece
+        hearing.finish = second.finish
+        if second.failed or second.wants_schema:
+            hearing.calls = await self.bound(hearing)
+            return
+        hearing.calls, hearing.form, hearing.rejected = second.calls, second.form, ""
+        if text and not second.calls:
+            yield TextPiece(text)
+
+    def _corrected(self, hearing: Hearing) -> ChatRequest:
+        request = self._rendered()
+        how = how_to_call(self._request.tools, self.facts.written_form)
+        words = f"That was no tool call: {hearing.mistake} {how}\nOr answer in words."
+        said = PromptMessage(role="assistant", content=hearing.said)
+        return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
+
+    async def bound(self, hearing: Hearing) -> list[CallPiece]:
+        """A call that the server holds to the schema of the offered tools; none where it cannot."""
+        from ollm.providers.text_calls.repair import read_calls
+
+        self.stumbles += 1
+        try:
+            text = await self._completed(hearing, call_schema(self._request.tools), LONGEST_CALL)
+            if text is None:
+                text = await self._answered(hearing)
+        except ModelError:
+            return []
+        return list(read_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
+
+    async def _completed(
+        self, hearing: Hearing, schema: JsonObject | None, longest: int, begun: str = ""
+    ) -> str | None:
+        """Go on from where the call began, inside the model's own answer (llama.cpp)."""
+        prompt = await self._provider.render(self._rendered())
+        if prompt is None:
+            return None
+        before, after = MARKS[self.facts.written_form]
+        request = CompletionRequest(
+            model=self._request.model,
+            prompt=prompt + hearing.shown + before + begun,
+            max_tokens=min(self._request.max_tokens or longest, longest),
+            schema=schema,
+            stop=() if schema or not after else (after,),
+            temperature=0,
+        )
+        return await self._text(self._provider.complete(request))
+
+    async def _answered(self, hearing: Hearing) -> str:
+        """The whole answer is held to the schema (Ollama, vLLM and others)."""
+        plain = spoken(self._request.messages, self.facts.written_form)
+        words = PromptMessage(role="user", content=f"Call the tool now. {hearing.mistake}".strip())
+        request = replace(
+            self._request,
+            messages=(*listed(plain, self._request.tools, self.facts.written_form), words),
+            tools=(),
+            response_schema=call_schema(self._request.tools),
+            temperature=0,
+        )
+        return await self._text(self._provider.stream(request))
+
+    async def _text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
+        """What was written under the schema; nothing when it broke off or had to be cut, for a value would be half."""
+        hearing, loop = Hearing(()), StreamedText("text", TIMES)
+        text = ""
+        async with aclosing(hearing.hear(pieces)) as heard:
+            async for piece in heard:
+                text += piece.text if isinstance(piece, TextPiece) else ""
+                if isinstance(piece, TextPiece) and loop.add(piece.text):
+                    break
+        self.facts = hearing.pace.learnt(self.facts)
+        self._count(hearing.finish.usage)
+        return text if text.rstrip().endswith("}") else ""
+
+    # Learning
+
+    def _another_way(self, hearing: Hearing) -> ModelFacts | None:
+        """What to take for true when the answer shows that what was known does not hold: then it is asked again."""
+        if self._repeats(hearing.calls):
+            return replace(self.facts, result_form="user")
+        if hearing.wants_schema and not hearing.calls:
+            self.stumbles = 0
+            return replace(self.facts, call_form="text")
+        return None
+
+    def _repeats(self, calls: list[CallPiece]) -> bool:
+        """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""
+        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._asked_before(calls)
+
+    def _asked_before(self, calls: list[CallPiece]) -> bool:
+        """Whether these calls were all made before since the user's last words."""
+        turn = takewhile(lambda message: message.role != "user", reversed(self._request.messages))
+        made = [(call.name, call.arguments) for message in turn for call in message.calls]
+        return bool(calls) and all((call.name, call.arguments) in made for call in calls)
+
+    def _learn(self, hearing: Hearing) -> None:
+        if hearing.native:
+            self.facts = replace(self.facts, call_form="native")
+        elif hearing.form:
+            self._learn_form(hearing.form)
+        if self.stumbles >= ENOUGH and self.facts.call_form in ("unknown", "text"):
+            self.facts = replace(self.facts, call_form="constrained")
+
+    def _learn_form(self, form: WrittenForm) -> None:
+        """A model that does not call as its template says does not take results in that form either."""
+        if self.facts.call_form in ("unknown", "none"):
+            self.facts = replace(self.facts, call_form="text", result_form="user")
+        self.facts = replace(self.facts, written_form=form)
+
+    def _count(self, usage: Usage) -> None:
+        """The first request is the one that was counted on, without the reminder; what was written adds up."""
+        if not self._usage.prompt_tokens:
+            self.counted = self.facts
+        extra = TokenCounter(self.facts.token_factor).text(self._reminder())
+        self._usage = Usage(
+            prompt_tokens=self._usage.prompt_tokens or max(0, usage.prompt_tokens - extra),
+            completion_tokens=self._usage.completion_tokens + usage.completion_tokens,
+            reused_tokens=self._usage.reused_tokens or usage.reused_tokens,
+        )

@@ -1,0 +1,1 @@
+"""What watches a conversation: hooks, extensions, MCP servers, learnt model facts."""

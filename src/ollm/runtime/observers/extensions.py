@@ -1,0 +1,92 @@
+"""Asks extensions before every turn what the model should be told (S5.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ollm.domain.context import ContextEntry
+from ollm.domain.events import Event, Notice
+from ollm.extensions.loader import ContextSource
+from ollm.runtime.turn_observer import TurnReport
+from ollm.services.context_manager import USUAL_PRIORITY, ContextManager
+from ollm.tools.web.search_backends import in_thread
+
+LONGEST = 5.0
+
+
+class ExtensionObserver:
+    """A `TurnObserver`. What a source no longer says is taken out; the last word of one that fails stands."""
+
+    def __init__(
+        self, sources: Sequence[ContextSource], entries: ContextManager, emit: Callable[[Event], None]
+    ) -> None:
+        self._sources = sources
+        self._entries = entries
+        self._emit = emit
+        self._said: dict[str, set[str]] = {}
+        self._told: set[str] = set()
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """Nothing to do: sources are asked with each turn."""
+
+    async def before_turn(self, text: str) -> None:
+        answers = await asyncio.gather(*(self._answer(source) for source in self._sources))
+        for source, answer in zip(self._sources, answers, strict=True):
+            if answer is not None:
+                self._take(source, answer)
+
+    async def after_turn(self, report: TurnReport) -> None:
+        """Nothing to do."""
+
+    async def session_closed(self, session_id: str) -> None:
+        """Nothing to do."""
+
+    async def _answer(self, source: ContextSource) -> list[Any] | None:
+        try:
+            async with asyncio.timeout(LONGEST):
+                found = await in_thread(source.ask)
+                found = await found if inspect.isawaitable(found) else found
+        except TimeoutError:
+            self._failed(source, f"it took longer than {LONGEST:g} s")
+            return None
+        except Exception as error:  # noqa: BLE001 - foreign code may raise anything; the turn goes on
+            self._failed(source, f"{type(error).__name__}: {error}")
+            return None
+        if found is None:
+            return []
+        return [found] if isinstance(found, str | Mapping | ContextEntry) else list(found)
+
+    def _failed(self, source: ContextSource, why: str) -> None:
+        where = f"{source.extension}.{source.name}"
+        if where not in self._told:
+            self._told.add(where)
+            self._emit(Notice(level="warning", text=f"The context {where} of an extension failed: {why}."))
+
+    def _take(self, source: ContextSource, answer: list[Any]) -> None:
+        where = f"{source.extension}.{source.name}"
+        keys = {self._add(where, entry) for entry in answer}
+        for key in self._said.get(where, set()) - keys:
+            self._entries.remove_context(key)
+        self._said[where] = keys
+
+    def _add(self, where: str, entry: Any) -> str:
+        fields = self._fields(entry)
+        named = str(fields.get("key") or "")
+        key = f"{where}.{named}" if named else where
+        self._entries.add_context(
+            key,
+            str(fields.get("content") or ""),
+            priority=fields.get("priority", USUAL_PRIORITY),
+            source="extension",
+            ttl_seconds=fields.get("ttl"),
+            volatile=fields.get("volatile") is True,
+        )
+        return key
+
+    def _fields(self, entry: Any) -> Mapping[str, Any]:
+        if isinstance(entry, ContextEntry):
+            return {"key": entry.key, "content": entry.content, "priority": entry.priority, "volatile": entry.volatile}
+        return entry if isinstance(entry, Mapping) else {"content": entry}

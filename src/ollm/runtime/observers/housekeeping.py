@@ -1,0 +1,87 @@
+"""What is done beside the conversation, when turns begin and end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from ollm.domain.clock import Clock
+    from ollm.runtime.turn_observer import TurnObserver, TurnReport
+    from ollm.tools.web_fetch import PageCache
+
+
+class Settling:
+    """A `TurnObserver`: a workspace that was moved or copied is known as such with its first turn; `settle` looks."""
+
+    def __init__(self, settle: Callable[[], object]) -> None:
+        self._settle = settle
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """Not yet: the start stays quick."""
+
+    async def before_turn(self, text: str) -> None:
+        """Not yet: the model is asked first."""
+
+    async def after_turn(self, report: TurnReport) -> None:
+        self._settle()
+
+    async def session_closed(self, session_id: str) -> None:
+        """It is known by now."""
+
+
+class Later:
+    """A `TurnObserver` in place of one that has nothing to do before the first turn of a new session ends, and is built
+    then: the start stays quick. `build` is told when the session was opened."""
+
+    def __init__(self, build: Callable[[datetime], TurnObserver], clock: Clock) -> None:
+        self._build = build
+        self._clock = clock
+        self._opened: tuple[str, datetime] | None = None
+        self._observer: TurnObserver | None = None
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        self._opened = session_id, self._clock()
+        if resumed:
+            await self._built(resumed=True)
+
+    async def before_turn(self, text: str) -> None:
+        """Not yet: the model is asked first."""
+
+    async def after_turn(self, report: TurnReport) -> None:
+        if observer := self._observer or await self._built():
+            await observer.after_turn(report)
+
+    async def session_closed(self, session_id: str) -> None:
+        if self._observer:
+            await self._observer.session_closed(session_id)
+
+    async def _built(self, *, resumed: bool = False) -> TurnObserver | None:
+        if self._opened is None:
+            return None
+        session_id, opened = self._opened
+        self._observer = self._build(opened)
+        await self._observer.session_opened(session_id, resumed=resumed)
+        return self._observer
+
+
+class FreshPages:
+    """A `TurnObserver`: web pages are kept for one turn and fetched anew in the next."""
+
+    def __init__(self, pages: Callable[[], PageCache | None]) -> None:
+        self._pages = pages
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """Nothing was fetched yet."""
+
+    async def before_turn(self, text: str) -> None:
+        if pages := self._pages():
+            pages.forget()
+
+    async def after_turn(self, report: TurnReport) -> None:
+        """They stay until the next turn begins."""
+
+    async def session_closed(self, session_id: str) -> None:
+        """They go with the conversation."""

@@ -1,0 +1,73 @@
+"""Keeps what a conversation taught about its model: how it calls, how its tokens count, how fast it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ollm.domain.events import Notice
+from ollm.domain.model_facts import ModelFacts
+from ollm.runtime.parts import Parts
+from ollm.runtime.turn_observer import TurnReport
+
+CHANGE = 0.02  # a smaller difference in tokens is not worth a write
+
+Write = Callable[[str, dict[str, Any]], object]
+
+
+class LearntFacts:
+    """A `TurnObserver`. `write` takes the key of the model and the fields that changed."""
+
+    def __init__(self, parts: Parts, write: Write) -> None:
+        self._parts = parts
+        self._write = write
+        self._known = parts.model.facts
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """Nothing is learnt yet."""
+
+    async def before_turn(self, text: str) -> None:
+        """Another model may have been chosen since."""
+        if self._parts.model.facts.key != self._known.key:
+            self._known = self._parts.model.facts
+
+    async def after_turn(self, report: TurnReport) -> None:
+        self._count_tokens()
+        facts = self._parts.model.facts
+        if facts.key != self._known.key or not (changes := changed(self._known, facts)):
+            return
+        if told := in_words(changes):
+            self._parts.stream.emit(Notice(level="info", text=f"{self._parts.model.name}: {told}"))
+        self._known = facts
+        self._write(facts.key, changes)
+
+    async def session_closed(self, session_id: str) -> None:
+        """It is written already."""
+
+    def _count_tokens(self) -> None:
+        known = self._parts.model.facts
+        factor, samples = self._parts.prompt.learnt
+        if samples > known.token_samples and abs(factor - known.token_factor) > CHANGE * known.token_factor:
+            self._parts.model.learnt(round(factor, 4), samples)
+
+
+def changed(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:
+    """The fields that are not what they were."""
+    old, new = msgspec.structs.asdict(before), msgspec.structs.asdict(after)
+    return {name: value for name, value in new.items() if old[name] != value}
+
+
+def in_words(changes: dict[str, Any]) -> str:
+    """What was found out about the model for the first time, in one line; a call as everybody expects it is no news."""
+    forms = {
+        "text": "it writes its calls as text, which is understood",
+        "constrained": "its calls are bound to the tools' schema",
+    }
+    read, write = changes.get("prefill_per_second"), changes.get("decode_per_second")
+    told = [forms.get(changes.get("call_form", ""), "")]
+    if read and write:
+        told.append(f"it reads {read:.0f} and writes {write:.0f} tokens a second")
+    line = "; ".join(filter(None, told))
+    return f"{line}. `ollm models probe` measures more." if line else ""

@@ -1,0 +1,1 @@
+"""What the model is sent: instructions, messages, compaction and token counts."""

@@ -1,0 +1,77 @@
+"""What stands before the messages and does not move: instructions, context entries, tools and checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ollm.domain.context import Checkpoint, ModeName
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolSchema
+from ollm.runtime.model.request_format import in_form
+from ollm.runtime.prompt.instructions import instructions
+from ollm.runtime.prompt.request import spoken
+from ollm.services import budget as rules
+from ollm.services.context_manager import ContextManager, fit, render
+from ollm.services.token_counting import TokenCounter
+
+LEFT_OUT = "Context entry {key!r} is left out: entries may take a quarter of the window."
+ToolChoice = Callable[[], Sequence[ToolSchema]]
+
+
+class Front:
+    """Written anew when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
+    that finds no room."""
+
+    def __init__(self, counter: TokenCounter, entries: ContextManager, warn: Callable[[str], None]) -> None:
+        self.system = PromptMessage(role="system", content="")
+        self.tools: tuple[ToolSchema, ...] = ()
+        self.records: tuple[PromptMessage, ...] = ()  # the checkpoints as they are sent
+        self.record_units = 0.0
+        self._forms = ModelFacts(key="")
+        self._when_folded: ToolChoice | None = None
+        self._counter = counter
+        self._entries = entries
+        self._warn = warn
+
+    def write(self, window: int, mode: ModeName) -> bool:
+        """Look at the context entries again; whether a system prompt that was there before is another one now."""
+        kept, left = fit(self._entries.standing(), self._counter.text, rules.entries_cap(window))
+        for entry in left:
+            self._warn(LEFT_OUT.format(key=entry.key))
+        content = "\n\n".join(filter(None, (instructions(window, mode), render(kept))))
+        before, self.system = self.system.content, PromptMessage(role="system", content=content)
+        return bool(before) and content != before
+
+    def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None) -> None:
+        self.tools, self._when_folded = tuple(tools), when_folded
+
+    def offer_recall(self) -> None:
+        """Something was folded away: the tools chosen for that moment take the place of the others."""
+        if self._when_folded:
+            self.tools, self._when_folded = tuple(self._when_folded()), None
+
+    def set_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
+        self.records = tuple(spoken(checkpoint.message) for checkpoint in checkpoints)
+        self.record_units = sum(map(self._counter.message_units, self.records))
+
+    @property
+    def forms(self) -> ModelFacts:
+        """How the model calls and takes results."""
+        return self._forms
+
+    def set_forms(self, facts: ModelFacts) -> bool:
+        """Whether they are others than before."""
+        before, self._forms = self._forms, facts.forms
+        return before != self._forms
+
+    def as_sent(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
+        """The system prompt with the worked calls behind it, and the schemas, as this model gets them."""
+        return in_form((self.system,), self.tools, self._forms)
+
+    @property
+    def units(self) -> float:
+        """Of all of it, tool schemas too."""
+        messages, tools = self.as_sent()
+        schemas = self._counter.schemas(tools) / self._counter.factor
+        return sum(map(self._counter.message_units, messages)) + schemas + self.record_units

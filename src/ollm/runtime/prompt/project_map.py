@@ -1,0 +1,39 @@
+"""A map of the project as a context entry: made once for a conversation, so that the prompt's front stands."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from ollm.domain.context import ContextEntry
+from ollm.domain.files import DiscoveryOptions, FileEntry
+from ollm.runtime.prompt.breakdown import PROJECT_MAP
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.project_map import project_map
+from ollm.services.token_counting import units
+
+PRIORITY = 0.0  # it stands last, and is the first to go when there is no room
+CHARS_PER_TOKEN = 3
+INTRODUCTION = "The files there were when this conversation began, names only; look again before you rely on them."
+
+
+async def project_survey(discovery: FileDiscoveryService, workspace: Path, tokens: int) -> ContextEntry | None:
+    """A map within so many tokens; None when there is no file or no room. Only for trusted workspaces: whoever names
+    a file writes into the prompt."""
+    answer = await discovery.answer(DiscoveryOptions(root=str(workspace)))
+    content = await asyncio.to_thread(_within, answer.entries, tokens) if answer.entries else ""
+    if not content:
+        return None
+    return ContextEntry(key=PROJECT_MAP, content=content, timestamp="", priority=PRIORITY, source="system")
+
+
+def _within(entries: tuple[FileEntry, ...], tokens: int) -> str:
+    """Each line starts with a bar, so that no name passes for a heading."""
+    room = tokens * CHARS_PER_TOKEN
+    while room > 0:
+        lines = project_map(entries, room).split("\n")
+        content = "\n".join([INTRODUCTION, "", *(f"| {line}" for line in lines)])
+        if units(content) <= tokens:
+            return content
+        room = room * 4 // 5
+    return ""

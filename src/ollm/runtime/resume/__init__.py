@@ -1,0 +1,1 @@
+"""Sessions and workspaces as they are opened, saved and resumed."""

@@ -1,0 +1,82 @@
+"""The context as it stood at the end of a turn, kept so that a resume can send exactly that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ollm.domain.context import ActiveContext, ContextEntry, GoalStack, ModeName
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.struct import Data
+from ollm.services.prefix_ledger import LedgerEntry
+
+if TYPE_CHECKING:
+    from ollm.runtime.prompt.prompt import Prompt
+
+RESUMED = "resumed"  # the context entry that tells where a session stood
+
+
+class KeptContext(Data, frozen=True):
+    """The context at the end of a turn; `last_number` is the newest message it knows of."""
+
+    model: str
+    window: int
+    mode: ModeName
+    last_number: int
+    context: ActiveContext
+    token_factor: float = 1.0
+    forms: ModelFacts | None = None  # how the model called and took results
+    ledger: LedgerEntry | None = None  # of the last request
+    entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought anew
+    armed: bool = True  # no snapshot was taken yet for how full it is
+
+    @staticmethod
+    def of(prompt: Prompt, last_number: int) -> KeptContext:
+        whom = prompt.model
+        return KeptContext(
+            model=whom.model,
+            window=whom.window,
+            mode=prompt.mode,
+            last_number=last_number,
+            context=prompt.active_context(),
+            token_factor=prompt.learnt[0],
+            forms=prompt.forms,
+            ledger=prompt.ledger.last,
+            entries=tuple(prompt.entries.get_context_by_source("user")),
+            armed=prompt.room.armed,
+        )
+
+
+class TakenUp(Data, frozen=True):
+    """What a resumed session stood at, to see whether commands alone have changed it."""
+
+    last_number: int
+    revision: int
+    goals: GoalStack
+    entries: tuple[ContextEntry, ...]
+
+    @staticmethod
+    def of(prompt: Prompt, last_number: int) -> TakenUp:
+        entries = tuple(prompt.entries.get_context_by_source("user"))
+        return TakenUp(last_number=last_number, revision=prompt.revision, goals=prompt.goals.stack, entries=entries)
+
+
+def read_kept_context(kept: bytes | None) -> KeptContext | None:
+    """None when there is none, or it comes from another version."""
+    try:
+        return msgspec.json.decode(kept or b"", type=KeptContext)
+    except msgspec.MsgspecError:
+        return None
+
+
+class _Number(Data, frozen=True):
+    last_number: int
+
+
+def kept_number(kept: bytes | None) -> int:
+    """The newest message a kept context knows of; 0 without one."""
+    try:
+        return msgspec.json.decode(kept or b"", type=_Number).last_number
+    except msgspec.MsgspecError:
+        return 0

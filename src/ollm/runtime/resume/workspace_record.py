@@ -1,0 +1,154 @@
+"""Keeps the workspace's record of a session: what was done, where the plan stands, what was said last (W).
+
+The archive is the truth and this can be built anew from it, so a long record is not written after every short turn: it
+is when it is small, when as much again was said, and at the end.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.clock import Clock, epoch_ms
+from ollm.domain.workspace import ChatSession, Episode, PlanState
+from ollm.runtime.prompt.rendering import rendered
+from ollm.runtime.turn_observer import TurnReport
+from ollm.services.episodes import episode_of
+from ollm.services.message_records import from_records, to_record
+from ollm.services.recent_window import RecentWindow
+from ollm.services.rolling_summary import rolling_summary
+from ollm.store.workspace_db import WorkspaceDatabase
+
+SMALL_RECORD = 16_384
+
+
+class SessionView(Protocol):
+    """What the record tells of the conversation, as it is now."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def plan(self) -> PlanState: ...
+
+    @property
+    def changed_at(self) -> int:
+        """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
+        ...
+
+    @property
+    def just_compressed(self) -> bool:
+        """Whether the context is another than what was kept, not only longer."""
+        ...
+
+    def kept_context(self, last_number: int) -> bytes: ...
+
+
+class WorkspaceMemory:
+    """A `TurnObserver`. A new session is written down with its first turn: until then the archive alone has it.
+
+    `opened` is when the session was. With `at_end`, as suits a session of one turn, all is written when it closes."""
+
+    def __init__(
+        self,
+        database: WorkspaceDatabase,
+        settings: ResumeSettings,
+        session: SessionView,
+        clock: Clock,
+        *,
+        opened: datetime,
+        at_end: bool = False,
+    ) -> None:
+        self._database = database
+        self._settings = settings
+        self._session = session
+        self._clock = clock
+        self._opened = epoch_ms(opened)
+        self._at_end = at_end
+        self._window = RecentWindow(settings)
+        self._record: ChatSession | None = None
+        self._episodes: list[Episode] = []
+        self._said = 0
+        self._written = 0
+        self._last_number = 0
+
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        known = self._database.get(session_id) if resumed else None
+        at, model = self._opened, self._session.model
+        if known is None:
+            self._record = ChatSession(
+                session_id=session_id, title="", model=model, status="active", created_at=at, updated_at=at
+            )
+            return
+        self._window = RecentWindow(self._settings, from_records(known.recent_messages))
+        self._keep(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
+
+    async def before_turn(self, text: str) -> None:
+        """Nothing to keep yet: the message is in the archive."""
+
+    async def after_turn(self, report: TurnReport) -> None:
+        if self._record is None or report.request is None:
+            return
+        now = epoch_ms(self._clock())
+        self._hear(report, now)
+        plan = self._session.plan
+        waiting = report.reason != "answered" or plan.done < len(plan.steps)
+        self._record = msgspec.structs.replace(
+            self._record,
+            title=self._session.title,
+            model=self._session.model,
+            updated_at=now,
+            plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
+        )
+        if not self._at_end:
+            grown = self._written < SMALL_RECORD or self._said * 2 >= self._written
+            self._write(whole=grown or self._session.just_compressed)
+
+    def _hear(self, report: TurnReport, now: int) -> None:
+        """Take in what was said and done."""
+        asked, calls = report.request, report.calls
+        assert asked is not None
+        self._episodes.append(
+            episode_of(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls)
+        )
+        by_id = {call.id: call for call in calls}
+        for message in report.messages:
+            for prompt_message in rendered(message, by_id):
+                self._window.add(prompt_message)
+                self._said += len(prompt_message.content)
+        self._last_number = report.messages[-1].id
+
+    async def session_closed(self, session_id: str) -> None:
+        if self._record is not None:
+            now = epoch_ms(self._clock())
+            self._record = msgspec.structs.replace(self._record, status="closed", updated_at=now)
+            self._write(whole=True)
+
+    def _write(self, *, whole: bool) -> None:
+        """The new episodes, and with `whole` the record made from all of them."""
+        with self._database.together():
+            self._database.add_episodes(self._episodes)
+            if whole:
+                self._flush()
+        self._episodes.clear()
+
+    def _flush(self) -> None:
+        assert self._record is not None
+        episodes = self._database.episodes(self._record.session_id)
+        summary = rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
+        recent = tuple(to_record(message) for message in self._window.flush())
+        if last := self._last_number or self._session.changed_at:
+            self._database.keep_context(self._record.session_id, self._session.kept_context(last))
+        self._keep(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
+
+    def _keep(self, record: ChatSession) -> None:
+        self._database.put(record)
+        self._record = record
+        self._written = sum(len(str(message)) for message in record.recent_messages)
+        self._said = 0

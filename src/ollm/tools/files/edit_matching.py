@@ -1,0 +1,183 @@
+"""Where the target of an edit stands in a text (T3.5-3.7). Pure: texts in, places or a ToolFailure out.
+
+Targets are plain text. Line ends do not matter; other white space only when exactly one place matches without it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.struct import Data
+from ollm.tools.files.closest_text import closest_text
+
+_NUMBERED = re.compile(r"^\s*\d+\t")
+_BESIDE_SIGNS = re.compile(r" ?([^\w\s]) ?")
+LISTED = 10
+
+
+class Edit(Data, frozen=True):
+    """One replacement."""
+
+    target: str
+    replacement: str
+    replace_all: bool = False
+
+
+class Place(Data, frozen=True):
+    """A stretch of the text and what takes its place; `note` says when it was not matched to the letter."""
+
+    edit: int
+    start: int
+    end: int
+    replacement: str
+    note: str = ""
+
+
+class FlatText:
+    """A text with its CRLFs as LFs, and the way back to where each character stood."""
+
+    def __init__(self, raw: str) -> None:
+        self.raw = raw
+        self.flat = raw.replace("\r\n", "\n")
+        self._breaks = list(self._crlf()) if len(self.flat) != len(raw) else []
+
+    @property
+    def newline(self) -> str:
+        """The line end most lines have."""
+        return "\r\n" if 2 * len(self._breaks) > self.flat.count("\n") else "\n"
+
+    def raw_offset(self, offset: int) -> int:
+        return offset + bisect_left(self._breaks, offset)
+
+    def line(self, offset: int) -> int:
+        return self.flat.count("\n", 0, offset) + 1
+
+    def _crlf(self) -> Iterator[int]:
+        found = self.raw.find("\r\n")
+        count = 0
+        while found >= 0:
+            yield found - count
+            count += 1
+            found = self.raw.find("\r\n", found + 2)
+
+
+def applied(text: str, edits: tuple[Edit, ...], given: str) -> tuple[str, list[Place]]:
+    """The text with every edit made, all against the text as it was, or a ToolFailure that names the one at fault."""
+    flat = FlatText(text)
+    places = [place for number, edit in enumerate(edits, 1) for place in _places(flat, edit, number, given)]
+    places.sort(key=lambda place: (place.start, place.end))
+    for one, following in pairwise(places):
+        if following.start < one.end:
+            raise ToolFailure(
+                "EditsOverlap",
+                f"Edits {one.edit} and {following.edit} change the same text of {given}, at line "
+                f"{flat.line(following.start)}; nothing was changed. Make them one edit.",
+            )
+    return _joined(flat, places), places
+
+
+def _joined(flat: FlatText, places: list[Place]) -> str:
+    pieces, position = [], 0
+    for place in places:
+        pieces.append(flat.raw[position : flat.raw_offset(place.start)])
+        pieces.append(place.replacement.replace("\n", flat.newline))
+        position = flat.raw_offset(place.end)
+    return "".join([*pieces, flat.raw[position:]])
+
+
+def _places(flat: FlatText, edit: Edit, number: int, given: str) -> list[Place]:
+    target, replacement = edit.target.replace("\r\n", "\n"), edit.replacement.replace("\r\n", "\n")
+    starts = list(_occurrences(flat.flat, target))
+    if len(starts) > 1 and not edit.replace_all:
+        lines = ", ".join(str(flat.line(start)) for start in starts[:LISTED])
+        more = ", …" if len(starts) > LISTED else ""
+        raise ToolFailure(
+            "EditTargetAmbiguous",
+            f"Edit {number}: its target is found {len(starts)} times in {given}, at lines {lines}{more}; nothing was "
+            "changed. Take more of the text around it into the target, or set replaceAll.",
+        )
+    if starts:
+        end = len(target)
+        return [Place(edit=number, start=start, end=start + end, replacement=replacement) for start in starts]
+    tolerant = _tolerant(flat, target, replacement, number)
+    if tolerant is not None:
+        return [tolerant]
+    raise ToolFailure(
+        "EditTargetNotFound",
+        f"Edit {number}: its target is not in {given}; nothing was changed. {closest_text(flat.flat, target)}",
+    )
+
+
+def _occurrences(text: str, target: str) -> Iterator[int]:
+    found = text.find(target)
+    while found >= 0:
+        yield found
+        found = text.find(target, found + len(target))
+
+
+def _tolerant(flat: FlatText, target: str, replacement: str, number: int) -> Place | None:
+    """The one place that matches but for white space, or but for line numbers copied along with the text."""
+    lines = target.strip("\n").split("\n")
+    if not target.strip():
+        return None
+    bare = [_NUMBERED.sub("", line) for line in lines]
+    ways: list[tuple[list[str], Callable[[str], str], str]] = [
+        (lines, str.rstrip, "white space at the ends of lines was not compared"),
+        (lines, _squeezed, "white space was not compared"),
+        (lines, _tight, "white space was not compared"),
+    ]
+    if all(_NUMBERED.match(line) for line in lines):
+        ways.append((bare, str.rstrip, "the line numbers in the target were left out"))
+    standing = flat.flat.split("\n")
+    for wanted, form, note in ways:
+        found = _windows(standing, wanted, form)
+        if len(found) == 1:
+            return _place(standing, found[0], wanted, replacement, number, note, keep_end=target.endswith("\n"))
+    return None
+
+
+def _squeezed(line: str) -> str:
+    return " ".join(line.split())
+
+
+def _tight(line: str) -> str:
+    """`port=80` for `port = 80`: white space beside a sign; between words it matters."""
+    return _BESIDE_SIGNS.sub(r"\1", _squeezed(line))
+
+
+def _windows(standing: list[str], wanted: list[str], form: Callable[[str], str]) -> list[int]:
+    """Lines where the wanted ones begin, in this form."""
+    have, want = [form(line) for line in standing], [form(line) for line in wanted]
+    first = [index for index, line in enumerate(have) if line == want[0]]
+    return [index for index in first if have[index : index + len(want)] == want]
+
+
+def _place(
+    standing: list[str], first: int, wanted: list[str], replacement: str, number: int, note: str, *, keep_end: bool
+) -> Place:
+    start = sum(len(line) + 1 for line in standing[:first])
+    end = start + sum(len(line) + 1 for line in standing[first : first + len(wanted)]) - 1
+    text = _indented(replacement, _indent(wanted), _indent(standing[first : first + len(wanted)]))
+    if keep_end:
+        text = text.removesuffix("\n")
+    return Place(edit=number, start=start, end=end, replacement=text, note=f"edit {number}: {note}")
+
+
+def _indent(lines: list[str]) -> str:
+    first = next((line for line in lines if line.strip()), "")
+    return first[: len(first) - len(first.lstrip())]
+
+
+def _indented(replacement: str, given: str, standing: str) -> str:
+    """The replacement with the indentation the text has, when the target's differed from it."""
+    if given == standing:
+        return replacement
+    moved = [
+        standing + line.removeprefix(given) if line.strip() and line.startswith(given) else line
+        for line in replacement.split("\n")
+    ]
+    return "\n".join(moved)

@@ -1,0 +1,34 @@
+"""What reading many files at once leaves out: files that a person would have to be asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm.system.paths import is_environment_file, protected_for_reading
+from ollm.tools.framework.base import ToolContext
+
+
+def without_private(context: ToolContext, root: Path, paths: list[str]) -> list[str]:
+    """Those of the paths below a root that may be read without asking."""
+    places = context.boundary.places
+    if any(place and place.is_relative_to(root) for place in (places.user_home, places.ollm_home)):
+        return [path for path in paths if protected_for_reading(root / path, places) is None]
+    if _is_harmless("\0".join(paths)):
+        return paths
+    return [path for path in paths if not _may_hold_secrets(path)]
+
+
+def skipped_note(count: int) -> str:
+    files = "1 file that may hold secrets (.env and the like) was"
+    if count > 1:
+        files = f"{count:,} files that may hold secrets (.env and the like) were"
+    return f"{files} skipped; name one to ask for it"
+
+
+def _may_hold_secrets(path: str) -> bool:
+    return not _is_harmless(path) and any(is_environment_file(part) for part in path.split("/"))
+
+
+def _is_harmless(text: str) -> bool:
+    """Whether no name in it can be one of those, seen at a glance: for one path, or for all of them together."""
+    return text.isascii() and ".env" not in text.lower()

@@ -1,0 +1,127 @@
+"""What is wrong with a call's arguments, all of it, in words a model can act on (T12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import inspect as types
+
+from ollm.tools.framework.schema import note_of, optional, plain
+
+LIMIT = 20
+
+
+def mistakes_in(value: Any, info: types.StructType) -> list[str]:
+    """One line per mistake, the first twenty."""
+    found: list[str] = []
+    for line in _object(value, info, ""):
+        if len(found) == LIMIT:
+            return [*found, "and more of the kind."]
+        found.append(line)
+    return found
+
+
+def nearest(name: str, names: list[str], count: int = 1) -> list[str]:
+    """Names that look like this one, the likeliest first."""
+    from rapidfuzz import fuzz, process, utils
+
+    found = process.extract(
+        name[:100], names, scorer=fuzz.WRatio, processor=utils.default_process, limit=count, score_cutoff=60
+    )
+    return [choice for choice, _score, _index in found]
+
+
+def expected(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of type
+    """A type in words."""
+    info = plain(info)
+    match info:
+        case types.IntType() | types.FloatType():
+            return ("a whole number" if isinstance(info, types.IntType) else "a number") + _bounds(info)
+        case types.StrType():
+            return "text that is not empty" if info.min_length else "text"
+        case types.BoolType():
+            return "true or false"
+        case types.LiteralType():
+            return "one of " + ", ".join(str(value) for value in info.values)
+        case types.VarTupleType() | types.ListType():
+            least = "a list with at least one item" if info.min_length else "a list"
+            return f"{least}, each {expected(info.item_type)}"
+        case types.StructType():
+            return "an object with " + ", ".join(field.encode_name for field in info.fields)
+    return "a value"
+
+
+def _bounds(info: types.IntType | types.FloatType) -> str:
+    words = {"of at least": info.ge, "greater than": info.gt, "of at most": info.le, "less than": info.lt}
+    return "".join(f" {word} {bound:g}" for word, bound in words.items() if bound is not None)
+
+
+def _object(value: Any, info: types.StructType, where: str) -> Iterator[str]:
+    if not isinstance(value, dict):
+        yield f"{where}: expected {expected(info)}, got {_shown(value)}."
+        return
+    fields = {field.encode_name: field for field in info.fields}
+    for key in value:
+        if key not in fields:
+            yield _unknown(str(key), list(fields), where)
+    for name, field in fields.items():
+        path = f"{where}.{name}" if where else name
+        if name in value:
+            yield from _value(value[name], field.type, path)
+        elif field.required:
+            note = note_of(field.type).rstrip(".")
+            yield f"{path}: missing; expected {expected(field.type)}" + (f" ({note})." if note else ".")
+
+
+def _unknown(key: str, names: list[str], where: str) -> str:
+    near = nearest(key, names)
+    hint = f'did you mean "{near[0]}"?' if near else f"the parameters are {', '.join(names) or 'none'}."
+    return f"{where + '.' if where else ''}{key[:60]}: no such parameter; {hint}"
+
+
+def _value(value: Any, info: types.Type, path: str) -> Iterator[str]:
+    if value is None and optional(info):
+        return
+    info = plain(info)
+    if isinstance(info, types.StructType):
+        yield from _object(value, info, path)
+    elif isinstance(info, types.VarTupleType | types.ListType) and isinstance(value, list):
+        if len(value) < (info.min_length or 0):
+            yield f"{path}: expected {expected(info)}, got an empty list."
+        for index, item in enumerate(value):
+            yield from _value(item, info.item_type, f"{path}[{index}]")
+    elif not _fits(value, info):
+        yield f"{path}: expected {expected(info)}, got {_shown(value)}."
+
+
+def _fits(value: Any, info: types.Type) -> bool:  # noqa: PLR0911 - one return per kind of type
+    match info:
+        case types.IntType():
+            return isinstance(value, int) and not isinstance(value, bool) and _within(value, info)
+        case types.FloatType():
+            return isinstance(value, int | float) and not isinstance(value, bool) and _within(value, info)
+        case types.StrType():
+            return isinstance(value, str) and len(value) >= (info.min_length or 0)
+        case types.BoolType():
+            return isinstance(value, bool)
+        case types.LiteralType():
+            return value in info.values
+        case types.VarTupleType() | types.ListType():
+            return False
+    return True
+
+
+def _within(value: float, info: types.IntType | types.FloatType) -> bool:
+    return (
+        (info.ge is None or value >= info.ge)
+        and (info.gt is None or value > info.gt)
+        and (info.le is None or value <= info.le)
+        and (info.lt is None or value < info.lt)
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value) if isinstance(value, str | int | float | bool) or value is None else type(value).__name__
+    named = {"None": "null", "True": "true", "False": "false", "dict": "an object", "list": "a list"}
+    return named.get(text, text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,156 @@
+"""Arguments as models write them, made into a tool (T10.1, T12.1).
+
+What is plainly meant is understood: `"5"` for 5, snake_case, one string for a list, JSON inside a string, null for "not
+given". Everything else is told at once, one line per mistake, with what was expected and the nearest valid name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import msgspec
+from msgspec import inspect as types
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.tools.framework.argument_errors import mistakes_in
+from ollm.tools.framework.schema import optional, plain, struct_type
+
+
+class Parameters(Protocol):
+    """What is asked of a tool's class here."""
+
+    name: ClassVar[str]
+    aliases: ClassVar[Mapping[str, str]]
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject: ...
+
+
+ToolType = TypeVar("ToolType", bound=Parameters)
+
+YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
+    """The tool with these arguments, or ToolFailure("ValidationError")."""
+    try:
+        made: ToolType = msgspec.convert(arguments, tool)
+    except (msgspec.ValidationError, RecursionError):
+        return _parse_slowly(tool, arguments)
+    return made
+
+
+def _parse_slowly(tool: type[ToolType], arguments: Any) -> ToolType:
+    given = _from_json(arguments) if isinstance(arguments, str) else arguments
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        raise _invalid(tool.name, [f"the arguments must be a JSON object, got {_kind(arguments)}."])
+    info = struct_type(tool)
+    shaped = _understood(tool.reshape(_renamed(given, tool, info)), info)
+    found = mistakes_in(shaped, info)
+    if found:
+        raise _invalid(tool.name, found)
+    try:
+        made: ToolType = msgspec.convert(shaped, tool)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise _invalid(tool.name, [f"{error}."]) from error
+    return made
+
+
+def _invalid(name: str, lines: list[str]) -> ToolFailure:
+    count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+    listed = "\n".join(f"- {line}" for line in lines)
+    return ToolFailure("ValidationError", f"{name} was not run: {count} in its arguments.\n{listed}")
+
+
+def _renamed(given: JsonObject, tool: type[Parameters], info: types.StructType) -> JsonObject:
+    names = {field.encode_name for field in info.fields}
+    renamed: JsonObject = {}
+    for key, value in given.items():
+        name = key if key in names else tool.aliases.get(str(key), key)
+        if name not in given or name == key:
+            renamed[name] = value
+        else:
+            renamed[key] = value
+    return renamed
+
+
+def _understood(value: Any, info: types.Type) -> Any:  # noqa: PLR0911 - one return per kind of type
+    """The value in the form the type wants, where that is plain; otherwise the value as it is."""
+    if value is None and optional(info):
+        return None
+    info = plain(info)
+    match info:
+        case types.StructType():
+            return _struct(_from_json(value) if isinstance(value, str) else value, info)
+        case types.VarTupleType() | types.ListType():
+            return _list(value, info.item_type)
+        case types.BoolType():
+            return YES.get(str(value).strip().lower(), value) if isinstance(value, str | int) else value
+        case types.IntType() | types.FloatType():
+            return _number(value, whole=isinstance(info, types.IntType))
+        case types.LiteralType():
+            wanted = str(value).strip().lower()
+            return next((choice for choice in info.values if str(choice).lower() == wanted), value)
+        case types.StrType():
+            return _text(value)
+    return value
+
+
+def _struct(value: Any, info: types.StructType) -> Any:
+    if not isinstance(value, dict):
+        return value
+    by_name: dict[Any, types.Field] = {field.encode_name: field for field in info.fields}
+    snake: dict[Any, str] = {field.name: field.encode_name for field in info.fields}
+    shaped: dict[Any, Any] = {}
+    for key, item in value.items():
+        name = snake.get(key, key)
+        field = by_name.get(name)
+        if field is None:
+            shaped[name] = item
+        elif item is not None or field.required or optional(field.type):
+            shaped[name] = _understood(item, field.type)
+    return shaped
+
+
+def _list(value: Any, item: types.Type) -> Any:
+    if isinstance(value, str):
+        value = _from_json(value)
+    if isinstance(value, str | dict):
+        value = [value]
+    return [_understood(each, item) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _number(value: Any, *, whole: bool) -> Any:
+    if isinstance(value, str):
+        try:
+            value = float(value) if not value.strip().lstrip("+-").isdecimal() else int(value)
+        except ValueError:
+            return value
+    if whole and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        return value[0]
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _from_json(text: str) -> Any:
+    """What a string holds when it holds a JSON object or list; otherwise the string itself."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return text
+
+
+def _kind(value: Any) -> str:
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list"}
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,209 @@
+"""What a tool is (T1, T10): the class is the tool, its fields are the parameters, an instance is one invocation."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from ollm.config.settings import ToolSettings
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, ToolSchema, Verdict
+
+if TYPE_CHECKING:
+    from ollm.system.paths import Boundary
+
+Needs = TypeVar("Needs")
+Keep = Literal["head", "ends"]
+
+
+def _quiet(_text: str) -> None:
+    """Output that nobody listens to."""
+
+
+async def _blind() -> bool:
+    """A model that reads text only."""
+    return False
+
+
+class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
+
+    `sees` says whether the model that asks can see pictures; it may have to ask a server.
+    """
+
+    boundary: Boundary
+    environment: Mapping[str, str] = {}
+    emit: Callable[[str], None] = _quiet
+    settings: ToolSettings = ToolSettings()
+    sees: Callable[[], Awaitable[bool]] = _blind
+
+    @property
+    def workspace(self) -> Path:
+        return self.boundary.workspace
+
+
+def question(
+    tool: str, description: str, locations: Sequence[Location], verdict: Verdict
+) -> ConfirmationDetails | None:
+    """What a person is asked about a call; nothing when policy has decided by itself."""
+    if verdict.decision != "ask":
+        return None
+    return ConfirmationDetails(
+        call_id="",
+        tool=tool,
+        description=description,
+        risk=verdict.risk,
+        reason=verdict.reason,
+        locations=tuple(location.target for location in locations),
+        parts=verdict.parts,
+        grant=None if verdict.locked else verdict.grant,
+        locked=verdict.locked,
+        rule=verdict.rule,
+    )
+
+
+class ToolType(msgspec.StructMeta, ABCMeta):
+    """Structs whose subclasses must say how they are summed up and run."""
+
+
+class Tool(
+    msgspec.Struct,
+    Generic[Needs],
+    metaclass=ToolType,
+    frozen=True,
+    rename="camel",
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """Base of all tools. The docstring of a subclass is the description the model reads.
+
+    `keep` says which part survives when the output is too long; `aliases` are other names models use for a
+    parameter. Tools that need nothing more than the context are `Tool[None]`.
+    """
+
+    name: ClassVar[str]
+    risk: ClassVar[Risk] = Risk.LOW
+    reads_only: ClassVar[bool] = False
+    keep: ClassVar[Keep] = "head"
+    aliases: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject:
+        """A last chance to understand arguments of another form, before mistakes are told."""
+        return arguments
+
+    @abstractmethod
+    def summary(self) -> str:
+        """One line that tells a person what this call does (T10.2)."""
+
+    def locations(self) -> list[Location]:
+        """What it touches (T10.3), as the model named it."""
+        return []
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        """What to ask the person, or nothing when policy has decided by itself (T10.4)."""
+        return question(self.name, self.summary(), self.locations(), verdict)
+
+    async def preview(self, context: ToolContext, needs: Needs) -> str:
+        """The difference this call would make, shown with the question; empty when there is none to show."""
+        return ""
+
+    @abstractmethod
+    async def run(self, context: ToolContext, needs: Needs) -> ToolResult:
+        """Do it. Raises ToolFailure; may be cancelled at any await and then leaves nothing half done."""
+
+
+class Invocation(Protocol):
+    """A validated call, ready to run. `params` have the tool's own (camelCase) names."""
+
+    @property
+    def params(self) -> JsonObject: ...
+
+    def summary(self) -> str: ...
+
+    def locations(self) -> list[Location]: ...
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None: ...
+
+    async def preview(self, context: ToolContext) -> str: ...
+
+    async def run(self, context: ToolContext) -> ToolResult: ...
+
+
+class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
+    """An instance of a tool together with what its class was registered with."""
+
+    tool: Tool[Needs]
+    needs: Needs
+
+    @property
+    def params(self) -> JsonObject:
+        """Every parameter that has a value, defaults too: what policy judges and hooks read."""
+        kind = type(self.tool)
+        names = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+        values = ((outside, getattr(self.tool, name)) for outside, name in names)
+        return {name: msgspec.to_builtins(value) for name, value in values if value is not None and value is not UNSET}
+
+    def summary(self) -> str:
+        return self.tool.summary()
+
+    def locations(self) -> list[Location]:
+        return self.tool.locations()
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        return self.tool.confirmation(verdict)
+
+    async def preview(self, context: ToolContext) -> str:
+        return await self.tool.preview(context, self.needs)
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        return await self.tool.run(context, self.needs)
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What the registry holds, wherever the tool comes from: ours, an extension's, an MCP server's.
+
+    `parse` raises ToolFailure("ValidationError") with one line per mistake.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+    parse: Callable[[Any], Invocation]
+    risk: Risk = Risk.MEDIUM
+    reads_only: bool = False
+    keep: Keep = "head"
+
+    @property
+    def schema(self) -> ToolSchema:
+        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+
+
+def bound(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
+    """Arguments read as those of a tool. Raises ToolFailure with one line per mistake."""
+    from ollm.tools.framework.arguments import parse_arguments
+
+    return BoundTool(parse_arguments(tool, arguments), needs)
+
+
+def spec_of(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
+    """A tool class as the registry keeps it."""
+    from ollm.tools.framework.schema import description_of, parameters_of
+
+    def parse(arguments: Any) -> Invocation:
+        return bound(tool, arguments, needs)
+
+    return ToolSpec(
+        name=tool.name,
+        description=description_of(tool),
+        parameters=parameters_of(tool),
+        parse=parse,
+        risk=tool.risk,
+        reads_only=tool.reads_only,
+        keep=tool.keep,
+    )

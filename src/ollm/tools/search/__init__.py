@@ -1,0 +1,1 @@
+"""What the search tools share: scope, ripgrep and its matches."""

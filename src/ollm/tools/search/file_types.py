@@ -1,0 +1,29 @@
+"""The kinds of files ripgrep knows by name, such as `py` or `rust`."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+
+from ollm.domain.errors import ToolFailure
+from ollm.tools.framework.argument_errors import nearest
+from ollm.tools.search.ripgrep import program
+
+
+async def globs_of_type(name: str) -> tuple[str, ...]:
+    """The globs of a file type, or a ValidationError with the nearest names there are."""
+    types = await asyncio.to_thread(_types)
+    if name not in types:
+        near = nearest(name, sorted(types), 3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ", such as py, ts, rust, md."
+        raise ToolFailure("ValidationError", f"fileType: there is no type {name!r}{hint}")
+    return types[name]
+
+
+@cache
+def _types() -> dict[str, tuple[str, ...]]:
+    import subprocess
+
+    said = subprocess.run([program(), "--no-config", "--type-list"], capture_output=True, check=True, text=True).stdout
+    listed = (line.partition(": ") for line in said.splitlines())
+    return {name: tuple(globs.split(", ")) for name, _, globs in listed}

@@ -1,0 +1,1 @@
+"""What the web tools share: addresses, the client, pages, search backends."""

@@ -1,0 +1,110 @@
+"""What an answer from the web says, as text (T6.1, T6.2): pages as Markdown, PDFs read, the rest as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import json
+import re
+import sys
+from collections.abc import Mapping
+
+from ollm.domain.errors import ToolFailure
+from ollm.tools.files.encoding import detect
+from ollm.tools.files.pictures import kind_of
+from ollm.tools.web.client import Answer
+
+SECONDS = 25
+_META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
+_TEXT = re.compile(r"text/|application/(?:[\w.+-]*(?:json|xml|javascript|yaml|toml|x-sh|sql)\b|x-ndjson|ecmascript)")
+
+
+async def text_of(answer: Answer, selector: str | None, environment: Mapping[str, str]) -> str:
+    """Raises ToolFailure: BinaryFile for what is not text, InvalidPattern and NotFound for a selector."""
+    media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media == "application/pdf" or answer.body.startswith(b"%PDF-"):
+        return await _in_child(answer, answer.body, ["pdf"], environment)
+    if _is_page(answer.body, media):
+        page = decoded(answer).encode("utf-8", "replace")
+        return await _in_child(answer, page, ["html", answer.url, selector or ""], environment)
+    if selector:
+        raise ToolFailure(
+            "ValidationError", f"selector: {answer.url} is {media or 'not a page'}; a selector needs HTML."
+        )
+    if not _TEXT.match(media) and detect(answer.body) is None:
+        what = media or kind_of(answer.body)
+        raise ToolFailure("BinaryFile", f"{answer.url} is not text: it is {what} of {len(answer.body):,} bytes.")
+    text = decoded(answer)
+    return _json(text) if media.endswith("json") else text
+
+
+def decoded(answer: Answer) -> str:
+    """The body as text: by its byte order mark, the header's charset, the page's own word, or the look of it."""
+    body = answer.body
+    if body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        found = detect(body)
+        return found.decode(body) if found else body.decode("utf-8", "replace")
+    named = re.search(r"charset\s*=\s*[\"']?([\w:.-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
+    inside = _META.search(body[:4096])
+    for name in (named and named[1], inside and inside[1].decode("ascii")):
+        if name and _is_charset(name):
+            return body.decode(name, "replace")
+    encoding = detect(body)
+    return encoding.decode(body) if encoding else body.decode("utf-8", "replace")
+
+
+def _is_charset(name: str) -> bool:
+    """A text encoding Python knows; its codecs of other kinds (`zip`, `rot13`) are none."""
+    try:
+        return bool(codecs.lookup(name)._is_text_encoding)  # noqa: SLF001 - the only place this is said
+    except LookupError:
+        return False
+
+
+def _is_page(body: bytes, media: str) -> bool:
+    if media in ("text/html", "application/xhtml+xml"):
+        return True
+    start = body[:1024].lstrip().lower()
+    return media in ("", "application/octet-stream") and start.startswith((b"<!doctype html", b"<html"))
+
+
+def _json(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return text
+
+
+async def _in_child(answer: Answer, data: bytes, arguments: list[str], environment: Mapping[str, str]) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        "-m",
+        "ollm.tools.web.page_text",
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env=dict(environment),
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(SECONDS):
+            out, _ = await process.communicate(data)
+    except TimeoutError as error:
+        raise ToolFailure("Timeout", f"{answer.url} took more than {SECONDS} seconds to make text of.") from error
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return _said(answer, out)
+
+
+def _said(answer: Answer, out: bytes) -> str:
+    try:
+        said = json.loads(out)
+    except ValueError as error:
+        raise ToolFailure("TooLarge", f"{answer.url} is too odd or too deep a document to make text of.") from error
+    if "error" in said:
+        raise ToolFailure(said["error"], f"{answer.url}: {said['message']}.")
+    return str(said["text"])

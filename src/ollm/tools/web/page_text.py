@@ -1,0 +1,115 @@
+"""Documents from strangers made into text, in a process of its own with little memory and time (T6.1, T6.2).
+
+Run as `python -m ollm.tools.web.page_text KIND [BASE_URL [SELECTOR]]` with the document on stdin; one JSON object comes
+out: {text} or {error, message}. Nothing here imports the rest of the house.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+CPU_SECONDS = 20
+MEMORY = 2 * 1024**3
+PAGES = 200
+
+
+def main(arguments: list[str]) -> int:
+    _limit()
+    kind, base, selector = (*arguments, "", "")[:3]
+    data = sys.stdin.buffer.read()
+    try:
+        text = pdf(data) if kind == "pdf" else html(data.decode("utf-8", "replace"), base, selector)
+        answer = {"text": text}
+    except Refused as refused:
+        answer = {"error": refused.kind, "message": str(refused)}
+    sys.stdout.buffer.write(json.dumps(answer).encode("ascii"))
+    return 0
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """The document cannot be shown as asked."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+def html(page: str, base: str, selector: str) -> str:
+    """Markdown of a page, or of the elements a CSS selector picks."""
+    from html_to_markdown import ConversionOptions, convert
+
+    if selector:
+        page = selected(page, selector)
+    options = ConversionOptions(
+        base_url=base or None, extract_metadata=False, strip_tags=["script", "style", "noscript", "template", "svg"]
+    )
+    text = convert(page, options).content or ""
+    return text if text.strip() else without_tags(page)
+
+
+def selected(page: str, selector: str) -> str:
+    """The outermost elements that match, one after the other."""
+    from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+    try:
+        found = LexborHTMLParser(page).css(selector)
+    except SelectolaxError as error:
+        raise Refused("InvalidPattern", f"{selector!r} is not a CSS selector") from error
+    if not found:
+        raise Refused("NotFound", f"nothing on the page matches {selector!r}")
+    identities = {node.mem_id for node in found}
+    outermost = []
+    for node in found:
+        above = node.parent
+        while above is not None and above.mem_id not in identities:
+            above = above.parent
+        if above is None:
+            outermost.append(node.html or "")
+    return "\n".join(outermost)
+
+
+def without_tags(page: str) -> str:
+    """Plain text of a page too deep or too odd to convert."""
+    from html import unescape
+
+    bare = re.sub(r"<(script|style)\b[^>]*>.*?</\1\s*>", " ", page, flags=re.IGNORECASE | re.DOTALL)
+    return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]*>", " ", bare))).strip()
+
+
+def pdf(data: bytes) -> str:
+    """The text of a PDF, page by page."""
+    import io
+    import logging
+
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    logging.disable(logging.CRITICAL)
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        pages = [page.extract_text() for page in reader.pages[:PAGES]]
+        count = len(reader.pages)
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError) as error:
+        # the last is what pypdf raises for a way of writing text that it does not know
+        raise Refused("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
+    if not any(text.strip() for text in pages):
+        raise Refused("BinaryFile", f"it is a PDF of {count} pages without text (pictures of pages)")
+    note = f"\n\n[pages 1 to {PAGES} of {count}]" if count > PAGES else ""
+    return "\n\n".join(f"[page {number}]\n{text.strip()}" for number, text in enumerate(pages, 1)) + note
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # a system without such limits; the parent's time limit stands
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,206 @@
+"""The embedded model: a real llama.cpp in a real child process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import aclosing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ollm.config.paths import Home
+from ollm.config.settings import ProviderSettings, ProviderTimeouts
+from ollm.domain.errors import Exit, ModelError, NoServerError
+from ollm.providers.base import ChatRequest, CompletionRequest, FinishPiece, ProgressPiece
+from ollm.providers.local_models.embedded import Embedded, embedded
+from ollm.providers.local_models.embedded_process import threads
+from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find
+from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.providers.registry import Registry
+from ollm.providers.window import window
+from tests.providers.conftest import ask, openai, said, text_of
+
+SHORT = {"model": "smollm2", "window": 1024, "max_tokens": 4}
+pytestmark = pytest.mark.slow
+
+
+def short(text: str = "Say hello") -> ChatRequest:
+    return ask(text, **SHORT)
+
+
+def provider(home: Path) -> Embedded:
+    return embedded(ProviderSettings(), home / "models", dict(os.environ), "nothing answers")[0]
+
+
+def pid(model: Embedded) -> int:
+    assert model._process is not None
+    return model._process._process.pid
+
+
+async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_home: Path) -> None:
+    model = provider(model_home)
+    try:
+        pieces = await said(model, short())
+        assert pieces[0] == ProgressPiece(stage="loading")
+        assert text_of(pieces)
+        assert isinstance(pieces[-1], FinishPiece)
+        assert pieces[-1].usage.prompt_tokens == await model.count_prompt(short())
+        assert await model.count_tokens("smollm2", "hello there") == 2
+
+        with pytest.raises(
+            ModelError, match=r"process is gone \(ended by SIGKILL\).*starts again with your next message"
+        ):
+            async with aclosing(model.stream(ask("Tell a long story", model="smollm2", window=1024))) as stream:
+                async for piece in stream:
+                    if not isinstance(piece, ProgressPiece):
+                        os.kill(pid(model), signal.SIGKILL)
+
+        assert text_of(await said(model, short()))
+        last = pid(model)
+    finally:
+        await model.close()
+    assert not psutil.pid_exists(last)
+
+
+async def test_cancelling_while_the_model_loads_ends_its_process_at_once(model_home: Path) -> None:
+    before = set(psutil.Process().children())
+    task = asyncio.create_task(said(provider(model_home), short()))
+    while not (started := set(psutil.Process().children()) - before):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    task.cancel()
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert not any(process.is_running() for process in started)
+
+
+async def test_a_second_request_reads_only_what_is_new(model_home: Path) -> None:
+    model = provider(model_home)
+    try:
+        await said(model, short("Tell me something about the sea, please."))
+        finish = (await said(model, short("Tell me something about the sea, please.")))[-1]
+    finally:
+        await model.close()
+
+    assert isinstance(finish, FinishPiece)
+    assert finish.usage.reused_tokens > finish.usage.prompt_tokens // 2
+
+
+def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) -> None:
+    script = textwrap.dedent("""
+        import asyncio, os, sys, time
+        from pathlib import Path
+        from tests.providers.test_embedded import provider, pid, said, short
+        async def main():
+            model = provider(Path(sys.argv[1]))
+            await said(model, short())
+            print(pid(model), flush=True)
+            time.sleep(60)
+        asyncio.run(main())
+    """)
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", script, str(model_home)], cwd=root, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+    deadline = time.monotonic() + 5
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+async def test_a_file_that_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    model = Embedded(ModelFile(name="broken", path=broken, size=104), ProviderTimeouts(), dict(os.environ))
+
+    with pytest.raises(ModelError, match=r"broken.gguf|process is gone") as caught:
+        await said(model, ask(model="broken", window=512))
+    assert caught.value.exit_code is Exit.MODEL_FAILED
+
+
+async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> None:
+    environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
+    model = embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
+    try:
+        await said(model, short())
+        seen = psutil.Process(pid(model)).environ()
+        assert "MY_API_TOKEN" not in seen
+        assert "PYTHONPATH" not in seen
+        assert model._process is not None
+        with pytest.raises(ModelError, match="refused the key"):
+            await said(openai(model._process.url), short())
+    finally:
+        await model.close()
+
+
+async def test_nothing_answering_means_the_embedded_model_and_the_reason_is_told(model_home: Path) -> None:
+    registry = Registry(ProviderSettings(), Home(root=model_home), dict(os.environ), places=())
+    choice = await registry.choose()
+
+    assert (choice.provider.name, choice.model) == ("embedded", "smollm2")
+    assert choice.why == "no model server answers at its usual port, so the embedded one is used"
+    assert (await window(choice.provider, choice.model, ProviderSettings()))[0] == 8192
+
+
+async def test_without_the_file_the_command_to_type_is_told(tmp_path: Path) -> None:
+    registry = Registry(ProviderSettings(), Home(root=tmp_path), dict(os.environ), places=())
+
+    with pytest.raises(ModelFileMissingError, match=r"Type `ollm models get smollm2`") as caught:
+        await registry.choose()
+    assert caught.value.exit_code is Exit.NO_SERVER
+    with pytest.raises(NoServerError, match="no model file 'llama9'"):
+        await Registry(ProviderSettings(model="llama9"), Home(root=tmp_path), {}, places=()).choose()
+
+
+def test_two_cores_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, expected in [(1, 1), (2, 1), (4, 3), (8, 4), (64, 8)]:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert threads() == expected
+
+
+def test_any_gguf_file_is_found_by_its_path(smollm2: Path, tmp_path: Path) -> None:
+    found = find(tmp_path, str(smollm2))
+
+    assert found is not None
+    assert found.path == smollm2
+    assert find(tmp_path, "../" + smollm2.name) is None
+
+
+async def test_a_real_server_renders_counts_completes_and_binds_the_answer_to_a_schema(llama_server: str) -> None:
+    server: OpenAICompatible = openai(llama_server, ProviderTimeouts())
+    request = short()
+    rendered = await server.render(request)
+
+    assert rendered is not None
+    assert "Say hello" in rendered
+    assert (await server.describe("smollm2")).window == 4096
+    schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"], "additionalProperties": False}
+    completion = CompletionRequest(model="smollm2", prompt=rendered, max_tokens=20, schema=schema, temperature=0)
+    pieces = [piece async for piece in server.complete(completion)]
+    assert text_of(pieces).replace(" ", "").replace("\n", "") in ('{"n":1}', '{"n":2}')
+    assert isinstance(pieces[-1], FinishPiece)
+    assert pieces[-1].usage.prompt_tokens == await server.count_prompt(request)
+    answer = await said(server, ask("One or two?", model="smollm2", window=4096, max_tokens=20, response_schema=schema))
+    assert text_of(answer).replace(" ", "").replace("\n", "") in ('{"n":1}', '{"n":2}')
+    await server.close()
+
+
+async def test_cancelling_frees_a_real_server_at_once(llama_server: str) -> None:
+    server = openai(llama_server, ProviderTimeouts())
+    async with aclosing(server.stream(ask("Write a very long story.", model="smollm2", window=4096))) as pieces:
+        async for piece in pieces:
+            if not isinstance(piece, ProgressPiece):
+                break
+    async with asyncio.timeout(10):
+        assert text_of(await said(server, short()))
+    await server.close()

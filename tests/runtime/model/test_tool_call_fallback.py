@@ -1,0 +1,359 @@
+"""The model behind its ladder, against scripted servers: what is learnt, how long is waited, how history is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.config.settings import ProviderTimeouts
+from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece
+from ollm.providers.exchange import Exchange
+from ollm.providers.ollama import Ollama
+from ollm.providers.openai_compatible import OpenAICompatible
+from ollm.providers.text_calls.rendering import ANSWER, call_schema, listed, name_schema, spoken
+from ollm.runtime.model.model import Model
+from tests.covers import covers
+from tests.servers import OllamaServer
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = (ToolSchema(name="read_file", description="Read a file.", parameters=PATH),)
+ASKED = (PromptMessage(role="system", content="Help."), PromptMessage(role="user", content="Read a.txt."))
+READ = CallPiece("read_file", {"path": "a.txt"})
+FENCE = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
+
+
+@asynccontextmanager
+async def talking(script: list[Answer | str], facts: ModelFacts | None = None, **options: Any) -> AsyncIterator[Any]:
+    async with ScriptedServer(script, **options) as server:
+        provider = OpenAICompatible(Exchange(server.base_url, ProviderTimeouts()))
+        await provider.models()
+        model = Model(provider, "scripted", 4096, facts or ModelFacts(key="k"))
+        yield model, server
+        await provider.close()
+
+
+async def asked(model: Model, messages: tuple[PromptMessage, ...] = ASKED) -> list[Any]:
+    return [piece async for piece in model.stream(messages, TOOLS, 100)]
+
+
+async def test_a_native_call_stays_as_it_is_and_is_learnt() -> None:
+    async with talking([Answer(calls=[("read_file", {"path": "a.txt"})])]) as (model, _):
+        pieces = await asked(model)
+
+    assert pieces[0] == READ
+    assert pieces[-1].reason == "tool_calls"
+    assert model.facts.call_form == "native"
+
+
+async def test_native_arguments_that_are_not_quite_json_are_mended() -> None:
+    async with talking([Answer(calls=[("read_file", "{'path': 'a.txt',}")])]) as (model, _):
+        assert (await asked(model))[0] == READ
+
+
+async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() -> None:
+    script = [f"I look.\n{FENCE}", '{"name": "read_file", "arguments": {"path": "a.txt"}}']
+    facts = ModelFacts(key="k", call_form="constrained")
+    async with talking(script, facts, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [
+        TextPiece("I"),
+        TextPiece(" look.\n"),
+        READ,
+    ]
+    (bound,) = (request.body for request in server.requests if request.path == "/completion")
+    assert bound["json_schema"] == call_schema(TOOLS)
+
+
+WRITER = ModelFacts(key="k", call_form="text", result_form="user")
+SPEAK = '{"name": "answer"}'
+NAMED = '{"name": "read_file"}'
+GIVEN = '{"path": "a.txt"}}'
+
+
+async def test_a_model_that_writes_its_calls_says_first_whether_it_acts() -> None:
+    async with talking([NAMED, GIVEN], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
+    assert server.chats == []
+    name, rest = (request.body for request in server.requests if request.path == "/completion")
+    assert name["json_schema"] == name_schema((ANSWER, *TOOLS))
+    assert rest["prompt"] == name["prompt"] + '{"name": "read_file", "arguments": '
+    assert "json_schema" not in rest  # under a schema it does not find the end of a text
+    assert rest["stop"] == ["\n```"]
+    assert model.facts == WRITER
+
+
+@pytest.mark.parametrize(
+    "script",
+    [[NAMED, '{"path": "a.t'], [NAMED, '{"path": "'], [NAMED, ""], ['{"name": "read'], ['{"name": "other"}'], [""]],
+)
+async def test_a_call_that_breaks_off_where_it_decides_is_not_made(script: list[str]) -> None:
+    async with talking([*script, "I stop."], WRITER, kind="llama.cpp") as (model, _):
+        pieces = await asked(model)
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("I") in pieces
+
+
+@pytest.mark.parametrize("written", ["{}}", '{"path": "a.txt", "required": ["path"]}}', '"a.txt"}'])
+async def test_a_decided_call_with_a_parameter_missing_or_made_up_is_written_again_under_the_schema(
+    written: str,
+) -> None:
+    whole = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+    async with talking([NAMED, written, whole], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
+    bound = [request.body for request in server.requests if request.path == "/completion"][2]
+    assert bound["json_schema"] == call_schema(TOOLS)
+
+
+async def test_a_value_that_never_ends_is_cut() -> None:
+    endless = '{"path": "a' + "\\n" * 20_000
+    async with talking([NAMED, endless, "I stop."], WRITER, kind="llama.cpp") as (model, _):
+        pieces = await asked(model)
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("I") in pieces
+
+
+async def test_under_a_schema_llama_cpp_is_told_to_end_a_value() -> None:
+    facts = ModelFacts(key="k", call_form="constrained")
+    async with talking([FENCE, '{"name": "read_file", "arguments": {"path": "a.txt"}}'], facts, kind="llama.cpp") as (
+        model,
+        server,
+    ):
+        await asked(model)
+
+    (bound,) = (request.body for request in server.requests if request.path == "/completion")
+    assert (bound["dry_multiplier"], bound["dry_penalty_last_n"]) == (0.8, 64)
+    assert bound["dry_allowed_length"] == 24  # with 6 a copied text lost a space: "sugar issweet"
+
+
+async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
+    async with talking([SPEAK, "Hello."], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model)
+
+    assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [TextPiece("Hello.")]
+    assert server.chats[0]["temperature"] == 0.2
+
+
+def done(result: str) -> tuple[PromptMessage, ...]:
+    call = Call(id="c", name="read_file", arguments={"path": "a.txt"})
+    return (
+        *ASKED,
+        PromptMessage(role="assistant", content="", calls=(call,)),
+        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file"),
+    )
+
+
+@pytest.mark.parametrize("failure", ["Error FileNotFound: a.txt does not exist.", "AssertionError\n[exit code 1]"])
+async def test_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
+    async with talking([NAMED, '{"path": "b.txt"}}'], WRITER, kind="llama.cpp") as (model, server):
+        again = await asked(model, done(failure))
+
+    assert CallPiece("read_file", {"path": "b.txt"}) in again
+    prompt, _ = (request.body["prompt"] for request in server.requests if request.path == "/completion")
+    assert "read_file failed:" in prompt
+    assert "Write another call" in prompt
+
+
+LEFT = "The user asked: Read a.txt.\nIf a part of that is not done yet, write the next call."
+
+
+async def test_after_a_result_it_says_first_whether_something_is_left_and_is_reminded_of_what_was_asked() -> None:
+    script: list[Answer | str] = [NAMED, '{"path": "b.txt"}}', SPEAK, "It says hi."]
+    async with talking(script, WRITER, kind="llama.cpp") as (model, server):
+        goes_on = await asked(model, done("hi"))
+        answers = await asked(model, done("hi"))
+
+    assert CallPiece("read_file", {"path": "b.txt"}) in goes_on
+    assert TextPiece("It") in answers
+    prompts = [request.body["prompt"] for request in server.requests if request.path == "/completion"]
+    assert all(LEFT in prompt for prompt in prompts)
+    assert LEFT in server.chats[0]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("facts", [ModelFacts(key="k"), ModelFacts(key="k", call_form="native")])
+async def test_a_model_that_calls_natively_or_is_not_known_is_asked_once_and_reminded_of_nothing(
+    facts: ModelFacts,
+) -> None:
+    async with talking(["It says hi."], facts, kind="llama.cpp") as (model, server):
+        await asked(model, done("hi"))
+
+    assert not [request for request in server.requests if request.path in ("/completion", "/apply-template")]
+    assert server.chats[0]["messages"][-1]["content"] == "hi"
+
+
+async def test_the_reminder_is_short_goes_when_the_user_speaks_and_is_not_counted() -> None:
+    long = (ASKED[0], PromptMessage(role="user", content="Begin. " + "word " * 1000 + "End."), *done("hi")[2:])
+    answer = Answer(text="It says hi.", prompt_tokens=900)
+    async with talking([SPEAK, answer] * 2, WRITER, kind="llama.cpp") as (model, server):
+        await asked(model, (*long, PromptMessage(role="assistant", content="Hi."), ASKED[1]))
+        end = (await asked(model, long))[-1]
+
+    spoke, reminded = (chat["messages"][-1]["content"] for chat in server.chats)
+    assert "The user asked" not in spoke
+    words = reminded.partition("The user asked: ")[2]
+    assert words.startswith("Begin.")
+    assert "End.\n" in words
+    assert len(words) < 500
+    assert end.usage.prompt_tokens < 900
+
+
+async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_other_form() -> None:
+    facts = ModelFacts(key="k", call_form="text", result_form="tool")
+    async with talking([FENCE, "It says hi."], facts) as (model, server):
+        pieces = await asked(model, done("hi"))
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert [chat["messages"][-1]["role"] for chat in server.chats] == ["tool", "user"]
+    assert "read_file returned:\nhi" in server.chats[1]["messages"][-1]["content"]
+    assert model.facts.result_form == "user"
+
+
+async def test_the_call_that_just_failed_is_not_taken_again() -> None:
+    async with talking([NAMED, GIVEN, SPEAK, "There is no such file."], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model, done("Error FileNotFound: a.txt does not exist."))
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("There") in pieces
+    asked_for = [request.body.get("json_schema") for request in server.requests if request.path == "/completion"]
+    assert asked_for == [name_schema((ANSWER, *TOOLS)), None, name_schema((ANSWER,))]  # among the other tools
+
+
+async def test_what_was_got_already_is_not_asked_for_again() -> None:
+    async with talking([NAMED, GIVEN, "It says hi."], WRITER, kind="llama.cpp") as (model, server):
+        pieces = await asked(model, done("hi"))
+
+    assert not any(isinstance(piece, CallPiece) for piece in pieces)
+    assert TextPiece("It") in pieces
+    assert server.chats[0]["messages"][-1]["content"] == "read_file returned:\nhi"  # and no reminder to go on
+
+
+async def test_a_server_that_cannot_bind_is_asked_again_without() -> None:
+    facts = ModelFacts(key="k", call_form="constrained")
+    async with talking([FENCE, Answer(status=400, body={"error": "no"}), FENCE], facts) as (model, _):
+        assert READ in await asked(model)
+
+    assert model.facts.call_form == "text"
+
+
+async def test_two_answers_that_needed_the_schema_are_remembered() -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    right = '{"name": "read_file", "arguments": {"path": "a.txt"}}'
+    async with talking([wrong, wrong, right] * 2, kind="vllm") as (model, _):
+        assert READ in await asked(model)
+        assert model.facts.call_form == "unknown"
+        assert READ in await asked(model)
+
+    assert model.facts.call_form == "constrained"
+
+
+async def test_ollama_is_bound_by_its_format() -> None:
+    wrong = "<tool_call>\n{what\n</tool_call>"
+    async with OllamaServer([wrong, wrong, '{"name": "read_file", "arguments": {"path": "a.txt"}}']) as server:
+        provider = Ollama(Exchange(server.base_url, ProviderTimeouts()))
+        model = Model(provider, server.model, 4096, ModelFacts(key="k"))
+        pieces = await asked(model)
+        await provider.close()
+
+    assert READ in pieces
+    assert server.chats[2]["format"] == call_schema(TOOLS)
+
+
+async def test_the_speed_is_learnt_from_the_first_answer_alone() -> None:
+    slow = Answer(text="word " * 30, delay=0.3, pace=0.02, prompt_tokens=600, completion_tokens=30)
+    async with talking([slow, slow]) as (model, _):
+        await asked(model)
+        first = model.facts
+        await asked(model)
+
+    assert first.prefill_per_second is not None
+    assert 200 < first.prefill_per_second < 2200
+    assert first.decode_per_second is not None
+    assert model.facts == first
+
+
+async def test_a_known_speed_says_how_long_reading_will_take() -> None:
+    facts = ModelFacts(key="k", prefill_per_second=50.0)
+    async with talking([Answer(text="Hi.", progress=[(100, 600)])], facts) as (model, _):
+        progress = [piece for piece in await asked(model) if isinstance(piece, ProgressPiece)]
+
+    assert progress == [ProgressPiece(100, 600, seconds_left=10.0)]
+
+
+async def test_a_server_that_says_nothing_while_it_reads_is_timed_by_the_speed_measured_before() -> None:
+    facts = ModelFacts(key="k", prefill_per_second=50.0)
+    long = PromptMessage(role="user", content="word " * 500)
+    more = PromptMessage(role="user", content="word " * 200)
+    async with talking(["Hi.", "Hi.", "Hi."], facts) as (model, _):
+        first = (await asked(model, (*ASKED, long)))[0]
+        second = (await asked(model, (*ASKED, long, more)))[0]
+        third = (await asked(model, (*ASKED, long, more, ASKED[1])))[0]
+
+    assert (first.stage, first.processed, round(first.seconds_left)) == ("reading", 0, 12)
+    assert (second.total, second.seconds_left) == (204, 4.1)  # what was sent before is not read again
+    assert third == TextPiece("Hi.")  # too short to speak of
+
+
+@covers("S4.1")
+async def test_the_end_comes_once_with_what_all_requests_took() -> None:
+    wrong = Answer(text='{"name": "nothing", "arguments": {}}', prompt_tokens=50, completion_tokens=7)
+    async with talking([wrong, Answer(text=FENCE, prompt_tokens=90, completion_tokens=9)]) as (model, _):
+        pieces = await asked(model)
+
+    (end,) = (piece for piece in pieces if isinstance(piece, FinishPiece))
+    assert pieces[-1] == end
+    assert (end.usage.prompt_tokens, end.usage.completion_tokens) == (50, 16)
+
+
+TEXT = st.text(max_size=20)
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(PromptMessage, role=st.just("user"), content=TEXT),
+        st.builds(
+            PromptMessage,
+            role=st.just("assistant"),
+            content=TEXT,
+            calls=st.lists(st.builds(Call, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, TEXT)), max_size=2).map(
+                tuple
+            ),
+        ),
+        st.builds(PromptMessage, role=st.just("tool"), content=TEXT, tool_name=TEXT),
+    ),
+    max_size=8,
+)
+
+
+@pytest.mark.parametrize("form", ["fence", "tag", "json"])
+@given(messages=MESSAGES, more=MESSAGES)
+def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], more: list[PromptMessage]) -> None:
+    before, after = spoken(messages, form), spoken([*messages, *more], form)
+
+    assert after[: max(0, len(before) - 1)] == before[:-1]
+    if before:
+        assert after[len(before) - 1].content.startswith(before[-1].content)
+    assert all(message.role != "tool" and not message.calls for message in after)
+    assert not any(one.role == other.role == "user" for one, other in pairwise(after))
+
+
+def test_listed_tools_stand_in_the_system_prompt_with_one_worked_call() -> None:
+    told = listed(ASKED, TOOLS, "fence")
+
+    assert [message.role for message in told] == ["system", "user"]
+    assert told[0].content.startswith("Help.\n\nTools:\n- read_file(path): Read a file.\n")
+    assert told[0].content.endswith('```json\n{"name": "read_file", "arguments": {"path": "…"}}\n```')

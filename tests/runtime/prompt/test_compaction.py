@@ -1,0 +1,286 @@
+"""Making room, with real files: snapshots before, the archive untouched, the way back open."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ollm.config.settings import CompressionSettings, Settings, SnapshotSettings
+from ollm.domain.context import CompressionRecord
+from ollm.domain.events import (
+    AutoSnapshotCreated,
+    CheckpointAged,
+    Compressed,
+    CompressionSkipped,
+    Event,
+    Notice,
+    SnapshotError,
+)
+from ollm.domain.messages import Message, PromptMessage, Role, TextPart
+from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
+from ollm.runtime.resume.rebuild import rebuilt, words_of
+from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, counted
+from ollm.services.chat_recording import ChatRecordingService
+from ollm.services.context_manager import ContextManager
+from ollm.services.snapshots import SnapshotManager
+from ollm.services.token_counting import TokenCounter
+from ollm.store.session_files import SessionFiles, SessionPlaces
+from ollm.store.snapshot_files import SnapshotFiles
+from tests.covers import covers
+from tests.services import contexts as make
+
+
+class House:
+    """A prompt over a real archive and real snapshots."""
+
+    def __init__(self, root: Path, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.events: list[Event] = []
+        self.asked: list[tuple[int, int]] = []
+        self.recording = ChatRecordingService(SessionFiles(SessionPlaces(directory=root / "sessions")))
+        self.files = SnapshotFiles(root / "context-snapshots")
+        self.snapshots = SnapshotManager(self.files, self.settings.snapshots, emit=self.events.append)
+        self.counter = TokenCounter()
+        self.session = ""
+
+    async def begin(self, window: int = 4096) -> Prompt:
+        self.session = self.session or await self.recording.create_session("m", "p")
+        room = Room(self.settings, self.counter, self.snapshots, keep=self._keep)
+        model = PromptModel(session_id=self.session, model="m", window=window)
+        self.prompt = Prompt(model, self.settings, self.counter, ContextManager(), room)
+        return self.prompt
+
+    async def _keep(self, record: CompressionRecord) -> None:
+        session = await self.recording.get_session(self.session)
+        assert session is not None
+        await self.recording.update_metadata(self.session, counted(session.metadata, record))
+
+    async def say(self, role: Role, text: str) -> None:
+        message = Message(role=role, parts=(TextPart(text),), timestamp="2026-01-01T00:00:00.000Z")
+        self.prompt.add(await self.recording.record_message(self.session, message), {})
+
+    async def turn(self, size: int = 20) -> None:
+        await self.say("user", "Go on, and keep port 8443 open")
+        await self.prompt.make_room(self.events.append, self.summarise)
+        await self.say("assistant", "I did what was asked. " * size)
+
+    async def summarise(self, asked: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        self.asked.append((self.counter.messages(asked), tokens))
+        yield "Goal:\n- build it\n- and keep building it for as long as it takes\nOpen points:\n- none that matter"
+
+    def of(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+async def until_compressed(house: House, times: int = 1) -> None:
+    while len(house.of(Compressed)) < times:
+        await house.turn()
+
+
+@covers("H245", "H247", "H267")
+async def test_a_snapshot_is_taken_before_each_compression_and_leads_back_behind_it(house: House) -> None:
+    await house.begin()
+    await until_compressed(house, 2)
+
+    newest, first = await house.snapshots.list_snapshots(house.session)
+    assert {newest.trigger, first.trigger} == {"compression"}
+    assert [type(event) for event in house.events if isinstance(event, AutoSnapshotCreated | Compressed)] == [
+        AutoSnapshotCreated,
+        Compressed,
+    ] * 2
+    before = await house.snapshots.restore_snapshot(first.id)
+    assert before.checkpoints == ()
+    assert len((await house.snapshots.restore_snapshot(newest.id)).checkpoints) == 1
+    house.prompt.restore(before)
+    assert len(house.prompt.messages()) == 1 + len(before.messages)
+
+
+@covers("H22", "D754", "D755", "H66", "H82")
+async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_be_built_from_it(house: House) -> None:
+    await house.begin()
+    await until_compressed(house, 3)
+    session = await house.recording.get_session(house.session)
+
+    assert session is not None
+    assert [message.id for message in session.messages] == list(range(1, len(session.messages) + 1))
+    assert all(message.text.startswith(("Go on", "I did")) for message in session.messages)
+    assert session.metadata.compression_count == len(session.metadata.compression_history) == 3
+    again = rebuilt(session)
+    assert {n for m in again.messages for n in m.sources} | {n for k in again.checkpoints for n in k.message_ids} == {
+        message.id for message in session.messages
+    }
+    other = await house.begin()
+    other.restore(again, lambda: words_of(session))
+    await other.make_room(house.events.append, house.summarise)
+    assert other.used <= other.budget().limit
+    assert other.messages()[0].content == other.system_prompt()
+
+
+@covers("H248", "H355", "H374")
+async def test_with_compression_off_a_snapshot_is_taken_once_the_threshold_is_passed(tmp_path: Path) -> None:
+    settings = Settings(
+        compression=CompressionSettings(enabled=False), snapshots=SnapshotSettings(auto_threshold=0.5, max_count=9)
+    )
+    house = House(tmp_path, settings)
+    prompt = await house.begin()
+    seen: list[float] = []
+    house.snapshots.on_context_threshold(0.5, lambda: seen.append(0.5))
+    house.snapshots.on_before_overflow(lambda: seen.append(0.95))
+    with pytest.raises(ContextFull):
+        while True:
+            await house.turn()
+
+    assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["threshold"]
+    assert seen == [0.5, 0.95]
+    assert prompt.used > prompt.budget().limit
+
+
+@covers("H251")
+async def test_compacting_by_hand_keeps_a_snapshot_first(house: House) -> None:
+    prompt = await house.begin()
+    for _ in range(6):
+        await house.turn()
+    assert await prompt.compact(house.events.append, house.summarise)
+
+    assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["compact"]
+
+
+async def test_a_snapshot_that_fails_does_not_stop_the_compression(house: House, tmp_path: Path) -> None:
+    (tmp_path / "context-snapshots").write_text("in the way", "utf-8")
+    await house.begin()
+    await until_compressed(house)
+
+    assert house.of(SnapshotError)
+
+
+@covers("H697", "H730")
+async def test_checkpoints_age_as_newer_ones_come_and_keep_every_number(house: House) -> None:
+    prompt = await house.begin()
+    await until_compressed(house, 6)
+
+    assert house.of(CheckpointAged)
+    ages = [found.age for found in prompt.active_context().checkpoints]
+    assert ages[-1] == "detailed"
+    assert "compact" in ages
+    assert sum(found.tokens for found in prompt.active_context().checkpoints) <= prompt.budget().limit // 3
+
+
+@covers("H439")
+async def test_system_messages_other_than_the_prompt_are_compressed(house: House) -> None:
+    prompt = await house.begin()
+    await house.say("system", "An old note of the engine: " + "nothing " * 40)
+    await until_compressed(house)
+
+    assert 1 not in {number for message in prompt.active_context().messages for number in message.sources}
+    assert [message.role for message in prompt.messages()].count("system") == 1
+
+
+@covers("H669")
+async def test_a_summary_is_asked_for_within_its_own_limit(tmp_path: Path) -> None:
+    house = House(tmp_path, Settings(compression=CompressionSettings(summary_max_tokens=100)))
+    prompt = await house.begin()
+    await until_compressed(house, 2)
+
+    assert all(tokens <= 100 for _, tokens in house.asked)
+    assert all(size + tokens <= prompt.budget().limit for size, tokens in house.asked)
+
+
+async def test_when_compression_makes_no_room_it_stops_trying_and_says_so_once(house: House) -> None:
+    prompt = await house.begin()
+    words = "word " * int(prompt.budget().available * 0.44)
+    await house.say("user", words)
+    await house.say("user", words)
+    for _ in range(5):
+        await prompt.make_room(house.events.append, house.summarise)
+
+    assert prompt.message_tokens > prompt.budget().trigger
+    reasons = [event.reason for event in house.events if isinstance(event, CompressionSkipped)]
+    assert reasons == ["nothing in the context can be made smaller"] * 2 + ["the last compressions made no room"]
+    assert "Ways out" in [event.text for event in house.events if isinstance(event, Notice)][-1]
+
+
+async def test_a_new_message_alone_does_not_start_it_again_but_much_that_was_said_does(house: House) -> None:
+    prompt = await house.begin()
+    words = "word " * int(prompt.budget().available * 0.43)
+    await house.say("user", words)
+    await house.say("user", words)
+    for _ in range(3):
+        await prompt.make_room(house.events.append, house.summarise)
+    before = len(house.of(CompressionSkipped))
+    await house.say("user", "And this?")
+    await prompt.make_room(house.events.append, house.summarise)
+
+    assert (before, len(house.of(CompressionSkipped))) == (3, 3)
+    await house.say("assistant", "I did what was asked. " * 200)
+    await prompt.make_room(house.events.append, house.summarise)
+    assert house.of(Compressed)
+
+
+@covers("H298")
+async def test_a_snapshot_tells_how_far_the_context_was_compressed(house: House) -> None:
+    prompt = await house.begin()
+    await house.turn()
+    first = await house.snapshots.create_snapshot(prompt.state())
+    await until_compressed(house, 2)
+    last = await house.snapshots.create_snapshot(prompt.state())
+
+    assert first
+    assert last
+    assert first.metadata.compression_ratio == 1.0
+    assert 0 < last.metadata.compression_ratio < 0.7
+
+
+@covers("D763")
+async def test_removed_context_is_gone_with_the_next_turn(house: House) -> None:
+    prompt = await house.begin()
+    for source in ("hook", "extension", "user"):
+        prompt.entries.add_context(source, f"Words of a {source}", source=source)
+    await house.turn()
+    assert all(f"Words of a {source}" in prompt.system_prompt() for source in ("hook", "extension", "user"))
+    prompt.entries.remove_context("hook")
+    await house.turn()
+
+    assert "Words of a hook" not in prompt.system_prompt()
+
+
+async def test_goals_the_user_changes_are_told_with_the_next_message(house: House) -> None:
+    prompt = await house.begin()
+    await house.turn()
+    prompt.goals.set("Ship it on Friday")
+    await house.turn()
+    await house.turn()
+
+    told = [message for message in prompt.messages() if "Goal: Ship it on Friday" in message.content]
+    assert len(told) == 1
+    assert told[0].sources == (3,)
+
+
+async def test_a_context_survives_its_own_file_form(house: House) -> None:
+    prompt = await house.begin()
+    await until_compressed(house, 2)
+    kept = prompt.active_context()
+
+    assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(kept))), type(kept)) == kept
+
+
+@covers("D816")
+async def test_a_hundred_messages_are_compressed_well_within_two_seconds() -> None:
+    messages = make.talk(25)
+    service = ChatCompressionService(TokenCounter(), make.good)
+    begin = time.perf_counter()
+    for strategy in ("summarize", "truncate", "hybrid"):
+        result = await service.compress(messages, CompressionOptions(strategy=strategy, preserve_recent_tokens=200))
+        assert not result.skipped
+
+    assert time.perf_counter() - begin < 2

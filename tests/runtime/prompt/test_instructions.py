@@ -1,0 +1,42 @@
+"""The instructions: as long as the window can bear, and the same for every request."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ollm.app import tools_of
+from ollm.domain.context import ModeName
+from ollm.runtime.prompt.instructions import instructions
+from ollm.services.modes import MODES
+from ollm.services.token_counting import TokenCounter
+from ollm.tools.framework.tool_selection import tool_set
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("window", "limit"), [(2048, 200), (4096, 200), (8192, 500), (16384, 1000), (32768, 1500), (131072, 1500)]
+)
+def test_instructions_take_little_of_a_small_window(window: int, limit: int, mode: ModeName) -> None:
+    text = instructions(window, mode)
+
+    assert TokenCounter(factor=1.2).text(text) < limit
+    assert MODES[mode].told in text
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [2048, 4096, 8192, 16384, 32768])
+def test_instructions_and_tools_together_take_a_seventh_of_the_window_at_most(
+    window: int, mode: ModeName, tmp_path: Path
+) -> None:
+    counter = TokenCounter()
+    tools = tool_set(mode, tools_of(tmp_path).get_function_schemas(), window)
+
+    assert counter.text(instructions(window, mode)) + counter.schemas(tools) <= 0.15 * window
+
+
+def test_nothing_in_them_changes_with_time_or_place() -> None:
+    for mode in MODES:
+        assert not re.search(r"\d{4}|\bUTC\b|branch", instructions(32768, mode))

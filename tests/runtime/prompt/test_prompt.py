@@ -1,0 +1,416 @@
+"""What the model is sent: in order, within the window, with a front that stands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from ollm.config.settings import CompressionSettings, Settings
+from ollm.domain.context import ActiveContext, CompressionRecord, Usage
+from ollm.domain.errors import ModelError
+from ollm.domain.events import CheckpointCreated, Compressed, CompressionError, CompressionSkipped, Event, Notice
+from ollm.domain.messages import (
+    AnyPart,
+    Message,
+    PromptMessage,
+    Role,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
+from ollm.runtime.prompt.breakdown import context_parts
+from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
+from ollm.services.context_manager import ContextManager
+from ollm.services.token_counting import TokenCounter
+from tests.covers import covers
+
+SESSION = "7d9f4a52-0000-4000-8000-00000000000a"
+
+
+class Talk:
+    """A prompt with a recorder that numbers what is said."""
+
+    def __init__(self, window: int = 4096, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.counter = TokenCounter()
+        self.entries = ContextManager()
+        self.records: list[CompressionRecord] = []
+        self.events: list[Event] = []
+        self.number = 0
+        self.prompt = self.new_prompt(window)
+
+    def new_prompt(self, window: int) -> Prompt:
+        room = Room(self.settings, self.counter, keep=self._keep)
+        model = PromptModel(session_id=SESSION, model="m", window=window)
+        return Prompt(model, self.settings, self.counter, self.entries, room)
+
+    async def _keep(self, record: CompressionRecord) -> None:
+        self.records.append(record)
+
+    def say(self, role: Role, *parts: AnyPart, calls: dict[str, ToolCallRecord] | None = None) -> None:
+        self.number += 1
+        self.prompt.add(Message(role=role, parts=parts, timestamp="", id=self.number), calls or {})
+
+    def user(self, text: str) -> None:
+        self.say("user", TextPart(text))
+
+    def assistant(self, text: str) -> None:
+        self.say("assistant", TextPart(text))
+
+    def step(self, *outputs: str, error: ErrorInfo | None = None, exit_code: int | None = None) -> None:
+        made = [
+            ToolCallRecord(
+                id=f"c{self.number}-{place}",
+                name="shell",
+                args={"command": "make"},
+                timestamp="",
+                status="failed" if error else "ok",
+                error=error,
+                result=RecordedResult(llm_content=output, exit_code=exit_code),
+            )
+            for place, output in enumerate(outputs)
+        ]
+        calls = {record.id: record for record in made}
+        self.say("assistant", TextPart("Trying."), *(ToolCallPart(record.id) for record in made), calls=calls)
+        self.say("tool", *(ToolResultPart(record.id) for record in made), calls=calls)
+
+    async def make_room(self, summarise: Callable[..., AsyncIterator[str]] | None = None) -> None:
+        await self.prompt.make_room(self.events.append, summarise or minutes)
+
+    def of(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+async def minutes(asked: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+    yield "Goal:\n- build it\nOpen points:\n- none that matter"
+
+
+def filler(lines: int) -> str:
+    return "\n".join(f"line {number} says nothing of note to anybody" for number in range(lines))
+
+
+@covers("H549")
+def test_a_request_is_the_system_prompt_and_what_was_said_in_order() -> None:
+    talk = Talk()
+    talk.user("Build it")
+    talk.step("all good")
+    talk.assistant("Done.")
+
+    sent = talk.prompt.messages()
+
+    assert [message.role for message in sent] == ["system", "user", "assistant", "tool", "assistant"]
+    assert sent[0].content == talk.prompt.system_prompt()
+    assert sent[2].calls[0].name == "shell"
+    assert (sent[3].call_id, sent[3].content) == ("c1-0", "all good")
+
+
+@covers("S5.7", "D762")
+def test_context_entries_stand_at_the_end_of_the_system_prompt_and_volatile_ones_with_the_newest_words() -> None:
+    talk = Talk()
+    talk.entries.add_context("style", "Tabs, never spaces")
+    talk.entries.add_context("git", "On branch main", volatile=True, source="system")
+    talk.user("Hello")
+    first = talk.prompt.messages()
+    talk.assistant("Hi.")
+    talk.entries.add_context("git", "On branch other", volatile=True, source="system")
+    talk.user("Again")
+    second = talk.prompt.messages()
+
+    assert first[0].content.endswith("Tabs, never spaces")
+    assert "On branch main" in first[1].content
+    assert second[: len(first)] == first
+    assert "On branch other" in second[-1].content
+    assert talk.prompt.ledger.last is not None
+    assert talk.prompt.ledger.last.reused_share == 1.0
+
+
+def test_a_changed_entry_is_named_as_what_broke_the_front() -> None:
+    talk = Talk()
+    talk.user("Hello")
+    talk.prompt.messages()
+    talk.entries.add_context("style", "Tabs")
+    talk.assistant("Hi.")
+    talk.user("Again")
+    talk.prompt.messages()
+
+    assert talk.prompt.usage().broken_by == "context entry"
+    assert talk.prompt.usage().reused_share == 0.0
+
+
+def test_an_entry_added_inside_a_turn_waits_for_the_next_one() -> None:
+    talk = Talk()
+    talk.user("Hello")
+    talk.entries.add_context("late", "Later words")
+
+    assert "Later words" not in talk.prompt.messages()[0].content
+    talk.user("Again")
+    assert "Later words" in talk.prompt.messages()[0].content
+
+
+async def test_entries_over_a_quarter_of_the_window_are_left_out_and_said() -> None:
+    talk = Talk()
+    talk.entries.add_context("big", filler(400), priority=1)
+    talk.entries.add_context("small", "Short words", priority=90)
+    talk.user("Hello")
+    await talk.make_room()
+
+    assert "Short words" in talk.prompt.system_prompt()
+    assert "nothing of note" not in talk.prompt.system_prompt()
+    assert any("'big' is left out" in event.text for event in talk.of(Notice) if isinstance(event, Notice))
+
+
+def test_thinking_is_kept_and_never_sent() -> None:
+    talk = Talk()
+    talk.user("Hello")
+    talk.say("assistant", ThinkingPart("They greet me."), TextPart("Hi."))
+
+    assert all("They greet me" not in message.content + message.thinking for message in talk.prompt.messages())
+    assert talk.prompt.active_context().reasoning.traces[0].text == "They greet me."
+
+
+def test_a_failure_is_known_as_one_by_its_first_words() -> None:
+    talk = Talk()
+    talk.user("Go")
+    talk.step("No such file: a.py", error=ErrorInfo(type="FileNotFound", message="No such file: a.py"))
+    talk.step("boom", exit_code=2)
+
+    results = [message.content for message in talk.prompt.messages() if message.role == "tool"]
+    assert results == ["Error FileNotFound: No such file: a.py", "Exit code: 2\nboom"]
+
+
+@covers("T9.1", "T9.3")
+def test_a_long_result_takes_a_quarter_of_what_is_available_and_says_how_to_read_the_rest() -> None:
+    talk = Talk()
+    talk.user("Go")
+    talk.step(filler(2000))
+
+    content = talk.prompt.messages()[-1].content
+    assert talk.counter.text(content) <= talk.prompt.budget().available // 4
+    first_missing = content.split("[...")[0].count("\n") + 1
+    assert f'recall {{"callId": "c1-0", "startLine": {first_missing}}} reads them' in content
+    assert "characters left out" in content
+    assert content.startswith("line 0 says")
+    assert content.endswith("line 1999 says nothing of note to anybody")
+
+
+def test_the_results_of_one_step_take_half_of_what_is_available() -> None:
+    talk = Talk()
+    talk.user("Go")
+    talk.step("short", *[filler(500)] * 5)
+
+    results = [message for message in talk.prompt.messages() if message.role == "tool"]
+    assert sum(talk.counter.text(m.content) for m in results) <= talk.prompt.budget().available // 2
+    assert results[0].content == "short"
+
+
+async def test_a_message_longer_than_half_the_window_stands_as_head_tail_and_number() -> None:
+    talk = Talk()
+    talk.user("FIRST " + filler(3000) + " LAST")
+    await talk.make_room()
+
+    content = talk.prompt.messages()[-1].content
+    assert content.startswith("FIRST")
+    assert content.endswith("LAST")
+    assert 'recall {"messageId": 1, "startLine": ' in content
+    assert talk.prompt.used <= talk.prompt.budget().limit
+    assert talk.of(Notice)
+    assert talk.prompt.state().user_messages[1].endswith(" LAST")
+
+
+@covers("S3.1", "H39", "H66", "H693")
+async def test_over_its_trigger_the_context_is_compressed_and_the_record_kept() -> None:
+    talk = Talk()
+    while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
+        talk.user("Keep port 8443 open")
+        talk.step(filler(12))
+        talk.assistant("I did what was asked. " * 20)
+    before = talk.prompt.used
+    await talk.make_room()
+
+    assert talk.prompt.used < before
+    assert talk.prompt.message_tokens <= talk.prompt.budget().trigger
+    assert len(talk.records) == len(talk.of(Compressed)) == 1
+    assert (talk.records[0].trigger, talk.records[0].original_token_count) == ("auto", before)
+    assert talk.prompt.messages()[0].content == talk.prompt.system_prompt()
+
+
+@covers("H695", "H696", "S10.3")
+async def test_a_server_that_fails_to_summarise_does_not_end_the_turn() -> None:
+    async def broken(asked: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        raise ModelError("The server is gone.")
+        yield ""
+
+    talk = Talk()
+    while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 20)
+    await talk.make_room(broken)
+
+    assert talk.of(CompressionError)
+    assert talk.of(CheckpointCreated)
+    assert talk.records[0].checkpoint is not None
+    assert talk.records[0].checkpoint.engine_written
+
+
+@covers("H444")
+async def test_goals_and_locked_decisions_stand_in_the_context_after_a_compression() -> None:
+    talk = Talk()
+    talk.prompt.goals.set("Ship version 2")
+    talk.prompt.goals.decision("Use SQLite and nothing else", locked=True)
+    while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 20)
+    await talk.make_room()
+
+    sent = "\n".join(message.content for message in talk.prompt.messages())
+    assert "Goal: Ship version 2" in sent
+    assert "Decided (locked): Use SQLite and nothing else" in sent
+
+
+async def test_with_compression_off_a_full_context_ends_the_turn() -> None:
+    talk = Talk(settings=Settings(compression=CompressionSettings(enabled=False)))
+    while talk.prompt.used <= talk.prompt.budget().limit:
+        await talk.make_room()
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 20)
+
+    with pytest.raises(ContextFull, match="Ways out"):
+        await talk.make_room()
+
+
+async def test_a_context_of_user_messages_alone_still_fits() -> None:
+    talk = Talk()
+    for _ in range(40):
+        talk.user(filler(30))
+        await talk.make_room()
+        assert talk.prompt.used <= talk.prompt.budget().limit
+
+
+@covers("H694")
+async def test_compacting_by_hand_makes_room_or_says_why_not() -> None:
+    talk = Talk()
+    talk.user("Hello")
+    assert not await talk.prompt.compact(talk.events.append, minutes)
+    assert talk.of(CompressionSkipped)
+    for _ in range(8):
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 12)
+    assert await talk.prompt.compact(talk.events.append, minutes)
+    assert talk.records[0].trigger == "manual"
+
+
+@covers("D204")
+def test_exact_counts_of_the_server_are_used_and_learnt_from() -> None:
+    talk = Talk()
+    talk.user("Hello there, " * 50)
+    sent = talk.prompt.used
+    talk.prompt.messages()
+    talk.prompt.observe(Usage(prompt_tokens=sent * 2))
+
+    assert talk.prompt.used == sent * 2
+    assert 1.9 < talk.counter.factor < 2.1
+    talk.assistant("Hi.")
+    assert talk.prompt.used > sent * 2
+
+
+@covers("D612")
+@pytest.mark.parametrize("reported", [0, -1, 1, 10**9])
+def test_missing_and_absurd_counts_mean_unknown(reported: int) -> None:
+    talk = Talk()
+    talk.user("Hello there, " * 50)
+    talk.prompt.messages()
+    talk.prompt.observe(Usage(prompt_tokens=300))
+    exact = talk.prompt.used
+    talk.prompt.messages()
+
+    assert talk.prompt.observe(Usage(prompt_tokens=reported)) is None
+    assert talk.prompt.used >= exact
+
+
+def test_a_count_below_that_of_an_earlier_request_proves_a_cut_prompt() -> None:
+    talk = Talk(window=8192)
+    talk.user("Hello there, " * 400)
+    talk.prompt.messages()
+    assert talk.prompt.observe(Usage(prompt_tokens=1800)) is None
+    talk.assistant("Hi.")
+    talk.user("And again, " * 200)
+    talk.prompt.messages()
+    proof = talk.prompt.observe(Usage(prompt_tokens=1500))
+
+    assert proof is not None
+    assert proof.read_tokens == 1500
+    assert talk.prompt.model.window == 1800
+
+
+def test_a_server_that_leaves_out_what_it_had_cached_proves_nothing() -> None:
+    talk = Talk(window=8192)
+    talk.user("Hello there, " * 400)
+    talk.prompt.messages()
+    talk.prompt.observe(Usage(prompt_tokens=1800))
+    talk.assistant("Hi.")
+    talk.prompt.messages()
+
+    assert talk.prompt.observe(Usage(prompt_tokens=40)) is None
+    assert talk.prompt.used >= 1800
+    assert talk.prompt.model.window == 8192
+
+
+def test_a_server_that_always_says_the_same_is_not_believed() -> None:
+    talk = Talk()
+    for _ in range(10):
+        talk.user("Hello there, " * 20)
+        talk.prompt.messages()
+        talk.prompt.observe(Usage(prompt_tokens=20))
+
+    assert talk.prompt.used == talk.counter.tokens(talk.prompt._meter.front + talk.prompt._meter.spoken)
+    assert talk.counter.factor == 1.0
+
+
+def test_a_server_that_says_it_cut_the_prompt_is_believed() -> None:
+    talk = Talk()
+    talk.user("Hello there")
+    talk.prompt.messages()
+
+    assert talk.prompt.observe(Usage(), said_so=True) is not None
+    assert talk.prompt.model.window == 4096
+
+
+def test_an_exact_count_over_the_reported_one_proves_a_cut_prompt_only_when_it_is_clear() -> None:
+    for exact, cut in ((1010, False), (1030, True)):
+        talk = Talk(window=8192)
+        talk.user("Hello there, " * 300)
+        talk.prompt.messages()
+        assert (talk.prompt.observe(Usage(prompt_tokens=1000), exact) is not None) == cut
+
+
+async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
+    talk = Talk()
+    talk.prompt.goals.set("Ship it")
+    for _ in range(30):
+        talk.user("Go on")
+        talk.assistant("I did what was asked. " * 12)
+        await talk.make_room()
+    kept = talk.prompt.active_context()
+    sent = talk.prompt.messages()
+
+    again = talk.new_prompt(4096)
+    again.restore(kept)
+
+    assert again.messages() == sent
+    assert again.active_context() == kept
+    assert kept != ActiveContext()
+
+
+def test_tool_schemas_are_part_of_what_is_fixed() -> None:
+    talk = Talk()
+    before = talk.prompt.budget()
+    talk.prompt.set_tools([ToolSchema(name="ls", description="List " * 50, parameters={"type": "object"})])
+
+    after = talk.prompt.budget()
+    assert after.fixed > before.fixed + 40
+    assert after.available == before.available - (after.fixed - before.fixed)
+    assert {part.name for part in context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}

@@ -1,0 +1,122 @@
+"""A context put together from the archive: nothing twice, nothing lost, steps back kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord
+from ollm.domain.errors import NotFoundError
+from ollm.domain.messages import Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.session import Session, SessionMetadata
+from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.runtime.resume.rebuild import rebuilt, stepped_back, words_of
+
+CALL = ToolCallRecord(
+    id="c1", name="ls", args={}, timestamp="t1", result=RecordedResult(llm_content="a.py"), message_id=2, status="ok"
+)
+
+
+def archive(**metadata: Any) -> Session:
+    said = [
+        Message(role="user", parts=(TextPart("Hello"),), timestamp="t1", id=1),
+        Message(role="assistant", parts=(ToolCallPart("c1"),), timestamp="t2", id=2),
+        Message(role="tool", parts=(ToolResultPart("c1"),), timestamp="t3", id=3),
+        Message(role="assistant", parts=(TextPart("Done."),), timestamp="t4", id=4),
+        Message(role="user", parts=(TextPart("Again"),), timestamp="t5", id=5),
+        Message(role="assistant", parts=(TextPart("Yes."),), timestamp="t6", id=6),
+    ]
+    return Session(
+        session_id="s",
+        start_time="t0",
+        last_activity="t6",
+        model="m",
+        provider="p",
+        messages=tuple(said),
+        tool_calls=(CALL,),
+        metadata=SessionMetadata(**metadata),
+    )
+
+
+def record(ids: tuple[int, ...], checkpoint: Checkpoint | None, moment: str = "t4") -> dict[str, Any]:
+    made = CompressionRecord(
+        timestamp=moment,
+        trigger="auto",
+        strategy="hybrid",
+        original_token_count=9,
+        compressed_token_count=5,
+        message_ids=ids,
+        checkpoint=checkpoint,
+    )
+    return msgspec.to_builtins(made)
+
+
+def checkpoint(name: str, *ids: int) -> Checkpoint:
+    return Checkpoint(id=name, text="Earlier", message_ids=ids, timestamp="t4", tokens=20)
+
+
+def contents(context: ActiveContext) -> list[str]:
+    return [message.content for message in context.messages]
+
+
+def test_without_compressions_everything_stands() -> None:
+    assert contents(rebuilt(archive())) == ["Hello", "", "a.py", "Done.", "Again", "Yes."]
+
+
+def test_what_was_folded_is_a_checkpoint_and_not_a_message() -> None:
+    context = rebuilt(archive(compression_history=(record((2, 3, 4), checkpoint("k", 2, 3, 4)),)))
+
+    assert contents(context) == ["Hello", "Again", "Yes."]
+    assert [found.id for found in context.checkpoints] == ["k"]
+
+
+def test_a_checkpoint_that_took_in_an_earlier_one_stands_alone() -> None:
+    history = (record((2, 3), checkpoint("k1", 2, 3)), record((4,), checkpoint("k2", 2, 3, 4)))
+
+    assert [found.id for found in rebuilt(archive(compression_history=history)).checkpoints] == ["k2"]
+
+
+def test_what_was_folded_without_a_checkpoint_is_still_cited() -> None:
+    context = rebuilt(archive(compression_history=(record((1, 2, 3), None),)))
+
+    cited = {n for m in context.messages for n in m.sources} | {n for k in context.checkpoints for n in k.message_ids}
+    assert cited == {1, 2, 3, 4, 5, 6}
+    assert "a.py" not in contents(context)
+
+
+def test_unreadable_history_is_passed_over() -> None:
+    assert len(contents(rebuilt(archive(compression_history=({"strange": True},))))) == 6
+
+
+def test_a_restored_snapshot_is_the_beginning_and_what_was_said_later_follows() -> None:
+    before = ActiveContext(messages=(PromptMessage(role="user", content="Hello", sources=(1,)),), mode="plan")
+    session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t4"},))
+
+    assert contents(rebuilt(session, lambda name: before)) == ["Hello", "Again", "Yes."]
+    assert not stepped_back(session)
+
+
+def test_a_snapshot_that_is_gone_leaves_the_archive() -> None:
+    def gone(name: str) -> ActiveContext:
+        raise NotFoundError("gone")
+
+    session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t7"},))
+
+    assert len(contents(rebuilt(session, gone))) == 6
+    assert stepped_back(session)
+
+
+def test_a_rewind_takes_out_what_it_went_behind() -> None:
+    session = archive(context_history=({"step": "rewind", "before": 3, "timestamp": "t4"},))
+
+    assert contents(rebuilt(session)) == ["Hello", "", "Again", "Yes."]
+
+
+def test_the_mode_is_the_last_one_that_was_chosen() -> None:
+    assert rebuilt(archive(mode_history=({"from": "code", "to": "debug"},))).mode == "debug"
+    assert rebuilt(archive(mode_history=({"to": "party"},))).mode == "code"
+
+
+def test_the_words_of_the_user_are_kept_by_number() -> None:
+    assert words_of(archive()) == {1: "Hello", 5: "Again"}

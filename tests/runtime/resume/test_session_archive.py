@@ -1,0 +1,56 @@
+"""The archive as `recall` reads it: what was cut in the context is whole here."""
+
+from __future__ import annotations
+
+from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.session import Session, SessionMetadata
+from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.runtime.resume.session_archive import SessionArchive
+from ollm.store.session_files import Page
+
+CONTENT = "x = 1\n" * 400
+CALL = ToolCallRecord(
+    id="c1",
+    name="write_file",
+    args={"path": "a.py", "content": CONTENT, "overwrite": True},
+    timestamp="",
+    result=RecordedResult(llm_content="cut", full_output="Wrote all of it"),
+    message_id=2,
+    status="ok",
+)
+
+
+async def load(page: Page | None = None) -> Session:
+    said = (
+        Message(role="user", parts=(TextPart("Write it"),), timestamp="", id=1),
+        Message(role="assistant", parts=(TextPart("Writing."), ToolCallPart("c1")), timestamp="", id=2),
+        Message(role="tool", parts=(ToolResultPart("c1"),), timestamp="", id=3),
+    )
+    return Session(
+        session_id="s",
+        start_time="",
+        last_activity="",
+        model="",
+        provider="",
+        messages=said,
+        tool_calls=(CALL,),
+        metadata=SessionMetadata(),
+    )
+
+
+async def test_an_answer_comes_back_with_the_arguments_of_its_calls() -> None:
+    text = await SessionArchive(load).message(2)
+
+    assert text is not None
+    assert text.startswith("Writing.\n[called write_file c1]\npath: a.py\n")
+    assert CONTENT in text
+    assert "overwrite: true" in text
+
+
+async def test_plain_messages_and_results_come_back_as_they_were() -> None:
+    archive = SessionArchive(load)
+
+    assert await archive.message(1) == "Write it"
+    assert "Wrote all of it" in (await archive.message(3) or "")
+    assert await archive.call("c1") == "Wrote all of it"
+    assert await archive.message(9) is None

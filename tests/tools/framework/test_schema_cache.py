@@ -1,0 +1,74 @@
+"""What is told of our tools is remembered, and counts only while all it came from is what it was."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.tools.catalogue import TOOLS
+from ollm.tools.framework.schema_cache import described
+
+PLACES = {name: place for name, (place, _) in TOOLS.items()}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "cache" / "tools.json"
+
+
+def remembered(memory: Path) -> dict[str, Any]:
+    memory.parent.parent.mkdir(exist_ok=True)
+    described(PLACES, memory)
+    found: dict[str, Any] = json.loads(memory.read_text())
+    found["tools"][0]["description"] = "from memory"
+    return found
+
+
+def first_description(memory: Path, document: object) -> str:
+    memory.write_text(json.dumps(document))
+    return described(PLACES, memory)[0].description
+
+
+def test_what_is_remembered_is_not_worked_out_again(memory: Path) -> None:
+    assert first_description(memory, remembered(memory)) == "from memory"
+
+
+@pytest.mark.parametrize(
+    "file", ["tools/read_file.py", "domain/tools.py", "services/edit_ledger.py", "config/settings.py"]
+)
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_changed_file_of_any_package_means_working_it_out(memory: Path, file: str, place: int) -> None:
+    document = remembered(memory)
+    next(entry for entry in document["stamp"] if entry[0] == file)[place] += 1
+
+    assert first_description(memory, document) != "from memory"
+    assert "from memory" not in memory.read_text()
+
+
+def test_a_file_that_is_gone_means_working_it_out(memory: Path) -> None:
+    document = remembered(memory)
+    document["stamp"][0][0] = "tools/gone.py"
+
+    assert first_description(memory, document) != "from memory"
+
+
+def test_other_libraries_mean_working_it_out(memory: Path) -> None:
+    document = remembered(memory)
+    document["libraries"] = "others"
+
+    assert first_description(memory, document) != "from memory"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"stamp": 1}', "\ud800", '{"tools": [], "stamp": [["\\u0000", 1, 1]]}'])
+def test_a_memory_that_makes_no_sense_is_not_used(memory: Path, text: str) -> None:
+    remembered(memory)
+    memory.write_text(text, errors="surrogatepass")
+
+    assert len(described(PLACES, memory)) == len(PLACES)
+
+
+def test_nothing_is_remembered_where_there_is_no_home(memory: Path) -> None:
+    described(PLACES, memory)
+
+    assert not memory.parent.parent.exists()

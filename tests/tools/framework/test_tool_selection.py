@@ -1,0 +1,179 @@
+"""The tools a mode shows are few and small, and every tool of ours is described in a few words."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ollm.app import tools_of
+from ollm.domain.context import ModeName
+from ollm.domain.tools import ToolSchema
+from ollm.providers.text_calls.rendering import call_schema, example, listed
+from ollm.runtime.prompt.instructions import instructions
+from ollm.services.token_counting import TokenCounter
+from ollm.tools.framework.small_schemas import slim
+from ollm.tools.framework.tool_selection import FEWEST, LEAST, MOST, tool_set
+from tests.covers import covers
+
+MODES: tuple[ModeName, ...] = ("assistant", "plan", "code", "debug")
+READERS = {
+    "read_file",
+    "read_many_files",
+    "glob",
+    "grep",
+    "ls",
+    "recall",
+    "web_fetch",
+    "web_search",
+    "write_todos",
+    "goal",
+    "memory",
+}
+
+
+@pytest.fixture(scope="module")
+def schemas(tmp_path_factory: pytest.TempPathFactory) -> tuple[ToolSchema, ...]:
+    return tools_of(tmp_path_factory.mktemp("workspace")).get_function_schemas()
+
+
+def tokens(shown: tuple[ToolSchema, ...]) -> int:
+    return TokenCounter().schemas(shown)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [8_192, 16_384, 131_072])
+def test_a_mode_shows_five_to_ten_tools_in_little_room(
+    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
+) -> None:
+    shown = tool_set(mode, schemas, window)
+
+    assert LEAST <= len(shown) <= MOST
+    assert tokens(shown) <= min(1_500, 0.15 * window)
+    assert [schema.name for schema in shown] == sorted(schema.name for schema in shown)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [4_096, 8_192, 16_384, 131_072])
+def test_the_goal_tool_is_shown_wherever_the_model_is_told_of_it(
+    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
+) -> None:
+    shown = "goal" in [schema.name for schema in tool_set(mode, schemas, window)]
+
+    assert shown is ("goal tool" in instructions(window, mode))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_tiny_window_still_gets_four(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
+    for window in range(2_048, 3_000, 50):
+        shown = tool_set(mode, schemas, window)
+
+        assert len(shown) in (FEWEST, LEAST)
+        assert tokens(shown) + 55 <= 0.15 * window
+
+
+REQUIRED = {
+    "read_file": ["path"],
+    "write_file": ["path", "content"],
+    "edit_file": ["path", "target", "replacement"],
+    "shell": ["command"],
+    "grep": ["pattern"],
+    "glob": ["pattern"],
+}
+
+
+@pytest.mark.parametrize("window", [512, 1_024, 2_048, 2_599, 2_600, 4_096, 8_192])
+def test_what_a_tool_requires_it_requires_in_every_window(schemas: tuple[ToolSchema, ...], window: int) -> None:
+    from jsonschema import Draft202012Validator
+
+    for full in schemas:
+        schema = slim(full, window)
+        needed = schema.parameters.get("required", [])
+        assert needed == REQUIRED.get(full.name, full.parameters.get("required", []))
+        bound = Draft202012Validator(call_schema([schema]))
+        assert bound.is_valid({"name": schema.name, "arguments": example(schema).arguments})
+        assert bound.is_valid({"name": schema.name, "arguments": {}}) is not bool(needed)
+
+
+def test_a_tool_without_a_word_is_listed_by_its_name(schemas: tuple[ToolSchema, ...]) -> None:
+    (system,) = listed((), tool_set("code", schemas, 2_048), "fence")
+
+    assert "\n- read_file(path)\n" in system.content
+    assert all(slim(schema, 2_048).description for schema in schemas if schema.name in ("recall", "goal", "memory"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_model_that_bears_few_tools_is_shown_few(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
+    theirs = [ToolSchema(name="mcp_1", description="Anything.", parameters={})]
+
+    assert len(tool_set(mode, [*schemas, *theirs], 8_192, 3)) == 3
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [1_024, 2_048, 4_096, 32_768])
+@pytest.mark.parametrize("most", [None, 3])
+def test_what_was_folded_can_be_recalled_in_any_window(
+    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int, most: int | None
+) -> None:
+    before, after = (tool_set(mode, schemas, window, most, folded=folded) for folded in (False, True))
+
+    assert "recall" in [schema.name for schema in after]
+    assert len(after) <= (most or MOST)
+    if window >= 4_096:
+        assert tokens(after) + 145 <= max(0.15 * window, tokens(before) + 145)
+
+
+@covers("T10.1")
+def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSchema, ...], tmp_path: Path) -> None:
+    registry = tools_of(tmp_path)
+    for schema in (slim(each, window) for each in schemas for window in (2_048, 4_096, 8_192)):
+        call = example(schema)
+        assert set(call.arguments) <= set(schema.parameters["properties"])
+        spec = registry.get(schema.name)
+        assert spec is not None
+        if schema.name not in ("recall", "memory", "goal", "write_todos", "web_fetch"):  # these look at values too
+            spec.parse(call.arguments)
+
+
+def test_plan_and_assistant_show_nothing_that_changes_files(schemas: tuple[ToolSchema, ...]) -> None:
+    for mode in ("plan", "assistant"):
+        assert {schema.name for schema in tool_set(mode, schemas, 131_072)} <= READERS
+
+
+def test_tools_of_extensions_are_shown_as_far_as_the_window_goes(schemas: tuple[ToolSchema, ...]) -> None:
+    theirs = [ToolSchema(name=f"mcp_{number}", description="word " * 100, parameters={}) for number in range(40)]
+
+    shown = tool_set("code", [*schemas, *theirs], 16_384)
+
+    names = {schema.name for schema in shown}
+    assert {"read_file", "edit_file", "shell"} <= names
+    assert 5 < sum(name.startswith("mcp_") for name in names) < 30
+    assert tokens(shown) <= 0.15 * 16_384 + 1_500
+
+
+@covers("T1.6")
+def test_all_tools_together_are_under_eight_kilobytes(schemas: tuple[ToolSchema, ...]) -> None:
+    assert len(msgspec.json.encode(schemas)) < 8_000
+    assert all(schema.description.endswith(".") for schema in schemas)
+
+
+@covers("T1.6")
+def test_a_schema_holds_no_titles_defaults_or_null_branches(schemas: tuple[ToolSchema, ...]) -> None:
+    text = msgspec.json.encode([schema.parameters for schema in schemas]).decode()
+
+    for word in ('"title"', '"default"', '"null"', '"anyOf"', "$ref", "$defs"):
+        assert word not in text
+
+
+@covers("T1.6")
+def test_the_schemas_are_valid_json_schemas(schemas: tuple[ToolSchema, ...]) -> None:
+    from jsonschema import Draft202012Validator
+
+    for schema in schemas:
+        Draft202012Validator.check_schema(schema.parameters)
+        assert schema.parameters["type"] == "object"
+
+
+def test_listing_the_tools_makes_nothing_in_the_workspace(tmp_path: Path) -> None:
+    tools_of(tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
