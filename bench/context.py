@@ -12,7 +12,7 @@ import msgspec
 from bench.row import Row, pair, seconds
 from bench.simulation import Simulation, simulate
 from ollm.domain.messages import Message, PromptMessage, TextPart
-from ollm.runtime.resume.saved_context import KeptContext
+from ollm.runtime.resume.saved_context import SavedContext
 from ollm.services.chat_compression import ChatCompressionService, CompressionOptions
 from ollm.services.token_counting import TokenCounter
 
@@ -43,7 +43,7 @@ def compression() -> Row:
     ]
 
     counter = TokenCounter()
-    counter.messages(messages)  # as they were when they were added
+    counter.count_messages(messages)  # as they were when they were added
 
     def compress() -> object:
         service = ChatCompressionService(counter, summarise)
@@ -69,14 +69,14 @@ def spent(action: Callable[[], object]) -> float:
 def grown(size: int) -> Simulation:
     simulation = Simulation(10_000_000)
     for number in range(size):
-        simulation.prompt.add(said(number), {})
+        simulation.prompt.add_message(said(number), {})
     return simulation
 
 
 def adder(simulation: Simulation, times: int = 300):
     def add() -> None:
         for number in range(times):
-            simulation.prompt.add(said(number), {})
+            simulation.prompt.add_message(said(number), {})
 
     return add
 
@@ -89,8 +89,8 @@ def counting() -> Row:
     """Counting a text that was counted before, beside counting it for the first time."""
     text = "def parse(line: str) -> list[int]:\n    return [int(part) for part in line.split(',')]\n" * 500
     known = TokenCounter()
-    known.text(text)
-    ours, first = pair(lambda: known.text(text), lambda: TokenCounter().text(text))
+    known.count_text(text)
+    ours, first = pair(lambda: known.count_text(text), lambda: TokenCounter().count_text(text))
     return Row("count a known text, × the first time", ours, first, goal=0.05)
 
 
@@ -114,9 +114,9 @@ def resumed() -> Row:
         before, after = Simulation(32_768), Simulation(32_768)
         for _ in range(20):
             await before.turn()
-        kept = msgspec.json.encode(KeptContext.of(before.prompt, 1))
-        after.prompt.restore(msgspec.json.decode(kept, type=KeptContext).context, cause="resume")
-        sent, again = before.prompt.messages(), after.prompt.messages()
+        kept = msgspec.json.encode(SavedContext.from_prompt(before.prompt, 1))
+        after.prompt.restore(msgspec.json.decode(kept, type=SavedContext).context, cause="resume")
+        sent, again = before.prompt.build_request_messages(), after.prompt.build_request_messages()
         same = sum(len(old.content) for old, new in zip(sent, again, strict=True) if old == new)
         return 1 - same / sum(len(message.content) for message in sent)
 

@@ -22,7 +22,7 @@ from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.glob import Glob
 from ollm.tools.grep import Grep
-from ollm.tools.search.ripgrep import program as ripgrep
+from ollm.tools.search.ripgrep import find_ripgrep as ripgrep
 
 ENDINGS = ("py", "ts", "md", "txt", "json")
 TYPED = {
@@ -126,7 +126,7 @@ class Bench:
             f"{folder}/{number}/module_{number}.py" for folder in ("src", "tests") for number in range(50_000)
         )
         for what, typed in TYPED.items():
-            taken = [seconds(lambda text=text: finder.best(text)) for text in typed]
+            taken = [seconds(lambda text=text: finder.find_best(text)) for text in typed]
             yield Row(f"@file in 100,000 paths, {what}", statistics.median(taken) * 1000, goal=50, unit="ms")
 
 

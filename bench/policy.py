@@ -14,7 +14,7 @@ from bench.row import Row
 from ollm.domain.tools import PolicyRequest
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
-from ollm.policy.shell.parse import parser_path
+from ollm.policy.shell.parse import find_parser
 from ollm.system.paths import Boundary
 
 
@@ -45,7 +45,7 @@ def _commands(engine: PolicyEngine) -> Row:
         command = f"git diff HEAD~{next(number)} | head -n 20 && grep -rn foo src"
         return engine.evaluate(PolicyRequest(tool="shell", params={"command": command}))
 
-    parser = parser_path()
+    parser = find_parser()
     assert parser is not None
 
     def started() -> object:

@@ -17,8 +17,8 @@ from ollm.domain.messages import PromptMessage
 from ollm.providers.base import ChatRequest
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.server_kind import split_base
-from ollm.system.http import server_events
+from ollm.providers.server_kind import split_base_url
+from ollm.system.http import iter_server_events
 
 TIMES = 200
 EVENTS = b"".join(f'data: {{"choices":[{{"delta":{{"content":"word {n}"}}}}]}}\n\n'.encode() for n in range(5000))
@@ -34,7 +34,7 @@ def rows() -> Iterable[Row]:
 
 
 async def _ours(url: str) -> float:
-    root, api = split_base(url)
+    root, api = split_base_url(url)
     provider = OpenAICompatible(Exchange(root, ProviderTimeouts()), api)
     request = ChatRequest(model="instant", messages=(PromptMessage(role="user", content="hi"),), window=4096)
     times = []
@@ -71,7 +71,7 @@ async def _read() -> int:
             yield EVENTS[at : at + 1400]
 
     count = 0
-    async for event in server_events(chunks()):
+    async for event in iter_server_events(chunks()):
         json.loads(event.data)
         count += 1
     return count

@@ -20,9 +20,9 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.services.chat_recording import ChatRecordingService, SessionLibrary
 from ollm.store.session_files import SessionFiles, SessionPlaces
-from ollm.store.session_files.layout import document
+from ollm.store.session_files.layout import iter_document
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.search import search
+from ollm.store.session_index.search import search_sessions
 
 AT = "2026-01-27T10:00:00.000Z"
 KILOBYTE = "x" * 1024
@@ -58,7 +58,7 @@ def written(root: Path, count: int, text: str) -> str:
     lines = ((line % number).encode() for number in range(1, count + 1))
     metadata = {"tokenCount": 1, "compressionCount": 0, "schemaVersion": 1, "title": text[:40]}
     with (root / "sessions" / f"{session_id}.json").open("wb") as file:
-        file.writelines(document({**head, "metadata": metadata}, lines, ()))
+        file.writelines(iter_document({**head, "metadata": metadata}, lines, ()))
     return session_id
 
 
@@ -142,7 +142,7 @@ async def _many_turns(root: Path) -> tuple[int, int]:
 def loading(root: Path) -> Iterator[Row]:
     session_id = written(root, 9_000, KILOBYTE)
     files = SessionFiles(SessionPlaces(directory=root / "sessions"))
-    path = files.places.document(session_id)
+    path = files.places.get_document_path(session_id)
     ours, baseline = pair(lambda: files.read(session_id), lambda: json.loads(path.read_bytes()), times=9)
     yield Row("load a session of 10 MB", ours, baseline, 2)
 
@@ -181,9 +181,9 @@ def searching(root: Path) -> Iterator[Row]:
     index.refresh_text()
     times = []
     for text in ("word17", "word42 word4711", "word3", "word999 word1 word2"):
-        search(index, text)
+        search_sessions(index, text)
         start = time.perf_counter()
-        search(index, text)
+        search_sessions(index, text)
         times.append(time.perf_counter() - start)
     yield Row("search a million messages", max(times) * 1000, None, 100, "ms", "figure", "the slowest of four")
     told = sum(path.stat().st_size for path in (root / "sessions").iterdir())
@@ -203,7 +203,7 @@ def written_lines(root: Path, texts: list[str]) -> None:
     lines = ((line % (text, number)).encode() for number, text in enumerate(texts, start=1))
     (root / "sessions").mkdir(exist_ok=True)
     with (root / "sessions" / f"{session_id}.json").open("wb") as file:
-        file.writelines(document(head, lines, ()))
+        file.writelines(iter_document(head, lines, ()))
 
 
 def _resident() -> int:

@@ -13,7 +13,7 @@ from ollm.domain.context import CompressionRecord, Usage
 from ollm.domain.events import Compressed, Event
 from ollm.domain.messages import AnyPart, Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
@@ -75,7 +75,7 @@ class Simulation:
         self.records: list[CompressionRecord] = []
         self.facts: dict[str, int] = {}
         settings = Settings()
-        room = Room(settings, self._counter, keep=self._keep)
+        room = Compactor(settings, self._counter, keep=self._keep)
         model = PromptModel(session_id=SESSION, model="scripted", window=window)
         self.prompt = Prompt(model, settings, self._counter, ContextManager(), room)
         self.prompt.set_tools(TOOLS)
@@ -100,11 +100,11 @@ class Simulation:
     def _say(self, role: str, parts: list[AnyPart], calls: dict[str, ToolCallRecord] | None = None) -> None:
         self._number += 1
         message = Message(role=role, parts=tuple(parts), timestamp="", id=self._number)  # type: ignore[arg-type]
-        self.prompt.add(message, calls or {})
+        self.prompt.add_message(message, calls or {})
 
     async def _request(self) -> None:
-        await self.prompt.make_room(self._emit, self._summarise)
-        messages = self.prompt.messages()
+        await self.prompt.compact_if_needed(self._emit, self._summarise)
+        messages = self.prompt.build_request_messages()
         size = served_tokens(messages, TOOLS)
         self.report.requests += 1
         self.report.largest = max(self.report.largest, size)
@@ -112,7 +112,7 @@ class Simulation:
         assert last is not None
         if last.broken_by not in (None, "compression"):
             self.report.broken_inside_turns += 1
-        self.prompt.observe(Usage(prompt_tokens=size, completion_tokens=50))
+        self.prompt.observe_usage(Usage(prompt_tokens=size, completion_tokens=50))
 
     async def turn(self) -> None:
         """A user message with a fact in it, two steps with a call each, an answer."""
@@ -145,7 +145,7 @@ class Simulation:
 
     def finish(self) -> Report:
         """Look for every fact: in the context, or in a message the context cites by number."""
-        messages = self.prompt.messages()
+        messages = self.prompt.build_request_messages()
         text = "\n".join(message.content for message in messages)
         cited = {number for message in messages for number in message.sources}
         self.report.facts = len(self.facts)

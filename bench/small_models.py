@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bench.row import Row
 from bench.small_model_log import keep, kept
 from bench.small_model_prompts import SETS
-from ollm.app import tools_of
+from ollm.app import create_tool_registry
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
@@ -27,11 +27,11 @@ from ollm.domain.struct import Data
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, TextPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.text_calls.stream_parser import CallText
-from ollm.runtime.model.answer_parser import Hearing
-from ollm.runtime.model.tool_call_fallback import Ladder
-from ollm.runtime.prompt.instructions import instructions
-from ollm.tools.framework.tool_selection import tool_set
+from ollm.providers.text_calls.stream_parser import CallStreamParser
+from ollm.runtime.model.answer_parser import AnswerParser
+from ollm.runtime.model.tool_call_fallback import ToolCallFallback
+from ollm.runtime.prompt.instructions import build_instructions
+from ollm.tools.framework.tool_selection import select_tools
 
 WINDOW = 4096
 LONGEST = 80
@@ -65,7 +65,7 @@ class Bench:
         self._provider = OpenAICompatible(Exchange(url, ProviderTimeouts(first_token=1800, stall=600)))
         self._model = model
         with tempfile.TemporaryDirectory() as workspace:
-            self._tools = tool_set("code", tools_of(Path(workspace)).get_function_schemas(), WINDOW)
+            self._tools = select_tools("code", create_tool_registry(Path(workspace)).get_function_schemas(), WINDOW)
 
     async def trials(self, prompts: Sequence[tuple[str, tuple[str, ...]]]) -> list[Trial]:
         await self._provider.models()
@@ -81,7 +81,7 @@ class Bench:
         pieces = await collected(self._provider.stream(request))
         answer = "".join(piece.text for piece in pieces if isinstance(piece, TextPiece))
         native = called(pieces)
-        written = CallText(self._tools)
+        written = CallStreamParser(self._tools)
         written.feed(answer)
         written.finish()
         text = native or tuple(call.name for call in written.calls)
@@ -96,15 +96,19 @@ class Bench:
             text=text,
             ladder=text or (await self._climbed(request, unknown) if written.attempts else ()),
             worked=native or await self._climbed(request, known),
-            schema=called(await Ladder(self._provider, request, unknown).bound(Hearing(self._tools))),
+            schema=called(
+                await ToolCallFallback(self._provider, request, unknown).request_constrained_calls(
+                    AnswerParser(self._tools)
+                )
+            ),
         )
 
     async def _climbed(self, request: ChatRequest, facts: ModelFacts) -> tuple[str, ...]:
-        return called(await collected(Ladder(self._provider, request, facts).climb()))
+        return called(await collected(ToolCallFallback(self._provider, request, facts).stream_answer()))
 
     def _request(self, asked: str) -> ChatRequest:
         messages = (
-            PromptMessage(role="system", content=instructions(WINDOW, "code")),
+            PromptMessage(role="system", content=build_instructions(WINDOW, "code")),
             PromptMessage(role="user", content=asked),
         )
         return ChatRequest(

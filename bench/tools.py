@@ -10,14 +10,14 @@ from typing import Any
 
 from bench.row import Row, pair, seconds
 from ollm.config.settings import OutputSettings, ToolSettings
-from ollm.domain.messages import Call
+from ollm.domain.messages import ToolCall
 from ollm.domain.tools import PolicyRequest, Verdict
 from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import Desk
+from ollm.runtime.calls.tool_call import CallServices
 from ollm.services.edit_ledger import EditLedger
 from ollm.system.paths import Boundary
 from ollm.tools.edit_file import EditFile
-from ollm.tools.framework.base import ToolContext, spec_of
+from ollm.tools.framework.base import ToolContext, make_spec
 from ollm.tools.framework.registry import ToolRegistry
 from ollm.tools.read_file import ReadFile
 
@@ -73,11 +73,11 @@ def _silent(_event: object) -> None:
 async def _dispatched(context: ToolContext) -> None:
     registry = ToolRegistry()
     registry.register(ReadFile, EditLedger())
-    desk = Desk(registry=registry, policy=AllowAll(), context=context, emit=_silent)
+    desk = CallServices(registry=registry, policy=AllowAll(), context=context, emit=_silent)
     dispatch = Dispatch(desk)
     for number in range(200):
         arguments = {"path": "log.txt", "startLine": 1, "endLine": 5}
-        await dispatch.run([Call(id=f"c{number}", name="read_file", arguments=arguments)], 1)
+        await dispatch.run([ToolCall(id=f"c{number}", name="read_file", arguments=arguments)], 1)
 
 
 def _validating() -> Iterator[Row]:
@@ -87,7 +87,7 @@ def _validating() -> Iterator[Row]:
         "edit_file, forgiven": (EditFile, {"file_path": "a.py", "old_string": "a", "new_string": "b"}),
     }
     for name, (tool, arguments) in cases.items():
-        parse = spec_of(tool, None).parse
+        parse = make_spec(tool, None).parse
 
         def run(parse: Any = parse, arguments: Any = arguments) -> None:
             for _ in range(CALLS):

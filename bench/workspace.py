@@ -23,7 +23,7 @@ from bench.row import Row, pair, program
 from bench.terminal import Terminal
 from ollm.daemon.bodies import Health, OpenReply
 from ollm.daemon.client import DaemonClient
-from ollm.store.session_files.layout import document
+from ollm.store.session_files.layout import iter_document
 
 AT = "2026-01-01T00:00:00.000Z"
 TEXT = "A sentence of the usual length that somebody may have said in a conversation. " * 4
@@ -227,5 +227,5 @@ def written(root: Path, count: int) -> str:
         for number in range(1, count + 1)
     )
     with (root / "home" / "sessions" / f"{session_id}.json").open("wb") as file:
-        file.writelines(document({**head, "metadata": metadata}, lines, ()))
+        file.writelines(iter_document({**head, "metadata": metadata}, lines, ()))
     return session_id

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.settings import Settings, as_document, defaults
+from ollm.config.settings import Settings, as_document, make_default_settings
 from ollm.config.variables import VARIABLES
-from ollm.config.yaml_edit import flow
+from ollm.config.yaml_edit import format_flow_value
 
 HERE = Path(__file__).parent
 WORDS = {int: "number", float: "number", str: "text", bool: "true/false", type(None): "unset"}
@@ -63,16 +63,16 @@ def _module(name: str) -> Any:
 
 
 def configuration() -> str:
-    from ollm.config.layers import OWN_FILE_ONLY
+    from ollm.config.layers import USER_ONLY_KEYS
 
-    restricted = ", ".join(f"`{key}`" for key in OWN_FILE_ONLY)
+    restricted = ", ".join(f"`{key}`" for key in USER_ONLY_KEYS)
     parts = [INTRODUCTION.format(restricted=restricted), *_sections(), _variables()]
     return "\n".join(parts)
 
 
 def _sections() -> Iterator[str]:
     yield "## Every key\n"
-    document = as_document(defaults())
+    document = as_document(make_default_settings())
     for field in msgspec.structs.fields(Settings):
         rows = list(_rows(field, field.encode_name, document[field.encode_name]))
         yield (
@@ -88,7 +88,7 @@ def _rows(field: msgspec.structs.FieldInfo, path: str, default: Any) -> Iterator
         for inner in msgspec.structs.fields(kind):
             yield from _rows(inner, f"{path}.{inner.encode_name}", default[inner.encode_name])
         return
-    shown = "" if default is None else f"`{flow(default)}`"
+    shown = "" if default is None else f"`{format_flow_value(default)}`"
     yield f"| `{path}` | {_type(kind)} | {shown} | {meaning} |"
 
 

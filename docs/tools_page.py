@@ -74,10 +74,10 @@ and says what to do next where there is something.
 
 
 def tools_page() -> str:
-    from ollm.app import tools_of
+    from ollm.app import create_tool_registry
 
     with tempfile.TemporaryDirectory() as folder:
-        specs = tools_of(Path(folder)).list()
+        specs = create_tool_registry(Path(folder)).list()
     parts = [INTRODUCTION, "## Each of them\n"]
     for spec in specs:
         kind = "only reads" if spec.reads_only else "changes things"

@@ -1,11 +1,11 @@
 import asyncio
 from pathlib import Path
 
-from ollm import ConfirmationAnswer, ConfirmationRequested, Opening, TurnFinished, open_conversation
+from ollm import ConfirmationAnswer, ConfirmationRequested, ConversationOptions, TurnFinished, open_conversation
 
 
 async def main() -> None:
-    async with open_conversation(Opening(workspace=Path.cwd(), interactive=True)) as conversation:
+    async with open_conversation(ConversationOptions(workspace=Path.cwd(), interactive=True)) as conversation:
         async with conversation.turn("Write hello.txt") as events:
             async for event in events:
                 if isinstance(event, ConfirmationRequested):

@@ -2,7 +2,7 @@ import asyncio
 from pathlib import Path
 from typing import ClassVar
 
-from ollm import Opening, TextDelta, Tool, ToolContext, ToolResult, open_conversation
+from ollm import ConversationOptions, TextDelta, Tool, ToolContext, ToolResult, open_conversation
 
 
 class Weather(Tool[None], frozen=True):
@@ -18,7 +18,7 @@ class Weather(Tool[None], frozen=True):
 
 
 async def main() -> None:
-    async with open_conversation(Opening(workspace=Path.cwd(), grants=("weather",))) as conversation:
+    async with open_conversation(ConversationOptions(workspace=Path.cwd(), grants=("weather",))) as conversation:
         conversation.add_tool(Weather)
         async with conversation.turn("Do I need an umbrella?") as events:
             async for event in events:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from ollm.runtime.base import CommandReply as CommandReply
     from ollm.runtime.base import Conversation as Conversation
     from ollm.runtime.conversation import LocalConversation as LocalConversation
-    from ollm.runtime.conversation_options import Opening as Opening
+    from ollm.runtime.conversation_options import ConversationOptions as ConversationOptions
     from ollm.services.chat_compression import ChatCompressionService as ChatCompressionService
     from ollm.services.chat_compression import CompressionOptions as CompressionOptions
     from ollm.services.chat_recording import ChatRecordingService as ChatRecordingService
@@ -120,7 +120,7 @@ _EXPORTS: dict[str, str] = {
     "Notice": "ollm.domain.events",
     "OllmError": "ollm.domain.errors",
     "open_conversation": "ollm.app.conversation",
-    "Opening": "ollm.runtime.conversation_options",
+    "ConversationOptions": "ollm.runtime.conversation_options",
     "PolicyEngine": "ollm.policy.engine",
     "PolicyRequest": "ollm.domain.tools",
     "PromptMessage": "ollm.domain.messages",

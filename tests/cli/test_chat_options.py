@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.cli.chat import chat
-from ollm.cli.chat_options import OPTIONS, plain_line
+from ollm.cli.chat_options import OPTIONS, parse_simple_line
 
 NAMES = [name for option in OPTIONS for name in option.names]
 CHOICES = [choice for option in OPTIONS for choice in option.choices]
@@ -27,7 +27,7 @@ def read_by_click(words: list[str]) -> dict[str, object] | None:
 @settings(max_examples=500, deadline=None)
 @given(words=st.lists(WORDS, max_size=8))
 def test_a_line_that_is_read_without_click_means_what_click_makes_of_it(words: list[str]) -> None:
-    found = plain_line(words)
+    found = parse_simple_line(words)
 
     assert found is None or found == read_by_click(words)
 
@@ -42,7 +42,7 @@ def test_a_line_that_is_read_without_click_means_what_click_makes_of_it(words: l
     ],
 )
 def test_everyday_lines_need_no_click(words: list[str]) -> None:
-    found = plain_line(words)
+    found = parse_simple_line(words)
 
     assert found is not None
     assert found == read_by_click(words)
@@ -53,4 +53,4 @@ def test_everyday_lines_need_no_click(words: list[str]) -> None:
     [[], ["--model", "m"], ["-p"], ["-p", "--yes"], ["-p", "hi", "more"], ["-p", "hi", "-o", "xml"], ["-phi"]],
 )
 def test_any_other_line_is_left_to_click(words: list[str]) -> None:
-    assert plain_line(words) is None
+    assert parse_simple_line(words) is None

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from ollm.app import open_conversation
-from ollm.cli.remote import remote_conversation
-from ollm.cli.start import Start
+from ollm.cli.remote import open_remote_conversation
+from ollm.cli.start import ChatArguments
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import Conversation
-from ollm.runtime.commands import command_table
-from ollm.runtime.conversation_options import Opening
+from ollm.runtime.commands import build_command_table
+from ollm.runtime.conversation_options import ConversationOptions
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.covers import covers
@@ -60,7 +60,7 @@ async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatc
     async with running(tmp_path, ["Hello."]) as runner:
         for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):
             monkeypatch.setenv(name, runner.environment()[name])
-        async with open_conversation(Opening(workspace=runner.workspace, interactive=True)) as conversation:
+        async with open_conversation(ConversationOptions(workspace=runner.workspace, interactive=True)) as conversation:
             async with conversation.turn("hi") as events:
                 assert [event async for event in events]
             said = {command: await told(conversation, command) for command in SAYS}
@@ -74,7 +74,7 @@ async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypa
         for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):
             monkeypatch.setenv(name, runner.environment()[name])
         try:
-            async with remote_conversation(Start(workspace=runner.workspace, new=True)) as conversation:
+            async with open_remote_conversation(ChatArguments(workspace=runner.workspace, new=True)) as conversation:
                 async with conversation.turn("hi") as events:
                     assert [event async for event in events]
                 said = {command: await told(conversation, command) for command in SAYS}
@@ -117,4 +117,4 @@ async def test_a_command_is_run_from_a_script_and_its_answer_is_the_output(tmp_p
 def test_no_command_is_left_out_of_these_tests() -> None:
     tried = {command.split()[0].removeprefix("/") for command in SAYS}
 
-    assert {command.name for command in command_table().all()} <= tried | ASKS_THE_SCREEN | SENDS
+    assert {command.name for command in build_command_table().list_all()} <= tried | ASKS_THE_SCREEN | SENDS

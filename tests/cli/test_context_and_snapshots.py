@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app import Process
+from ollm.app import ProcessScope
 from ollm.cli.entry import main
 from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
@@ -26,7 +26,7 @@ class Place:
         self.session = asyncio.run(self._talk())
 
     async def _talk(self) -> str:
-        recording = Process({"OLLM_HOME": str(self.home)}).recording(lambda event: None)
+        recording = ProcessScope({"OLLM_HOME": str(self.home)}).create_recording_service(lambda event: None)
         session = await recording.create_session("llama3", "ollama", workspace=str(self.workspace.resolve()))
         await recording.update_metadata(session, {"contextWindow": 8192})
         for text in ("Hello", "Build it", "Test it"):

@@ -13,10 +13,10 @@ import pytest
 
 from ollm import __version__
 from ollm.cli import entry as edge
-from ollm.cli.command_table import FAMILIES
+from ollm.cli.command_table import COMMAND_TARGETS
 from ollm.cli.commands import SUMMARIES, command
 from ollm.cli.options import confirm_or_fail, print_json, resolve_workspace
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table
 from ollm.domain.errors import DeniedError, OllmError, UsageError
 from tests.cli.command import SCRIPT, ollm
@@ -55,11 +55,11 @@ def test_help_imports_click_and_none_of_the_heavy_libraries() -> None:
 def test_help_lists_every_family_with_a_sentence() -> None:
     shown = ollm("--help").stdout
 
-    assert set(SUMMARIES) == set(FAMILIES)
-    assert all(f"  {name}" in shown for name in FAMILIES)
+    assert set(SUMMARIES) == set(COMMAND_TARGETS)
+    assert all(f"  {name}" in shown for name in COMMAND_TARGETS)
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize("family", sorted(COMMAND_TARGETS))
 def test_a_family_says_what_each_of_its_commands_does_without_breaking_off(family: str) -> None:
     shown = ollm(family, "--help").stdout
 
@@ -183,8 +183,8 @@ def test_debug_shows_the_whole_of_an_unforeseen_error_redacted(
 
 
 def test_debug_belongs_to_no_command_and_stops_at_the_double_dash() -> None:
-    assert edge._without_debug(["files", "--debug", "--", "--debug"]) == (True, ["files", "--", "--debug"])
-    assert edge._without_debug(["files"]) == (False, ["files"])
+    assert edge._extract_debug_flag(["files", "--debug", "--", "--debug"]) == (True, ["files", "--", "--debug"])
+    assert edge._extract_debug_flag(["files"]) == (False, ["files"])
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
@@ -230,4 +230,4 @@ def test_json_is_one_document_even_with_text_that_is_no_unicode(capsys: pytest.C
 
 
 def test_one_line_of_text_has_no_line_breaks() -> None:
-    assert printable("a\nb\tc\u200b") == "a⏎b c\\u200b"
+    assert make_printable("a\nb\tc\u200b") == "a⏎b c\\u200b"

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from ollm.store.session_files import SessionFiles, SessionPlaces
-from ollm.store.session_files.layout import document
+from ollm.store.session_files.layout import iter_document
 from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import running
 from tests.covers import covers
@@ -60,7 +60,7 @@ def write(path: Path, count: int) -> None:
     path.parent.mkdir(parents=True)
     calls = (tool_call(number) for number in range(2, count + 1, 2))
     with path.open("wb") as file:
-        file.writelines(document({**head, "metadata": metadata}, map(message, range(1, count + 1)), calls))
+        file.writelines(iter_document({**head, "metadata": metadata}, map(message, range(1, count + 1)), calls))
 
 
 COUNT = MEGABYTES * 1_000_000 // 1400

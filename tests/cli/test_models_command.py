@@ -14,8 +14,8 @@ from typing import Any
 import pexpect
 import pytest
 
-from ollm.cli.diagnosis import Diagnosis, ServerReport, next_step
-from ollm.cli.machine import Check, disk_use
+from ollm.cli.diagnosis import Diagnosis, ServerReport, suggest_next_step
+from ollm.cli.machine import MachineCheck, measure_disk_usage
 from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
 from tests.servers.files import FileServer, serving
@@ -176,7 +176,7 @@ def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
     known = {
         "facts": ModelFacts(key="k"),
         "answering": (),
-        "machine": (Check(name="rg", ok=True, detail=""), Check(name="[mcp]", ok=False, detail="")),
+        "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
         "problems": (),
     }
     place = {"log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
@@ -186,16 +186,18 @@ def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
 def test_the_next_step_is_the_one_that_helps_most() -> None:
     from msgspec.structs import replace
 
-    missing = (Check(name="rg", ok=False, detail="finds files"),)
+    missing = (MachineCheck(name="rg", ok=False, detail="finds files"),)
     wide = replace(REPORT, window=32768)
 
     nobody = found(None, problems=("p",), machine=missing)
-    assert next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
-    assert "config check" in next_step(found(problems=("p",), machine=missing), None)
-    assert next_step(found(machine=missing), None) == "Install rg: it finds files."
-    assert "window is small" in next_step(found(), None)
-    assert "`ollm models probe`" in next_step(found(wide), None)
-    assert next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "Nothing: type `ollm`."
+    assert suggest_next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
+    assert "config check" in suggest_next_step(found(problems=("p",), machine=missing), None)
+    assert suggest_next_step(found(machine=missing), None) == "Install rg: it finds files."
+    assert "window is small" in suggest_next_step(found(), None)
+    assert "`ollm models probe`" in suggest_next_step(found(wide), None)
+    assert (
+        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "Nothing: type `ollm`."
+    )
 
 
 def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
@@ -204,5 +206,5 @@ def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> Non
     (tmp_path / "sessions" / "loop").symlink_to(tmp_path)
     (tmp_path / "index.db").write_bytes(bytes(20))
 
-    assert [(part.name, part.bytes) for part in disk_use(tmp_path)] == [("sessions", 300), ("index.db", 20)]
-    assert disk_use(tmp_path / "none") == ()
+    assert [(part.name, part.bytes) for part in measure_disk_usage(tmp_path)] == [("sessions", 300), ("index.db", 20)]
+    assert measure_disk_usage(tmp_path / "none") == ()

@@ -100,7 +100,7 @@ def test_an_index_that_cannot_be_changed_is_taken_away_with_the_deleted_words(ho
 @covers("H508", "H533")
 def test_cleanup_takes_what_is_in_the_trash_and_says_so(home: Home):
     trashed, old, new = (home.recorded(text) for text in ("MARKERZQ77", "old", "new"))
-    home.library().to_trash(trashed)
+    home.library().move_to_trash(trashed)
     asked = ollm("sessions", "cleanup", "--keep", "1", home=home.root)
     assert (asked.returncode, "2 in number, 1 of them in the trash" in asked.stderr) == (2, True)
     assert ollm("sessions", "cleanup", "--keep", "1", "--yes", home=home.root).returncode == 0
@@ -119,7 +119,7 @@ def test_a_session_that_is_in_the_trash_too_is_one_session(home: Home):
 
 def test_who_asks_for_a_session_in_the_trash_is_told_where_it_is(home: Home):
     session_id = home.recorded("x")
-    home.library().to_trash(session_id)
+    home.library().move_to_trash(session_id)
     done = ollm("sessions", "view", session_id[:8], home=home.root)
     assert (done.returncode, f"ollm sessions restore {session_id[:8]}" in done.stderr) == (1, True)
 

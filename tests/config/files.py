@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from ollm.config.load import Loaded, load
+from ollm.config.load import LoadedSettings, load_settings
 from ollm.config.paths import Home
 
 
@@ -17,7 +17,7 @@ def loaded(
     trusted: bool = True,
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     """What `load` makes of these texts."""
     home = Home(root=directory / "home")
     home.root.mkdir(exist_ok=True)
@@ -27,8 +27,8 @@ def loaded(
     (place / ".ollm").mkdir(parents=True, exist_ok=True)
     if workspace:
         (place / ".ollm" / "config.yaml").write_text(dedent(workspace), encoding="utf-8")
-    return load(home, environment or {}, workspace=place, trusted=trusted, flags=flags)
+    return load_settings(home, environment or {}, workspace=place, trusted=trusted, flags=flags)
 
 
-def problems(found: Loaded) -> list[str]:
+def problems(found: LoadedSettings) -> list[str]:
     return [str(problem) for problem in found.problems]

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ollm.config.change import change
-from ollm.config.load import load
+from ollm.config.change import set_setting
+from ollm.config.load import load_settings
 from ollm.config.paths import Home
 from ollm.config.yaml_edit import set_key
-from ollm.config.yaml_tree import Place, parse, plain
+from ollm.config.yaml_tree import SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 
 COMMENTED = """\
@@ -65,9 +65,9 @@ def test_what_is_set_is_read_back_and_every_comment_stays(value, before, ending:
 
     after = set_key(text, ["provider", "model"], value)
 
-    entry = parse(after, Place(file="f"))
+    entry = parse_yaml(after, SourcePosition(file="f"))
     assert entry is not None
-    assert plain(entry) == {"provider": {"type": "x", "model": value}}
+    assert to_plain_value(entry) == {"provider": {"type": "x", "model": value}}
     assert [line for line in after.splitlines() if "#" in line and "model" not in line] == [
         line for line in text.splitlines() if "#" in line and "model" not in line
     ]
@@ -90,7 +90,7 @@ def test_what_would_touch_other_text_is_refused(text: str, key: str) -> None:
 def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
     home = Home(root=tmp_path / "new" / "home")
 
-    file = change(home, "loopDetection.maxTurns", "80")
+    file = set_setting(home, "loopDetection.maxTurns", "80")
 
     assert file.read_text(encoding="utf-8") == "loopDetection:\n  maxTurns: 80\n"
     assert (file.stat().st_mode & 0o777, home.root.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -110,11 +110,11 @@ def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_is_read_in_the_type_of_its_key(tmp_path: Path, key: str, text: str, expected: object) -> None:
-    file = change(Home(root=tmp_path), key, text)
-    entry = parse(file.read_text(encoding="utf-8"), Place(file="f"))
+    file = set_setting(Home(root=tmp_path), key, text)
+    entry = parse_yaml(file.read_text(encoding="utf-8"), SourcePosition(file="f"))
 
     assert entry is not None
-    found = plain(entry)
+    found = to_plain_value(entry)
     for part in key.split("."):
         found = found[part]
     assert found == expected
@@ -137,7 +137,7 @@ def test_a_value_is_read_in_the_type_of_its_key(tmp_path: Path, key: str, text: 
 )
 def test_a_mistake_is_told_before_anything_is_written(tmp_path: Path, key: str, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        change(Home(root=tmp_path), key, text)
+        set_setting(Home(root=tmp_path), key, text)
 
     assert not (tmp_path / "config.yaml").exists()
 
@@ -148,7 +148,7 @@ def test_a_broken_file_is_left_as_it_is(tmp_path: Path, broken: str) -> None:
     file.write_bytes(broken.encode("latin-1"))
 
     with pytest.raises(UsageError, match="Nothing was changed"):
-        change(Home(root=tmp_path), "provider.model", "m")
+        set_setting(Home(root=tmp_path), "provider.model", "m")
 
     assert file.read_bytes() == broken.encode("latin-1")
 
@@ -157,7 +157,7 @@ def test_a_key_written_under_services_is_changed_there(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("services:\n  session:\n    maxSessions: 1\n", encoding="utf-8")
 
-    change(Home(root=tmp_path), "sessions.maxSessions", "2")
+    set_setting(Home(root=tmp_path), "sessions.maxSessions", "2")
 
     assert file.read_text(encoding="utf-8") == "services:\n  session:\n    maxSessions: 2\n"
 
@@ -170,7 +170,7 @@ def test_a_file_kept_elsewhere_and_linked_stays_linked(tmp_path: Path) -> None:
     home.root.mkdir()
     home.config.symlink_to(real)
 
-    change(home, "provider.model", "m")
+    set_setting(home, "provider.model", "m")
 
     assert home.config.is_symlink()
     assert real.read_text(encoding="utf-8") == "# mine\nprovider:\n  model: m\n"
@@ -180,13 +180,13 @@ def test_a_file_kept_elsewhere_and_linked_stays_linked(tmp_path: Path) -> None:
 def test_changes_at_the_same_time_all_arrive(tmp_path: Path) -> None:
     home = Home(root=tmp_path)
     keys = ["provider.model", "sessions.maxSessions", "loopDetection.maxTurns", "snapshots.maxCount", "resume.messages"]
-    threads = [threading.Thread(target=change, args=(home, key, "7")) for key in keys]
+    threads = [threading.Thread(target=set_setting, args=(home, key, "7")) for key in keys]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
-    found = load(home, dict(os.environ))
+    found = load_settings(home, dict(os.environ))
 
     assert set(keys) <= set(found.sources)
     assert found.problems == ()

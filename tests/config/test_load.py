@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.environment import home, log_level, process_environment, wants_colour
-from ollm.config.load import load, load_policy
+from ollm.config.environment import copy_environment, find_home, read_log_level, wants_colour
+from ollm.config.load import load_policy, load_settings
 from ollm.config.paths import Home
-from ollm.config.settings import BUILTIN_IGNORES, Settings, defaults
+from ollm.config.settings import BUILTIN_IGNORES, Settings, make_default_settings
 from ollm.domain.errors import UsageError
 from tests.config.files import loaded, problems
 from tests.covers import covers
@@ -22,7 +22,7 @@ def test_without_a_file_the_defaults_of_the_requirements_stand(tmp_path: Path) -
     found = loaded(tmp_path)
     settings = found.settings
 
-    assert settings == defaults()
+    assert settings == make_default_settings()
     assert found.problems == ()
     assert (settings.sessions.data_dir, settings.sessions.max_sessions, settings.sessions.auto_save) == (
         "~/.ollm/sessions",
@@ -121,7 +121,7 @@ def test_each_layer_lies_over_the_one_below(tmp_path: Path) -> None:
 def test_a_workspace_that_is_not_trusted_is_not_read(tmp_path: Path) -> None:
     found = loaded(tmp_path, workspace="not: [yaml", trusted=False)
 
-    assert found.settings == defaults()
+    assert found.settings == make_default_settings()
     assert found.problems == ()
 
 
@@ -158,7 +158,7 @@ def test_a_bad_value_is_replaced_by_its_default_and_the_good_ones_beside_it_stan
     found = loaded(tmp_path, "loopDetection: {maxTurns: -4, repeatThreshold: 6}\n")
 
     assert (found.settings.loop_detection.max_turns, found.settings.loop_detection.repeat_threshold) == (50, 6)
-    assert found.usable() is found.settings
+    assert found.require_settings() is found.settings
 
 
 @pytest.mark.parametrize("wrong", ["true", "1.5", "'3'", "[1]", "{a: 1}", "", "99999999999999999999", ".inf"])
@@ -172,7 +172,7 @@ def test_a_number_must_be_a_number(tmp_path: Path, wrong: str) -> None:
 def test_a_section_left_empty_sets_nothing(tmp_path: Path) -> None:
     found = loaded(tmp_path, "sessions:\n#  maxSessions: 5\nenvironment:\nprovider:\nservices:\n")
 
-    assert (found.settings, found.problems) == (defaults(), ())
+    assert (found.settings, found.problems) == (make_default_settings(), ())
 
 
 def test_yaml_is_read_as_version_1_2(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_bad_provider_key_ends_the_command(tmp_path: Path, text: str) -> None:
     found = loaded(tmp_path, text + "\nsesions: 1\n")
 
     with pytest.raises(UsageError, match=r"config\.yaml:1:\d+ provider") as stopped:
-        found.usable()
+        found.require_settings()
     assert stopped.value.exit_code == 2
     assert "sesions" not in str(stopped.value)
 
@@ -199,9 +199,9 @@ def test_a_bad_provider_key_ends_the_command(tmp_path: Path, text: str) -> None:
 def test_a_file_that_is_not_usable_yaml_ends_the_command_and_says_where(tmp_path: Path, text: str) -> None:
     found = loaded(tmp_path, text)
 
-    assert found.settings == defaults()
+    assert found.settings == make_default_settings()
     with pytest.raises(UsageError, match=r"config\.yaml"):
-        found.usable()
+        found.require_settings()
 
 
 def test_aliases_that_grow_without_end_are_refused_quickly(tmp_path: Path) -> None:
@@ -225,14 +225,14 @@ def test_a_file_that_is_no_text_or_too_large_ends_the_command(tmp_path: Path, da
     (tmp_path / "home" / "config.yaml").write_bytes(data)
 
     with pytest.raises(UsageError, match="cannot be read"):
-        loaded(tmp_path).usable()
+        loaded(tmp_path).require_settings()
 
 
 def test_a_directory_in_place_of_the_file_ends_the_command(tmp_path: Path) -> None:
     (tmp_path / "home" / "config.yaml").mkdir(parents=True)
 
     with pytest.raises(UsageError, match="cannot be read"):
-        loaded(tmp_path).usable()
+        loaded(tmp_path).require_settings()
 
 
 @covers("D629")
@@ -245,7 +245,7 @@ def test_an_environment_section_of_the_wrong_shape_passes_the_core_list_only(tmp
     assert found.settings.environment.allow_list == ()
     assert found.settings.environment.deny_patterns == ("*",)
     assert problems(found)
-    found.usable()
+    found.require_settings()
 
 
 @covers("S10.5", "D628")
@@ -262,7 +262,7 @@ def test_a_bad_policy_entry_makes_tools_ask(tmp_path: Path, wrong: str) -> None:
 
     assert [(rule["tool"], rule["action"]) for rule in found.settings.policy.rules] == [("*", "ask")]
     assert found.rule_places[0].place.line == 1
-    found.usable()
+    found.require_settings()
 
 
 def test_each_rule_knows_where_it_stands(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_even_a_trusted_workspace_gives_itself_no_rights(tmp_path: Path) -> None
     assert found.settings == allowed.settings
     assert len(found.problems) == 14
     assert all("workspace's file" in problem.message for problem in found.problems)
-    found.usable()
+    found.require_settings()
 
 
 def test_a_workspace_adds_denials_and_ignores_and_takes_none_away(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_bad_variable_is_named(tmp_path: Path) -> None:
 
     assert problems(found) == ["OLLM_CONTEXT_WINDOW provider.contextWindow: expected a whole number, not 'big'"]
     with pytest.raises(UsageError):
-        found.usable()
+        found.require_settings()
 
 
 def test_a_secret_is_never_repeated_in_a_mistake(tmp_path: Path) -> None:
@@ -399,16 +399,16 @@ def test_rules_can_be_read_from_a_file_of_their_own_in_either_form(tmp_path: Pat
     assert load_policy(whole).settings == load_policy(content).settings
     assert load_policy(content).rule_places[0].place.line == 2
     with pytest.raises(UsageError, match="no such file"):
-        load_policy(tmp_path / "absent.yaml").usable()
+        load_policy(tmp_path / "absent.yaml").require_settings()
 
 
 def test_the_home_moves_as_a_whole(tmp_path: Path) -> None:
-    assert home({"HOME": "/home/a"}).root == Path("/home/a/.ollm")
-    moved = home({"HOME": "/home/a", "OLLM_HOME": str(tmp_path)})
-    assert moved.place("~/.ollm/sessions") == tmp_path / "sessions" == moved.sessions
-    assert moved.place("own") == tmp_path / "own"
-    assert moved.place("/var/x") == Path("/var/x")
-    assert moved.place("~/x") == Path.home() / "x"
+    assert find_home({"HOME": "/home/a"}).root == Path("/home/a/.ollm")
+    moved = find_home({"HOME": "/home/a", "OLLM_HOME": str(tmp_path)})
+    assert moved.resolve_path("~/.ollm/sessions") == tmp_path / "sessions" == moved.sessions
+    assert moved.resolve_path("own") == tmp_path / "own"
+    assert moved.resolve_path("/var/x") == Path("/var/x")
+    assert moved.resolve_path("~/x") == Path.home() / "x"
 
 
 def test_the_home_directory_itself_as_a_workspace_is_not_read_twice(tmp_path: Path) -> None:
@@ -416,13 +416,13 @@ def test_the_home_directory_itself_as_a_workspace_is_not_read_twice(tmp_path: Pa
     root.mkdir()
     (root / "config.yaml").write_text("policy: {approval: yolo}\n", encoding="utf-8")
 
-    found = load(Home(root=root), {}, workspace=tmp_path, trusted=True)
+    found = load_settings(Home(root=root), {}, workspace=tmp_path, trusted=True)
 
     assert (found.settings.policy.approval, found.problems) == ("yolo", ())
 
 
 def test_the_level_of_the_log_and_colour_come_from_the_environment() -> None:
-    assert [log_level({"OLLM_LOG_LEVEL": text}) for text in ("debug", "warn", "loud", "")] == [
+    assert [read_log_level({"OLLM_LOG_LEVEL": text}) for text in ("debug", "warn", "loud", "")] == [
         "DEBUG",
         "WARNING",
         "INFO",
@@ -431,8 +431,8 @@ def test_the_level_of_the_log_and_colour_come_from_the_environment() -> None:
     assert wants_colour({"TERM": "xterm"})
     assert not wants_colour({"NO_COLOR": "1"})
     assert not wants_colour({"TERM": "dumb"})
-    assert "PATH" in process_environment()
+    assert "PATH" in copy_environment()
 
 
 def test_every_setting_has_a_default() -> None:
-    assert Settings() == defaults()
+    assert Settings() == make_default_settings()

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ollm.config.load import load
+from ollm.config.load import load_settings
 from ollm.config.paths import Home
-from ollm.config.yaml_cache import parse_or_remember
-from ollm.config.yaml_tree import Place, parse
+from ollm.config.yaml_cache import parse_yaml_cached
+from ollm.config.yaml_tree import SourcePosition, parse_yaml
 
-PLACE = Place(file="/x/config.yaml", name="config.yaml")
+PLACE = SourcePosition(file="/x/config.yaml", name="config.yaml")
 TEXT = "# mine\nsessions:\n  maxSessions: 7\npolicy:\n  rules:\n    - {tool: ls, action: deny}\nloopDetecton: 1\n"
 
 
@@ -21,7 +21,7 @@ def test_the_second_reading_is_equal_to_the_first_down_to_every_place(tmp_path: 
     home = Home(root=tmp_path)
     home.config.write_text(TEXT, encoding="utf-8")
 
-    assert load(home, {}) == load(home, {})
+    assert load_settings(home, {}) == load_settings(home, {})
     assert (home.cache / "config.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -42,7 +42,7 @@ def test_a_changed_file_is_read_anew_however_quickly_it_changed(tmp_path: Path) 
     home = Home(root=tmp_path)
     for number in range(1, 6):
         home.config.write_text(f"sessions: {{maxSessions: {number}}}\n", encoding="utf-8")
-        assert load(home, {}).settings.sessions.max_sessions == number
+        assert load_settings(home, {}).settings.sessions.max_sessions == number
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,14 @@ def test_a_damaged_memory_only_means_reading_anew(tmp_path: Path, damage: bytes)
     memory.parent.mkdir()
     memory.write_bytes(damage)
 
-    assert parse_or_remember("a: 1\n", PLACE, memory) == parse("a: 1\n", PLACE)
+    assert parse_yaml_cached("a: 1\n", PLACE, memory) == parse_yaml("a: 1\n", PLACE)
 
 
 def test_a_memory_that_cannot_be_written_is_no_trouble(tmp_path: Path) -> None:
     (tmp_path / "cache").touch()
 
-    assert parse_or_remember("a: 1\n", PLACE, tmp_path / "cache" / "config.json") == parse("a: 1\n", PLACE)
-    assert parse_or_remember("a: 1\n", PLACE, tmp_path / "no" / "cache" / "config.json") == parse("a: 1\n", PLACE)
+    assert parse_yaml_cached("a: 1\n", PLACE, tmp_path / "cache" / "config.json") == parse_yaml("a: 1\n", PLACE)
+    assert parse_yaml_cached("a: 1\n", PLACE, tmp_path / "no" / "cache" / "config.json") == parse_yaml("a: 1\n", PLACE)
     assert not (tmp_path / "no").exists()
 
 
@@ -87,15 +87,15 @@ def test_whatever_the_text_its_tree_is_remembered_as_it_was(
     memory = tmp_path_factory.mktemp("memory") / "cache" / "config.json"
     whole = f"# one\nkey: {text}\n"
 
-    first = parse_or_remember(whole, PLACE, memory)
-    again = parse_or_remember(whole, PLACE, memory)
+    first = parse_yaml_cached(whole, PLACE, memory)
+    again = parse_yaml_cached(whole, PLACE, memory)
 
-    assert repr(first) == repr(again) == repr(parse(whole, PLACE))
+    assert repr(first) == repr(again) == repr(parse_yaml(whole, PLACE))
 
 
 def test_a_file_of_comments_is_remembered_too(tmp_path: Path) -> None:
     memory = tmp_path / "cache" / "config.json"
 
-    assert parse_or_remember("# nothing\n", PLACE, memory) is None
+    assert parse_yaml_cached("# nothing\n", PLACE, memory) is None
     assert memory.exists()
-    assert parse_or_remember("# nothing\n", PLACE, memory) is None
+    assert parse_yaml_cached("# nothing\n", PLACE, memory) is None

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.config.yaml_edit import remove_key, set_key
-from ollm.config.yaml_tree import Place, parse, plain
+from ollm.config.yaml_tree import SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 
 names = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
@@ -17,8 +17,8 @@ values = st.recursive(
 
 
 def read(text: str) -> object:
-    entry = parse(text, Place(file="f"))
-    return {} if entry is None else plain(entry)
+    entry = parse_yaml(text, SourcePosition(file="f"))
+    return {} if entry is None else to_plain_value(entry)
 
 
 @settings(max_examples=200, deadline=None)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from ollm.system.http import open_client, server_events
+from ollm.system.http import iter_server_events, open_client
 from tests.ordinary_user import bound_by_permissions
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -121,14 +121,14 @@ class Daemon:
         client = open_client("http://localhost", socket_path=str(self.socket), headers=headers)
 
         async def events(chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, Any]]:
-            async for event in server_events(chunks):
+            async for event in iter_server_events(chunks):
                 yield json.loads(event.data)
 
         try:
             content = b"" if body is None else json.dumps(body).encode()
             async with client.stream(method, path, content) as response:
                 assert response.status == 200
-                yield events(response.chunks())
+                yield events(response.iter_chunks())
         finally:
             await client.close()
 

@@ -11,7 +11,7 @@ from ollm.daemon.remote import open_remote
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
 from ollm.domain.messages import ImagePart
-from ollm.runtime.base import Attachment, Begun, Conversation
+from ollm.runtime.base import Attachment, Conversation, ForeignTurn
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 
@@ -96,21 +96,21 @@ async def test_an_idle_client_sees_the_turn_another_one_begins_and_not_its_own(t
         await other.status()
         assert text_of(await heard(one.turn("from the first"))) == "mine"
 
-        begun = await asyncio.wait_for(other.begun_elsewhere(), 10)
+        begun = await asyncio.wait_for(other.wait_for_foreign_turn(), 10)
         assert begun is not None
         assert begun.text == "from the first"
-        assert text_of(await heard(other.following(begun.after))) == "mine"
+        assert text_of(await heard(other.follow_turn(begun.after))) == "mine"
 
-        waiting = asyncio.create_task(one.begun_elsewhere())
+        waiting = asyncio.create_task(one.wait_for_foreign_turn())
         events = await heard(other.turn("from the second"))
         begun = await asyncio.wait_for(waiting, 10)
-        assert isinstance(begun, Begun)
+        assert isinstance(begun, ForeignTurn)
         assert begun.text == "from the second"
-        again = await heard(one.following(begun.after))
+        again = await heard(one.follow_turn(begun.after))
         assert [event.seq for event in again] == [event.seq for event in events if event.seq > begun.after]
         assert isinstance(again[-1], TurnFinished)
 
-        listening = asyncio.create_task(other.begun_elsewhere())
+        listening = asyncio.create_task(other.wait_for_foreign_turn())
         await asyncio.sleep(0.3)
         assert not listening.done(), "one's own turn is no news"
         await found.ask("DELETE", f"/sessions/{one.session_id}")

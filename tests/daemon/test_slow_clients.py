@@ -7,7 +7,7 @@ import pytest
 from uvicorn.server import ServerState
 
 from ollm.daemon import connections
-from ollm.daemon.server import configuration
+from ollm.daemon.server import build_server_config
 
 HEAD = b"POST / HTTP/1.1\r\nhost: localhost\r\n"
 
@@ -36,11 +36,11 @@ async def test_a_request_arrives_in_time_or_its_connection_is_closed(
     monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], answered: bool
 ) -> None:
     monkeypatch.setattr(connections, "RECEIVE_SECONDS", 0.3)
-    config = configuration(answer)
+    config = build_server_config(answer)
     config.load()
     state = ServerState()
     listening = await asyncio.get_running_loop().create_server(
-        lambda: connections.OurPeers(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        lambda: connections.DaemonHttpProtocol(config=config, server_state=state, app_state={}), "127.0.0.1", 0
     )
     reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
     found = b""

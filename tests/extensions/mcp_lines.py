@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.extensions.mcp.catalogue import CatalogueFile
-from ollm.extensions.mcp.connection import McpConnection, opener
+from ollm.extensions.mcp.connection import McpConnection, make_opener
 from ollm.extensions.mcp.servers import McpServers
 from ollm.extensions.mcp.settings import McpServer, read_servers
 from ollm.system.paths import Boundary
@@ -30,10 +30,10 @@ class Lines:
 
     @property
     def names(self) -> list[str]:
-        return [spec.name for spec in self.servers.specs()]
+        return [spec.name for spec in self.servers.list_specs()]
 
     async def call(self, name: str, **arguments: Any) -> Any:
-        spec = next(spec for spec in self.servers.specs() if spec.name == name)
+        spec = next(spec for spec in self.servers.list_specs() if spec.name == name)
         return await spec.parse(arguments).run(self._context)
 
 
@@ -44,7 +44,7 @@ async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Li
     assert not problems
 
     def connect(server: McpServer) -> McpConnection:
-        return McpConnection(server, opener(server, host, directory, ENVIRONMENT))
+        return McpConnection(server, make_opener(server, host, directory, ENVIRONMENT))
 
     servers = McpServers(found, connect, CatalogueFile(directory / "cache" / "mcp.json"), told.append)
     try:

@@ -10,9 +10,9 @@ import pytest
 
 from ollm import TextDelta, open_conversation
 from ollm.domain.errors import UsageError
-from ollm.extensions.install import put
+from ollm.extensions.install import install_extension
 from ollm.extensions.manifest import read_manifest
-from ollm.runtime.conversation_options import Opening
+from ollm.runtime.conversation_options import ConversationOptions
 from tests.cli.running import Runner, running
 from tests.covers import covers
 from tests.servers.answers import Answer
@@ -197,14 +197,14 @@ async def test_a_kind_of_server_that_an_extension_brings_can_be_chosen(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OLLM_HOME", str(home))
 
-    async with open_conversation(Opening(workspace=workspace, one_shot=True)) as conversation:
+    async with open_conversation(ConversationOptions(workspace=workspace, one_shot=True)) as conversation:
         async with conversation.turn("Hello") as events:
             said = [event.text async for event in events if isinstance(event, TextDelta)]
 
     assert "".join(said) == "Hello in cage"
     (home / "config.yaml").write_text(json.dumps({"provider": {"extension": "parrot"}}))
     with pytest.raises(UsageError, match="no enabled extension brings"):
-        async with open_conversation(Opening(workspace=workspace, one_shot=True)):
+        async with open_conversation(ConversationOptions(workspace=workspace, one_shot=True)):
             pass
 
 
@@ -221,7 +221,7 @@ async def test_context_of_hook_extension_and_user_stands_by_priority_in_every_tu
         monkeypatch.setenv("OLLM_PROVIDER", "openai")
         monkeypatch.setenv("OLLM_BASE_URL", runner.server.base_url)
         monkeypatch.setenv("OLLM_MODEL", "scripted")
-        async with open_conversation(Opening(workspace=runner.workspace)) as conversation:
+        async with open_conversation(ConversationOptions(workspace=runner.workspace)) as conversation:
             for text in ("/context add mine FROM THE USER", "hi", "and again"):
                 async with conversation.turn(text) as events:
                     _ = [event async for event in events]
@@ -262,7 +262,7 @@ def test_links_are_not_copied(tmp_path: Path) -> None:
     (source / "secret").symlink_to("/etc/passwd")
 
     with pytest.raises(UsageError, match="link or a special file"):
-        put(source, tmp_path / "home", replace=False)
+        install_extension(source, tmp_path / "home", replace=False)
     assert not (tmp_path / "home").exists()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from ollm import Opening, open_conversation
+from ollm import ConversationOptions, open_conversation
 from ollm.extensions.hook_settings import Hook, read_hooks
 from tests.cli.running import Runner, running
 from tests.covers import covers
@@ -208,7 +208,7 @@ async def test_hooks_are_told_before_and_after_compression(tmp_path: Path, monke
         for name, value in (("HOME", str(runner.home)), ("PROVIDER", "openai"), ("BASE_URL", runner.server.base_url)):
             monkeypatch.setenv(f"OLLM_{name}", value)
         monkeypatch.setenv("OLLM_CONTEXT_WINDOW", "2048")
-        async with open_conversation(Opening(workspace=runner.workspace)) as conversation:
+        async with open_conversation(ConversationOptions(workspace=runner.workspace)) as conversation:
             for _ in range(4):
                 async with conversation.turn("Say much.") as events:
                     _ = [event async for event in events]

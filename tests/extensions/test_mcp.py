@@ -13,8 +13,8 @@ import pytest
 
 from ollm.domain.errors import ToolFailure
 from ollm.extensions.mcp import connection, stdio
-from ollm.extensions.mcp.catalogue import tool_name
-from ollm.extensions.mcp.settings import expanded, read_servers
+from ollm.extensions.mcp.catalogue import make_tool_name
+from ollm.extensions.mcp.settings import expand_variables, read_servers
 from tests.extensions.mcp_lines import SCRIPT, entry, lines
 
 
@@ -26,7 +26,7 @@ def processes(*words: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine takes its time to start a server."""
-    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT", 30.0)
+    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
 
 
 async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ async def test_a_server_that_is_a_program_brings_tools_prompts_and_resources(tmp
         assert (await found.call("good__add", a=2, b=3)).llm_content == "the sum is 5"
         assert "notes://today" in (await found.call("good__read_resource")).llm_content
         assert (await found.call("good__read_resource", uri="notes://today")).llm_content == "buy milk"
-        assert await found.servers.prompt("good", "review", {"language": "Ada"}) == "Review the Ada code here."
+        assert await found.servers.get_prompt("good", "review", {"language": "Ada"}) == "Review the Ada code here."
         failed = await found.call("good__fail")
         assert "it is broken" in failed.error.message
         with pytest.raises(ToolFailure, match="a: is missing"):
@@ -73,7 +73,7 @@ async def test_what_a_server_offered_is_known_at_the_next_start_without_starting
 async def test_a_crash_ends_the_call_and_the_next_one_starts_the_server_again_with_an_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "MOST_FAILURES", 2)
+    monkeypatch.setattr(connection, "MAX_FAILURES", 2)
     async with lines(tmp_path, {"bad": entry("crashing")}) as found:
         await found.servers.before_turn()
         with pytest.raises(ToolFailure, match=r"ended while it worked.*segfault, sort of"):
@@ -97,7 +97,7 @@ async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_
         with pytest.raises(asyncio.CancelledError):
             await call
         assert time.monotonic() - began < 5
-        line = found.servers._line("slow")
+        line = found.servers._get_connection("slow")
         line.server = read_servers({"slow": entry("forking", timeout=0.2)})[0][0]
         with pytest.raises(ToolFailure, match=r"did not answer within 0.2 s") as raised:
             await found.call("slow__wait", seconds=3000)
@@ -110,7 +110,7 @@ async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_
 
 
 async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "MOST_UNASKED", 500)
+    monkeypatch.setattr(stdio, "MAX_UNASKED_MESSAGES", 500)
     configured = {
         "odd": entry("garbage,huge,shadowing,flooding", timeout=30),
         "talkative": entry("talkative", timeout=30),
@@ -138,7 +138,7 @@ async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 async def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "OPENING", 0.3)
+    monkeypatch.setattr(connection, "OPEN_TIMEOUT_SECONDS", 0.3)
     async with lines(tmp_path, {"silent": entry("silent")}) as found:
         await found.servers.before_turn()
 
@@ -230,9 +230,11 @@ def test_a_mistake_in_a_server_is_told_and_the_others_stand(configured: dict[str
 def test_variables_are_filled_in() -> None:
     known = {"TOKEN": "t"}
 
-    assert expanded("Bearer ${TOKEN} ${OTHER:-none} ${UNKNOWN} $TOKEN", known) == "Bearer t none ${UNKNOWN} $TOKEN"
+    assert (
+        expand_variables("Bearer ${TOKEN} ${OTHER:-none} ${UNKNOWN} $TOKEN", known) == "Bearer t none ${UNKNOWN} $TOKEN"
+    )
 
 
 def test_two_odd_names_do_not_become_one() -> None:
-    assert tool_name("s", "a b") != tool_name("s", "a_b") == "s__a_b"
-    assert tool_name("s", "x" * 200) != tool_name("s", "x" * 201)
+    assert make_tool_name("s", "a b") != make_tool_name("s", "a_b") == "s__a_b"
+    assert make_tool_name("s", "x" * 200) != make_tool_name("s", "x" * 201)

@@ -6,7 +6,7 @@ import pytest
 
 from ollm.domain.tools import PolicyRequest, Risk
 from ollm.policy.engine import PolicyEngine
-from ollm.policy.rules import RuleSet, Source, read_rules
+from ollm.policy.rules import RuleSet, RuleSource, read_rules
 from ollm.system.paths import Boundary
 
 
@@ -20,7 +20,7 @@ def test_reading_waiting_and_stopping_run_unasked(tmp_path: Path, action: str) -
 
 
 def test_a_configured_rule_still_decides(tmp_path: Path) -> None:
-    rules = read_rules([{"tool": "shell", "action": "deny"}], Source(file="config.yaml", lines=(1,)))
+    rules = read_rules([{"tool": "shell", "action": "deny"}], RuleSource(file="config.yaml", lines=(1,)))
     engine = PolicyEngine(RuleSet(rules=tuple(rules)), Boundary.around(tmp_path))
 
     assert engine.evaluate(PolicyRequest(tool="shell", params={"id": "job-1"})).decision == "deny"

@@ -7,7 +7,7 @@ import pytest
 from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, Verdict
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.grants import GrantBook
-from ollm.policy.rules import RuleSet, Source, read_rules
+from ollm.policy.rules import RuleSet, RuleSource, read_rules
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 
@@ -128,7 +128,7 @@ def test_risk_is_said_per_tool_and_per_call(place: Place):
 def test_a_confirmation_names_tool_description_risk_locations_and_the_command(place: Place):
     engine = place.engine()
     request = PolicyRequest(tool="shell", params={"command": "make\u202e test", "cwd": "src"})
-    details = engine.confirmation(request, engine.evaluate(request), "call-1", "Run the tests.")
+    details = engine.build_confirmation(request, engine.evaluate(request), "call-1", "Run the tests.")
 
     assert isinstance(details, ConfirmationDetails)
     assert (details.tool, details.description, details.risk) == ("shell", "Run the tests.", Risk.HIGH)
@@ -165,7 +165,7 @@ def test_a_rule_that_cannot_be_read_makes_its_tool_ask_and_says_why(place: Place
 
 def test_a_workspace_file_may_add_deny_and_ask_but_never_allow(place: Place):
     entries = [on("a", "allow"), on("b", "ask"), on("c", "deny")]
-    rules = read_rules(entries, Source(file="config.yaml", lines=(1, 2, 3), workspace=True))
+    rules = read_rules(entries, RuleSource(file="config.yaml", lines=(1, 2, 3), workspace=True))
 
     assert [rule.tool for rule in rules] == ["b", "c"]
     assert (rules[1].reference.file, rules[1].reference.line) == ("config.yaml", 3)
@@ -356,8 +356,8 @@ def test_looking_after_a_background_command_asks_nothing(place: Place, approval:
 @pytest.mark.parametrize("theirs", ["shell", "write_file", "read_file", "*", "*_file"])
 def test_a_workspace_only_tightens_what_the_users_rules_decide(place: Place, tool: str, theirs: str):
     params = {"command": "ls"} if tool == "shell" else {"path": "a.txt"}
-    added = read_rules([on(theirs, "ask")], Source(workspace=True))
-    broken = read_rules([{"tool": theirs, "action": "perhaps"}], Source(workspace=True))
+    added = read_rules([on(theirs, "ask")], RuleSource(workspace=True))
+    broken = read_rules([{"tool": theirs, "action": "perhaps"}], RuleSource(workspace=True))
     for more in (added, broken):
         denied = RuleSet(rules=(*read_rules([on("*", "deny")]), *more), builtin=False)
         silent = RuleSet(rules=more, default_action="deny", builtin=False)
@@ -367,7 +367,7 @@ def test_a_workspace_only_tightens_what_the_users_rules_decide(place: Place, too
 
 def test_a_workspaces_rule_is_stricter_than_any_group_of_the_users(place: Place):
     own = read_rules([on("shell", "allow"), on("write_file", "allow"), on("*", "deny")])
-    theirs = read_rules([on("*", "ask"), rule("deny", "program", "make")], Source(workspace=True))
+    theirs = read_rules([on("*", "ask"), rule("deny", "program", "make")], RuleSource(workspace=True))
     engine = PolicyEngine(RuleSet(rules=(*own, *theirs)), place.boundary)
 
     assert call(engine, "write_file", path="a.txt").decision == "ask"

@@ -14,8 +14,8 @@ def test_always_is_kept_on_disk_and_session_is_not(tmp_path: Path):
     book.add("write_file:src/**", "session")
     book.add("web_fetch:x.org", "once")
 
-    assert [str(grant) for grant in book.all()] == ["shell:npm run test", "write_file:src/**"]
-    assert [str(grant) for grant in GrantBook(tmp_path / "home/grants.yaml").all()] == ["shell:npm run test"]
+    assert [str(grant) for grant in book.list_grants()] == ["shell:npm run test", "write_file:src/**"]
+    assert [str(grant) for grant in GrantBook(tmp_path / "home/grants.yaml").list_grants()] == ["shell:npm run test"]
     assert (tmp_path / "home/grants.yaml").stat().st_mode & 0o777 == 0o600
 
 
@@ -26,8 +26,8 @@ def test_a_grant_is_kept_once_and_survives_odd_characters(tmp_path: Path):
         book.add(odd, "always")
         book.add("shell:- x", "session")
 
-    assert [str(grant) for grant in GrantBook(tmp_path / "grants.yaml").kept()] == [odd]
-    assert len(book.all()) == 2
+    assert [str(grant) for grant in GrantBook(tmp_path / "grants.yaml").list_saved()] == [odd]
+    assert len(book.list_grants()) == 2
 
 
 def test_grants_are_taken_back_by_number_or_all(tmp_path: Path):
@@ -36,7 +36,7 @@ def test_grants_are_taken_back_by_number_or_all(tmp_path: Path):
         book.add(text, "always")
 
     assert str(book.revoke(2)) == "b"
-    assert [str(grant) for grant in book.kept()] == ["a", "c"]
+    assert [str(grant) for grant in book.list_saved()] == ["a", "c"]
     with pytest.raises(UsageError, match="no grant 3"):
         book.revoke(3)
     assert book.revoke_all() == 2
@@ -56,4 +56,4 @@ def test_a_damaged_file_is_reported_by_name(tmp_path: Path, content: str):
     (tmp_path / "grants.yaml").write_text(content)
 
     with pytest.raises(StorageError, match=r"grants\.yaml"):
-        GrantBook(tmp_path / "grants.yaml").all()
+        GrantBook(tmp_path / "grants.yaml").list_grants()

@@ -5,7 +5,7 @@ import shlex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ollm.policy.shell import analyse
+from ollm.policy.shell import analyse_command
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 from tests.policy.shell_lines import HARMLESS, RISKY, lines
@@ -140,7 +140,7 @@ def test_quoted_text_is_never_a_command(place: Place, text: str):
 @given(text=st.text(alphabet=st.sampled_from(list("rm x;|&()<>{}$'\"`\\\n=#*?[]!~-/a0 ")), max_size=60))
 def test_any_text_gets_a_verdict_and_what_does_not_parse_is_never_allowed(place: Place, text: str):
     engine = place.engine([{"tool": "shell", "action": "allow"}])
-    analysis = analyse(text, place.workspace, place.boundary)
+    analysis = analyse_command(text, place.workspace, place.boundary)
 
     if any("cannot be read" in remark for remark in analysis.remarks):
         assert shell(engine, text).decision == "ask"

@@ -26,7 +26,7 @@ def book(tmp_path: Path) -> TrustBook:
 
 
 def test_an_unknown_workspace_is_not_trusted_and_its_files_are_named(book: TrustBook, workspace: Path, tmp_path: Path):
-    state = book.state(workspace)
+    state = book.get_state(workspace)
 
     assert (state.trusted, state.known) == (False, False)
     assert state.files == (".ollm/config.yaml", "AGENTS.md")
@@ -37,7 +37,7 @@ def test_trust_lasts_while_the_files_stay_what_they_were(book: TrustBook, worksp
     assert book.trust(workspace).trusted
 
     (workspace / "main.py").write_text("other\n")
-    assert book.state(workspace).trusted
+    assert book.get_state(workspace).trusted
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_change_asks_again_and_says_what_changed(book: TrustBook, workspace: P
     book.trust(workspace)
     change(workspace)
 
-    state = book.state(workspace)
+    state = book.get_state(workspace)
     assert (state.trusted, state.known) == (False, True)
     assert getattr(state, field) == (name,)
     assert book.trust(workspace).trusted
@@ -64,9 +64,9 @@ def test_trust_goes_by_the_real_path(book: TrustBook, workspace: Path, tmp_path:
     link.symlink_to(workspace)
     book.trust(link)
 
-    assert book.state(workspace).trusted
-    assert [state.workspace for state in book.all()] == [os.path.realpath(workspace)]
-    assert not book.state(tmp_path).trusted
+    assert book.get_state(workspace).trusted
+    assert [state.workspace for state in book.list_states()] == [os.path.realpath(workspace)]
+    assert not book.get_state(tmp_path).trusted
 
 
 def test_a_link_that_leads_elsewhere_is_a_change(book: TrustBook, workspace: Path, tmp_path: Path):
@@ -77,14 +77,14 @@ def test_a_link_that_leads_elsewhere_is_a_change(book: TrustBook, workspace: Pat
     (workspace / "OLLM.md").unlink()
     (workspace / "OLLM.md").symlink_to(tmp_path / "two")
 
-    assert book.state(workspace).changed == ("OLLM.md",)
+    assert book.get_state(workspace).changed == ("OLLM.md",)
 
 
 def test_trust_can_be_taken_back(book: TrustBook, workspace: Path, tmp_path: Path):
     book.trust(workspace)
     book.revoke(workspace)
 
-    assert not book.state(workspace).known
+    assert not book.get_state(workspace).known
     with pytest.raises(NotFoundError):
         book.revoke(workspace)
 
@@ -98,7 +98,7 @@ def test_the_file_is_private_and_a_forged_list_does_not_pass(book: TrustBook, wo
     entry = document["workspaces"][os.path.realpath(workspace)]
     entry["files"]["AGENTS.md"] = "0" * 64
     file.write_text(json.dumps(document))
-    assert not book.state(workspace).trusted
+    assert not book.get_state(workspace).trusted
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"workspaces": []}', '{"workspaces": {"/x": 5}}'])
@@ -107,4 +107,4 @@ def test_a_damaged_file_is_reported_by_name(book: TrustBook, workspace: Path, tm
     (tmp_path / "home/trust.json").write_text(content)
 
     with pytest.raises(StorageError, match=r"trust\.json"):
-        book.state(workspace)
+        book.get_state(workspace)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.policy.visible import hidden_characters, is_hidden, visible_command
+from ollm.policy.visible import find_hidden_characters, is_hidden, render_command
 
 
 @pytest.mark.parametrize(
@@ -23,15 +23,15 @@ from ollm.policy.visible import hidden_characters, is_hidden, visible_command
     ],
 )
 def test_nothing_is_hidden_and_nothing_is_cut(command: str, shown: str):
-    assert visible_command(command) == shown
+    assert render_command(command) == shown
 
 
 @given(st.text(max_size=300))
 def test_no_hidden_character_reaches_the_screen_and_every_visible_one_does(text: str):
-    shown = visible_command(text)
+    shown = render_command(text)
 
     assert not any(is_hidden(character) for character in shown)
-    assert bool(hidden_characters(text)) == any(is_hidden(character) for character in text)
+    assert bool(find_hidden_characters(text)) == any(is_hidden(character) for character in text)
     visible = [character for character in text if not is_hidden(character) and not character.isspace()]
     remaining = iter(shown)
     assert all(character in remaining for character in visible)

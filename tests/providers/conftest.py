@@ -8,13 +8,13 @@ from ollm.providers.base import AnyPiece, ChatRequest, Provider, TextPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.server_kind import split_base
+from ollm.providers.server_kind import split_base_url
 
 SHORT = ProviderTimeouts(connect=1, first_token=5, stall=5)
 
 
 def openai(url: str, timeouts: ProviderTimeouts = SHORT, key: str = "") -> OpenAICompatible:
-    root, api = split_base(url)
+    root, api = split_base_url(url)
     return OpenAICompatible(Exchange(root, timeouts, api_key=key), api)
 
 

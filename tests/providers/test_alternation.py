@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.messages import PromptMessage
-from ollm.providers.alternation import in_turn
+from ollm.providers.alternation import merge_user_messages
 from ollm.providers.base import ChatRequest
-from ollm.providers.openai_messages import chat_body
+from ollm.providers.openai_messages import build_chat_body
 
 messages = st.lists(
     st.builds(PromptMessage, role=st.sampled_from(["system", "user", "assistant"]), content=st.text(max_size=20))
@@ -17,7 +17,7 @@ messages = st.lists(
 
 @given(given_messages=messages)
 def test_neighbours_of_the_user_are_joined_and_nothing_is_lost(given_messages: list[PromptMessage]) -> None:
-    found = in_turn(given_messages)
+    found = merge_user_messages(given_messages)
 
     pairs = pairwise(found)
     assert not [1 for one, other in pairs if one.role == other.role == "user"]
@@ -28,6 +28,6 @@ def test_neighbours_of_the_user_are_joined_and_nothing_is_lost(given_messages: l
 def test_a_server_gets_them_joined() -> None:
     said = [PromptMessage(role="user", content="first"), PromptMessage(role="user", content="second")]
 
-    body = chat_body(ChatRequest(model="m", messages=tuple(said), window=4096))
+    body = build_chat_body(ChatRequest(model="m", messages=tuple(said), window=4096))
 
     assert [message["content"] for message in body["messages"]] == ["first\n\nsecond"]

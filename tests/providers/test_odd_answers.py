@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ModelError
 from ollm.providers import ollama, server_kind
 from ollm.providers.base import FinishPiece
-from ollm.providers.openai_stream import Assembly
-from ollm.providers.server_errors import refusal, server_words, unknown_model
-from ollm.system.http import Whole
+from ollm.providers.openai_stream import StreamAssembler
+from ollm.providers.server_errors import extract_error_text, make_server_error, make_unknown_model_error
+from ollm.system.http import FullResponse
 from tests.providers.conftest import openai, said
 from tests.servers import Answer, ScriptedServer
 
@@ -42,42 +42,42 @@ objects = st.dictionaries(keys, values, max_size=5)
 
 @given(chunks=st.lists(objects, max_size=6))
 def test_any_chunks_become_pieces(chunks: list[dict[str, Any]]) -> None:
-    assembly = Assembly()
+    assembly = StreamAssembler()
     for chunk in chunks:
-        assembly.take(chunk)
-        assembly.take(server_kind.completion_chunk(chunk))
+        assembly.add_chunk(chunk)
+        assembly.add_chunk(server_kind.convert_completion_chunk(chunk))
 
     assert isinstance(assembly.finish()[-1], FinishPiece)
 
 
 @given(value=objects, other=objects)
 def test_any_lines_and_pages_of_ollama_are_read(value: dict[str, Any], other: dict[str, Any]) -> None:
-    ollama.pieces_of(value)
-    ollama.finish_of(value, called=False)
-    ollama.info_of("m", value, other)
+    ollama.read_pieces(value)
+    ollama.read_finish(value, called=False)
+    ollama.read_model_info("m", value, other)
 
 
 @given(value=values, other=values)
 def test_any_list_of_models_is_read(value: Any, other: Any) -> None:
-    kind = server_kind.kind_of(value)
-    for info in server_kind.model_infos(value):
-        server_kind.served(info, kind, other)
+    kind = server_kind.detect_kind(value)
+    for info in server_kind.parse_model_infos(value):
+        server_kind.add_server_details(info, kind, other)
 
 
 @given(value=values, status=st.integers(300, 599))
 def test_any_refusal_is_one_line_with_what_to_do(value: Any, status: int) -> None:
     body = json.dumps(value).encode()
-    error = refusal("http://x", Whole(status=status, headers={}, body=body))
+    error = make_server_error("http://x", FullResponse(status=status, headers={}, body=body))
 
     assert isinstance(error, ModelError)
     assert error.action
     assert str(error).isprintable()
-    assert len(server_words(value)) <= 300
+    assert len(extract_error_text(value)) <= 300
 
 
 @given(name=st.text(max_size=20), names=st.lists(st.text(max_size=20), max_size=5))
 def test_any_names_of_models_can_be_told(name: str, names: list[str]) -> None:
-    assert unknown_model("http://x", name, names).action
+    assert make_unknown_model_error("http://x", name, names).action
 
 
 def test_json_nested_too_deep_is_a_sentence() -> None:

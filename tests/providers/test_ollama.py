@@ -9,11 +9,11 @@ import pytest
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.context import Usage
-from ollm.domain.errors import Exit, ModelError, ModelTimeoutError, ToolsUnsupportedError, UnknownModelError
-from ollm.domain.messages import Call, ImagePart, PromptMessage
+from ollm.domain.errors import ExitCode, ModelError, ModelTimeoutError, ToolsUnsupportedError, UnknownModelError
+from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece, CompletionRequest, FinishPiece, TextPiece, ThinkingPiece
-from ollm.providers.window import window
+from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, ollama, said, text_of
 from tests.servers import Answer, OllamaServer
 
@@ -47,7 +47,7 @@ async def test_the_window_is_sent_on_every_request_so_the_model_is_loaded_once()
 async def test_the_request_holds_tools_calls_results_images_and_limits() -> None:
     messages = (
         PromptMessage(role="user", content="See", images=(ImagePart(media_type="image/png", data="AAAA"),)),
-        PromptMessage(role="assistant", content="", calls=(Call(id="c1", name="ls", arguments={"path": "."}),)),
+        PromptMessage(role="assistant", content="", calls=(ToolCall(id="c1", name="ls", arguments={"path": "."}),)),
         PromptMessage(role="tool", content="a.txt", call_id="c1", tool_name="ls"),
     )
     schema = {"type": "object"}
@@ -73,7 +73,7 @@ async def test_a_missing_model_brings_the_nearest_there_is() -> None:
         with pytest.raises(UnknownModelError, match=r"Did you mean 'llama3.2:latest'"):
             await ollama(server.base_url).describe("lama3.2")
 
-    assert caught.value.exit_code is Exit.MODEL_FAILED
+    assert caught.value.exit_code is ExitCode.MODEL_FAILED
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ async def test_the_window_is_what_is_loaded_else_at_most_8192_else_what_is_set()
     async with OllamaServer(["x"], trained=32768) as server:
         provider = ollama(server.base_url)
 
-        assert (await window(provider, "scripted", ProviderSettings()))[0] == 8192
+        assert (await choose_window(provider, "scripted", ProviderSettings()))[0] == 8192
         await said(provider, ask(window=5000))
-        assert (await window(provider, "scripted", ProviderSettings()))[0] == 5000
-        assert (await window(provider, "scripted", ProviderSettings(context_window=12345)))[0] == 12345
+        assert (await choose_window(provider, "scripted", ProviderSettings()))[0] == 5000
+        assert (await choose_window(provider, "scripted", ProviderSettings(context_window=12345)))[0] == 12345
     async with OllamaServer(trained=2048) as server:
-        assert (await window(ollama(server.base_url), "scripted", ProviderSettings()))[0] == 2048
+        assert (await choose_window(ollama(server.base_url), "scripted", ProviderSettings()))[0] == 2048
 
 
 async def test_models_and_what_they_can_do_are_listed() -> None:

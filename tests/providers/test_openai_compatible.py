@@ -10,8 +10,15 @@ import pytest
 
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.context import Usage
-from ollm.domain.errors import Exit, ModelError, ModelTimeoutError, NoServerError, PromptTooLongError, UnknownModelError
-from ollm.domain.messages import Call, ImagePart, PromptMessage
+from ollm.domain.errors import (
+    ExitCode,
+    ModelError,
+    ModelTimeoutError,
+    NoServerError,
+    PromptTooLongError,
+    UnknownModelError,
+)
+from ollm.domain.messages import ImagePart, PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece, CompletionRequest, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 from tests.providers.conftest import ask, openai, said, text_of
@@ -68,7 +75,7 @@ async def test_the_request_holds_messages_tools_calls_results_and_images() -> No
     messages = (
         PromptMessage(role="system", content="Be brief."),
         PromptMessage(role="user", content="See", images=(ImagePart(media_type="image/png", data="AAAA"),)),
-        PromptMessage(role="assistant", content="", calls=(Call(id="c1", name="ls", arguments={"path": "ü"}),)),
+        PromptMessage(role="assistant", content="", calls=(ToolCall(id="c1", name="ls", arguments={"path": "ü"}),)),
         PromptMessage(role="tool", content="a.txt", call_id="c1", tool_name="ls"),
     )
     schema = ToolSchema(name="ls", description="List.", parameters={"type": "object"})
@@ -138,7 +145,7 @@ async def test_nobody_listening_is_no_server_with_what_to_do(free_port: int) -> 
     with pytest.raises(NoServerError, match=r"No model server answers at .*`ollm doctor`") as caught:
         await said(openai(f"http://127.0.0.1:{free_port}"))
 
-    assert caught.value.exit_code is Exit.NO_SERVER
+    assert caught.value.exit_code is ExitCode.NO_SERVER
 
 
 async def test_a_slow_first_byte_is_waited_for_and_too_slow_a_one_named() -> None:
@@ -148,7 +155,7 @@ async def test_a_slow_first_byte_is_waited_for_and_too_slow_a_one_named() -> Non
         assert text_of(await said(provider)) == "late"
         with pytest.raises(ModelTimeoutError, match=r"did not begin to answer.*firstToken") as caught:
             await said(provider)
-    assert caught.value.exit_code is Exit.TIMED_OUT
+    assert caught.value.exit_code is ExitCode.TIMED_OUT
     assert len(server.chats) == 2  # a silent server is not asked twice
 
 
@@ -294,7 +301,7 @@ async def test_a_wrong_model_name_brings_the_nearest() -> None:
         ) as caught:
             await said(openai(server.base_url), ask(model="qwen2.5-codr"))
 
-    assert caught.value.exit_code is Exit.MODEL_FAILED
+    assert caught.value.exit_code is ExitCode.MODEL_FAILED
 
 
 async def test_a_server_that_does_not_stream_is_understood_too() -> None:

@@ -10,20 +10,20 @@ import pytest
 
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
-from ollm.domain.errors import Exit, ModelError, NoServerError, UnknownModelError, UsageError
+from ollm.domain.errors import ExitCode, ModelError, NoServerError, UnknownModelError, UsageError
 from ollm.providers.base import ModelInfo
-from ollm.providers.registry import Place, Registry, first_for_chat
-from ollm.providers.window import window
+from ollm.providers.registry import ProviderRegistry, ServerLocation, pick_chat_model
+from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, said, text_of
 from tests.servers import Answer, OllamaServer, Request, ScriptedServer
 
 
-def registry(settings: ProviderSettings, home: Path, *places: Place, **environment: str) -> Registry:
-    return Registry(settings, Home(root=home), environment, places)
+def registry(settings: ProviderSettings, home: Path, *places: ServerLocation, **environment: str) -> ProviderRegistry:
+    return ProviderRegistry(settings, Home(root=home), environment, places)
 
 
-def at(label: str, kind: str, url: str) -> Place:
-    return Place(label, kind, url)
+def at(label: str, kind: str, url: str) -> ServerLocation:
+    return ServerLocation(label, kind, url)
 
 
 async def test_what_is_configured_is_taken_and_its_first_model_that_talks(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ async def test_a_named_model_costs_no_request_before_the_first(tmp_path: Path) -
     async with ScriptedServer(["hi"]) as server:
         settings = ProviderSettings(type="openai", base_url=server.base_url, model="m", context_window=4096)
         choice = await registry(settings, tmp_path).choose()
-        assert await window(choice.provider, choice.model, settings) == (4096, "set by provider.contextWindow")
+        assert await choose_window(choice.provider, choice.model, settings) == (4096, "set by provider.contextWindow")
         assert server.requests == []
 
 
@@ -52,7 +52,7 @@ async def test_a_configured_server_that_does_not_answer_is_an_error_and_no_fall_
             settings = ProviderSettings(type=kind, base_url=f"http://127.0.0.1:{free_port}")
             with pytest.raises(NoServerError) as caught:
                 await registry(settings, tmp_path, at("Ollama", "ollama", other.base_url)).choose()
-            assert caught.value.exit_code is Exit.NO_SERVER
+            assert caught.value.exit_code is ExitCode.NO_SERVER
         assert other.requests == []
 
 
@@ -79,7 +79,7 @@ async def test_a_server_that_keeps_no_list_is_still_used(tmp_path: Path) -> None
 
         assert choice.model == "default"
         assert text_of(await said(choice.provider, ask(model=choice.model))) == "hi"
-        assert (await window(choice.provider, choice.model, settings))[0] == 4096
+        assert (await choose_window(choice.provider, choice.model, settings))[0] == 4096
 
 
 async def test_servers_at_usual_places_are_asked_side_by_side_and_the_first_in_order_is_taken(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_the_server_that_has_the_named_model_is_taken(tmp_path: Path) -> N
             choice = await registry(ProviderSettings(model=model), tmp_path, *places).choose()
             assert (choice.provider.name, choice.model) == (name, model)
         with pytest.raises(UnknownModelError, match="no model 'c'"):
-            await window(choice.provider, "c", ProviderSettings())
+            await choose_window(choice.provider, "c", ProviderSettings())
 
 
 async def test_a_server_without_models_and_a_stranger_at_the_port_are_passed_over(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ async def test_a_server_that_still_loads_its_model_is_waited_for(tmp_path: Path)
         server.left_to_refuse = 1
         named = ProviderSettings(type="openai", base_url=server.base_url, model="m")
         choice = await registry(named, tmp_path).choose()
-        assert (await window(choice.provider, "m", named))[0] == 1234
+        assert (await choose_window(choice.provider, "m", named))[0] == 1234
 
 
 async def test_nothing_of_the_wanted_type_says_where_it_was_looked_for(tmp_path: Path, free_port: int) -> None:
@@ -185,14 +185,14 @@ async def test_an_ollama_address_may_end_as_people_write_it(tmp_path: Path, endi
 
 def test_embedders_are_not_talked_to() -> None:
     names = ["bge-m3", "nomic-embed-text", "llama3"]
-    assert first_for_chat([ModelInfo(name=name) for name in names]) == "llama3"
-    assert first_for_chat([ModelInfo(name="bge-m3")]) == "bge-m3"
+    assert pick_chat_model([ModelInfo(name=name) for name in names]) == "llama3"
+    assert pick_chat_model([ModelInfo(name="bge-m3")]) == "bge-m3"
 
 
 async def test_everything_lists_usual_places_and_the_configured_one(tmp_path: Path) -> None:
     async with OllamaServer(model="a") as first, ScriptedServer(model="b") as second:
         settings = ProviderSettings(base_url=second.base_url)
-        found = await registry(settings, tmp_path, at("Ollama", "ollama", first.base_url)).everything()
+        found = await registry(settings, tmp_path, at("Ollama", "ollama", first.base_url)).list_servers()
 
         assert [(server.place.label, server.models[0].name) for server in found][:2] == [
             ("configured", "b"),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.stream_parser import CallText
+from ollm.providers.text_calls.stream_parser import CallStreamParser
 from tests.covers import covers
 
 RECORDED = json.loads((Path(__file__).parent / "answers" / "recorded.json").read_text(encoding="utf-8"))
@@ -30,13 +30,13 @@ TOOLS = (
 )
 
 
-def heard(text: str, size: int = 3, *, careful: bool = False) -> tuple[str, list[tuple[str, Any]], CallText]:
+def heard(text: str, size: int = 3, *, careful: bool = False) -> tuple[str, list[tuple[str, Any]], CallStreamParser]:
     """The answer in pieces of this size: what a person saw, the calls, and the listener."""
-    listener = CallText(TOOLS, careful=careful)
+    listener = CallStreamParser(TOOLS, careful=careful)
     shown = ""
     for at in range(0, len(text), size):
         shown += listener.feed(text[at : at + size])
-        if listener.over:
+        if listener.is_over:
             break
     shown += listener.finish()
     return shown, [(call.name, call.arguments) for call in listener.calls], listener
@@ -133,7 +133,7 @@ def test_arguments_arrive_byte_for_byte(name: str, content: str, size: int) -> N
 
 
 def test_plain_words_go_out_at_once() -> None:
-    listener = CallText(TOOLS)
+    listener = CallStreamParser(TOOLS)
 
     assert [listener.feed(word) for word in ("Hello", " there,", " see", " a.txt")] == [
         "Hello",
@@ -144,7 +144,7 @@ def test_plain_words_go_out_at_once() -> None:
 
 
 def test_json_is_let_go_at_the_first_key_that_no_call_has() -> None:
-    listener = CallText(TOOLS)
+    listener = CallStreamParser(TOOLS)
 
     assert listener.feed("```json\n{") == ""
     assert listener.feed('"version": ') == '```json\n{"version": '
@@ -192,7 +192,7 @@ def test_several_calls_are_taken_and_what_is_made_up_after_them_is_not() -> None
 
     assert shown == "Let me look.\n"
     assert found == READ * 2
-    assert listener.over
+    assert listener.is_over
 
 
 def test_a_flood_of_calls_is_cut_after_four() -> None:
@@ -200,7 +200,7 @@ def test_a_flood_of_calls_is_cut_after_four() -> None:
     _, listed, _ = heard("[" + ", ".join([FORMS["bare"]] * 30) + "]")
 
     assert found == listed == READ * 4
-    assert listener.over
+    assert listener.is_over
 
 
 def test_a_model_that_calls_natively_may_quote_a_call() -> None:

@@ -11,9 +11,9 @@ import pytest
 from ollm.app import open_conversation
 from ollm.domain.errors import UsageError
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
-from ollm.runtime.commands import command_table
+from ollm.runtime.commands import build_command_table
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import Opening
+from ollm.runtime.conversation_options import ConversationOptions
 from tests.covers import covers
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
@@ -51,7 +51,9 @@ def talking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talking:
             for name, value in (("HOME", home), ("BASE_URL", server.base_url), ("PROVIDER", "openai")):
                 monkeypatch.setenv(f"OLLM_{name}", str(value))
             monkeypatch.setenv("OLLM_MODEL", "scripted")
-            async with open_conversation(Opening(workspace=workspace, interactive=True, **more)) as conversation:
+            async with open_conversation(
+                ConversationOptions(workspace=workspace, interactive=True, **more)
+            ) as conversation:
                 yield Talk(conversation, server, home, workspace)
 
     return opened
@@ -186,12 +188,12 @@ async def test_what_a_command_alone_changed_in_a_resumed_session_stands(talking:
     async with talking(["A long answer. " * 60, "and another " * 60, "short"]) as talk:
         for text in ("first", "second", "third"):
             await talk.say(text)
-        whole = talk.conversation.parts.prompt.used
+        whole = talk.conversation.parts.prompt.used_tokens
     async with talking(newest=True) as talk:
         await talk.run(line)
     async with talking(newest=True) as talk:
         entries = (await talk.run("/context entries")).data
-        goal, used = (await talk.run("/goal")).text, talk.conversation.parts.prompt.used
+        goal, used = (await talk.run("/goal")).text, talk.conversation.parts.prompt.used_tokens
 
     assert ("style" in [entry["key"] for entry in entries]) is ("style" in line)
     assert ("ship it" in goal) is ("goal" in line)
@@ -315,7 +317,7 @@ async def test_every_command_is_in_the_help_and_documented(talking: Talking) -> 
     async with talking() as talk:
         shown = (await talk.run("/help")).text
 
-    named = [command.name for command in command_table().all()]
+    named = [command.name for command in build_command_table().list_all()]
     wanted = (
         "help history context compact expand mode approval plan goal model tools memory todos sessions new undo continue"
         " trust export exit"

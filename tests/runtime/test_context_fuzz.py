@@ -18,7 +18,7 @@ from ollm.domain.errors import ModelError
 from ollm.domain.events import Compressed, Event
 from ollm.domain.messages import AnyPart, Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
@@ -75,7 +75,7 @@ class Context(RuleBasedStateMachine):
 
     def _open(self, window: int) -> None:
         self.counter = TokenCounter(self.factor, 8)
-        room = Room(self.settings, self.counter, keep=self._keep)
+        room = Compactor(self.settings, self.counter, keep=self._keep)
         model = PromptModel(session_id=SESSION, model="scripted", window=window)
         self.prompt = Prompt(model, self.settings, self.counter, ContextManager(), room)
         self.prompt.set_tools(TOOLS[:3], when_folded=lambda: TOOLS)
@@ -95,13 +95,13 @@ class Context(RuleBasedStateMachine):
         }[self.summary]
 
     def _served(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int:
-        amount = sum(map(self.counter.message_units, messages))
-        return math.ceil(amount * self.factor) + self.counter.schemas(tools)
+        amount = sum(map(self.counter.count_message_units, messages))
+        return math.ceil(amount * self.factor) + self.counter.count_schemas(tools)
 
     def _say(self, role: str, parts: list[AnyPart], calls: dict[str, ToolCallRecord] | None = None) -> None:
         self.number += 1
         message = Message(role=role, parts=tuple(parts), timestamp="", id=self.number)  # type: ignore[arg-type]
-        self.prompt.add(message, calls or {})
+        self.prompt.add_message(message, calls or {})
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> bool:
         """False when the context is full, which is an end that is told."""
@@ -184,7 +184,7 @@ class Context(RuleBasedStateMachine):
     @rule()
     def it_is_resumed(self) -> None:
         """Another process takes up what was kept, and sends the same."""
-        kept = msgspec.json.decode(msgspec.json.encode(self.prompt.active_context()), type=ActiveContext)
+        kept = msgspec.json.decode(msgspec.json.encode(self.prompt.get_active_context()), type=ActiveContext)
         entries, window = self.prompt.entries, self.prompt.model.window
         self._open(window)
         self.prompt.entries = entries
@@ -193,7 +193,7 @@ class Context(RuleBasedStateMachine):
 
     def _look_at_the_front(self) -> None:
         """Context entries may change it, when a turn begins."""
-        if self.sent and self.sent[0].content != self.prompt.system_prompt():
+        if self.sent and self.sent[0].content != self.prompt.get_system_prompt():
             self.broken = True
 
     # What must hold
@@ -202,18 +202,18 @@ class Context(RuleBasedStateMachine):
         """Room is made, and what goes out fits, begins as the last one did, and tells the goals after a compression."""
         compressions = len(self.records)
         summarise = None if self.summary == "none" else self._summarise
-        if not self._run(self.prompt.make_room(self.events.append, summarise)):
+        if not self._run(self.prompt.compact_if_needed(self.events.append, summarise)):
             return
-        messages = self.prompt.messages()
+        messages = self.prompt.build_request_messages()
         served = self._served(messages, self.prompt.tools)
-        assert served <= self.prompt.budget().limit + len(messages)
+        assert served <= self.prompt.compute_budget().limit + len(messages)
         if not self.broken and compressions == len(self.records):
             assert messages[: len(self.sent)] == self.sent
         if compressions < len(self.records):
             told = "\n".join(message.content for message in messages)
             assert all(goal in told for goal in self.goals_set)
         self.sent, self.broken = messages, False
-        self.prompt.observe(Usage(prompt_tokens=served))
+        self.prompt.observe_usage(Usage(prompt_tokens=served))
 
     @invariant()
     def only_the_first_message_is_of_the_system(self) -> None:
@@ -236,7 +236,7 @@ class Context(RuleBasedStateMachine):
     def every_message_stands_or_can_be_recalled(self) -> None:
         if self.full or not self.number:
             return
-        context = self.prompt.active_context()
+        context = self.prompt.get_active_context()
         cited = {n for m in context.messages for n in m.sources} | {
             n for point in context.checkpoints for n in point.message_ids
         }
@@ -244,7 +244,7 @@ class Context(RuleBasedStateMachine):
 
     @invariant()
     def the_users_words_are_whole_or_say_how_to_read_them(self) -> None:
-        for message in self.prompt.active_context().messages if self.number else ():
+        for message in self.prompt.get_active_context().messages if self.number else ():
             if message.role == "user" and message.sources and (said := self.said.get(message.sources[0])):
                 assert message.content.startswith(said) or "recall" in message.content
 

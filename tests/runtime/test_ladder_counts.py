@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ollm.app import Process, StoredScope, open_conversation
+from ollm.app import ClosedSession, ProcessScope, open_conversation
 from ollm.domain.events import AnyEvent, ContextUsage, PromptTruncated
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import Opening
-from ollm.runtime.prompt.breakdown import context_parts
-from ollm.services.token_counting import units
+from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.prompt.breakdown import list_context_parts
+from ollm.services.token_counting import estimate_units
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
 
@@ -48,7 +48,7 @@ class CountingServer(ScriptedServer):
         if request.path == "/apply-template":
             return 200, {"prompt": template(request.body)}
         if request.path == "/tokenize":
-            return 200, {"tokens": list(range(round(units(request.body["content"]))))}
+            return 200, {"tokens": list(range(round(estimate_units(request.body["content"]))))}
         return super().page(request)
 
     def reply(self, request: Request) -> Answer:
@@ -56,7 +56,7 @@ class CountingServer(ScriptedServer):
         if body.get("tools") and self.form == "refused":
             return Answer(status=400, body=REFUSED)
         prompt = body.get("prompt") or template(body)
-        self.read.append(round(units(prompt)))
+        self.read.append(round(estimate_units(prompt)))
         return Answer(**self.said(prompt, decides="prompt" in body), prompt_tokens=self.read[-1])
 
     def said(self, prompt: str, *, decides: bool) -> dict[str, Any]:
@@ -80,7 +80,9 @@ async def talked(
     events: list[AnyEvent] = []
     async with CountingServer(form, window) as server:
         provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": window}
-        async with open_conversation(Opening(workspace=workspace, flags={"provider": provider})) as conversation:
+        async with open_conversation(
+            ConversationOptions(workspace=workspace, flags={"provider": provider})
+        ) as conversation:
             for turn in range(turns):
                 words = "Look at notes.txt." if turn % 2 == 0 else "What do you think of that? Say it in a line."
                 async with conversation.turn(words) as heard:
@@ -115,9 +117,9 @@ async def test_what_is_shown_before_the_conversation_is_a_part_of_it(home: Path,
     native, _, _ = await talked(home, "native", turns=1)
     writer, events, server = await talked(home, form, turns=2)
 
-    before, after = (each.parts.prompt.budget() for each in (native, writer))
-    parts = {part.name: part.tokens for part in context_parts(writer.parts.prompt)}
-    assert "worked calls" not in {part.name for part in context_parts(native.parts.prompt)}
+    before, after = (each.parts.prompt.compute_budget() for each in (native, writer))
+    parts = {part.name: part.tokens for part in list_context_parts(writer.parts.prompt)}
+    assert "worked calls" not in {part.name for part in list_context_parts(native.parts.prompt)}
     assert parts["worked calls"] > 100
     assert parts["tool schemas"] > 50
     assert after.available == before.available - (after.fixed - before.fixed)
@@ -129,11 +131,11 @@ async def test_what_is_shown_before_the_conversation_is_a_part_of_it(home: Path,
 async def test_a_stored_context_is_shown_in_the_form_it_is_sent(home: Path) -> None:
     writer, _, _ = await talked(home, "text", turns=1)
     assert writer.parts.session.id is None
-    process = Process(workspace=home / "project")
-    (summary,) = process.library.summaries()
+    process = ProcessScope(workspace=home / "project")
+    (summary,) = process.library.list_summaries()
     session = process.session_files.read(summary.session_id).session
 
-    stored = await StoredScope(process, home / "project").prompt(session)
+    stored = await ClosedSession(process, home / "project").build_prompt(session)
 
-    assert stored.budget().fixed == pytest.approx(writer.parts.prompt.budget().fixed, rel=0.02)
-    assert "worked calls" in {part.name for part in context_parts(stored)}
+    assert stored.compute_budget().fixed == pytest.approx(writer.parts.prompt.compute_budget().fixed, rel=0.02)
+    assert "worked calls" in {part.name for part in list_context_parts(stored)}

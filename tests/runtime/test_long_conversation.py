@@ -15,7 +15,7 @@ import pytest
 from ollm.app import open_conversation
 from ollm.domain.events import AnyEvent, Compressed, TurnFinished
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import Opening
+from ollm.runtime.conversation_options import ConversationOptions
 from tests.covers import covers
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
@@ -75,7 +75,7 @@ async def talking(
     (workspace / "notes.txt").write_text("\n".join(f"note {n}: nothing of interest" for n in range(60)), "utf-8")
     async with ScriptedServer(reply) as server:
         provider = {"type": "openai", "baseUrl": server.base_url, "model": "scripted", "contextWindow": window}
-        opening = Opening(workspace=workspace, flags={"provider": provider, **settings}, **(opened or {}))
+        opening = ConversationOptions(workspace=workspace, flags={"provider": provider, **settings}, **(opened or {}))
         async with open_conversation(opening) as conversation:
             yield Talk(conversation, server, root / "home")
 

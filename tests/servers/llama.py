@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from ollm.providers.local_models.embedded_server import Order, end_with_parent, serve
-from ollm.providers.local_models.model_files import DEFAULT
+from ollm.providers.local_models.embedded_server import EmbeddedOptions, end_with_parent, serve
+from ollm.providers.local_models.model_files import DEFAULT_MODEL
 from ollm.providers.local_models.model_store import ModelStore
 
 CACHE = Path.home() / ".cache" / "ollm-test-models"
@@ -24,7 +24,7 @@ WINDOW = 4096
 
 
 def model_file() -> Path:
-    return ModelStore(CACHE, {}).get(DEFAULT, lambda done, total: None).path
+    return ModelStore(CACHE, {}).get(DEFAULT_MODEL, lambda done, total: None).path
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +60,9 @@ def main() -> None:
     options = parser.parse_args()
     threading.Thread(target=end_with_parent, daemon=True).start()
     server = serve(
-        Order(path=str(model_file()), name=DEFAULT.name, window=options.window, threads=1, key="", tiny=True)
+        EmbeddedOptions(
+            path=str(model_file()), name=DEFAULT_MODEL.name, window=options.window, threads=1, key="", tiny=True
+        )
     )
     print(server.listening_address, flush=True)
     threading.Event().wait()

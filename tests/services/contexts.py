@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from hypothesis import strategies as st
 
 from ollm.domain.errors import ModelError
-from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.messages import PromptMessage, ToolCall
 
 SYSTEM = PromptMessage(role="system", content="You are a coding agent. Be brief.")
 MINUTES = "Goal:\n- mend the build\nFiles and their state:\n- looked at several, nothing written yet"
@@ -17,7 +17,7 @@ def user(number: int, text: str) -> PromptMessage:
     return PromptMessage(role="user", content=text, sources=(number,))
 
 
-def assistant(number: int, text: str, *calls: Call) -> PromptMessage:
+def assistant(number: int, text: str, *calls: ToolCall) -> PromptMessage:
     return PromptMessage(role="assistant", content=text, calls=calls, sources=(number,))
 
 
@@ -27,7 +27,7 @@ def result(number: int, call: str, text: str, name: str = "read_file") -> Prompt
 
 def turn(number: int, asked: str, output: str) -> list[PromptMessage]:
     """A user message, a call, its result and an answer: four messages from `number` on."""
-    call = Call(id=f"c{number}", name="read_file", arguments={"path": f"src/part_{number}.py"})
+    call = ToolCall(id=f"c{number}", name="read_file", arguments={"path": f"src/part_{number}.py"})
     return [
         user(number, asked),
         assistant(number + 1, "I shall read it.", call),
@@ -59,7 +59,7 @@ def contexts(draw: st.DrawFn) -> list[PromptMessage]:
         messages.append(user(number, draw(words)))
         for _ in range(draw(st.integers(0, 2))):
             calls = tuple(
-                Call(id=f"c{len(messages)}-{place}", name="ls", arguments={})
+                ToolCall(id=f"c{len(messages)}-{place}", name="ls", arguments={})
                 for place in range(draw(st.integers(1, 3)))
             )
             messages.append(assistant(len(messages), draw(words), *calls))

@@ -11,7 +11,7 @@ from tests.covers import covers
 
 @covers("H397", "H400", "H403", "H407", "D205")
 def test_an_8k_window_with_500_fixed_tokens_compresses_above_5170() -> None:
-    state = rules.budget(8192, 500)
+    state = rules.compute_budget(8192, 500)
 
     assert (state.limit, state.available, state.trigger) == (6963, 6463, 5170)
     assert not rules.needs_compression(state, 5170)
@@ -20,26 +20,26 @@ def test_an_8k_window_with_500_fixed_tokens_compresses_above_5170() -> None:
 
 @covers("H426", "H431")
 def test_a_2000_token_checkpoint_moves_the_next_trigger_to_3570() -> None:
-    state = rules.budget(8192, 500, 2000)
+    state = rules.compute_budget(8192, 500, 2000)
 
     assert (state.available, state.trigger) == (4463, 3570)
 
 
 def test_the_recent_window_is_at_most_a_quarter_of_what_is_available() -> None:
-    state = rules.budget(8192, 500)
+    state = rules.compute_budget(8192, 500)
 
-    assert rules.recent_tokens(state, 4096) == 6463 // 4
-    assert rules.recent_tokens(state, 300) == 300
+    assert rules.compute_recent_tokens(state, 4096) == 6463 // 4
+    assert rules.compute_recent_tokens(state, 300) == 300
 
 
 def test_usage_is_everything_over_the_limit() -> None:
-    assert rules.usage_share(rules.budget(8192, 500, 2000), 6963 - 2500) == 1.0
+    assert rules.compute_usage_share(rules.compute_budget(8192, 500, 2000), 6963 - 2500) == 1.0
 
 
 @given(st.integers(512, 300_000), st.integers(0, 20_000), st.integers(0, 20_000), st.floats(0.01, 1))
 def test_no_part_is_ever_negative_or_larger_than_the_whole(window: int, fixed: int, kept: int, share: float) -> None:
-    state = rules.budget(window, fixed, kept, share)
+    state = rules.compute_budget(window, fixed, kept, share)
 
     assert 0 <= state.trigger <= state.available <= state.limit < window
-    assert 0 <= rules.target_tokens(state) <= state.available // 2
-    assert 0 <= rules.answer_room(state, fixed) <= window
+    assert 0 <= rules.compute_target_tokens(state) <= state.available // 2
+    assert 0 <= rules.compute_answer_tokens(state, fixed) <= window

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.context import CompressionRecord, Strategy
-from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.session import SessionMetadata
 from ollm.services.chat_compression import (
     ChatCompressionService,
     CompressionBreaker,
     CompressionOptions,
     Summarise,
-    counted,
+    make_compression_changes,
 )
-from ollm.services.chat_compression.summary import request
+from ollm.services.chat_compression.summary import build_request
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.services import contexts as make
@@ -46,7 +46,7 @@ def test_over_the_threshold_compression_is_needed(messages: list[PromptMessage],
     """Feature: services-sessions, Property 10: Compression trigger threshold."""
     needed = ChatCompressionService(counter).should_compress(messages, limit, share)
 
-    assert needed == (counter.messages(messages) > share * limit)
+    assert needed == (counter.count_messages(messages) > share * limit)
 
 
 @covers("P11", "S3.2", "S3.3", "S3.6", "D173")
@@ -61,7 +61,7 @@ def test_the_system_prompt_and_the_newest_tokens_stay_as_they_are(
     newest: list[PromptMessage] = []
     left = recent
     for message in reversed(messages[1:]):
-        left -= counter.message(message)
+        left -= counter.count_message(message)
         if left < 0:
             break
         newest.insert(0, message)
@@ -82,8 +82,8 @@ def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
         assert list(result.compressed_messages) == messages
         assert result.compressed_token_count == result.original_token_count
     else:
-        assert result.compressed_token_count < result.original_token_count == counter.messages(messages)
-        assert counter.messages(result.compressed_messages) == result.compressed_token_count
+        assert result.compressed_token_count < result.original_token_count == counter.count_messages(messages)
+        assert counter.count_messages(result.compressed_messages) == result.compressed_token_count
 
 
 @covers("P13", "S3.8", "D114")
@@ -102,7 +102,7 @@ def test_the_count_in_the_metadata_goes_up_by_exactly_one(before: int, records: 
         checkpoint=None,
     )
 
-    changes = counted(metadata, record)
+    changes = make_compression_changes(metadata, record)
 
     assert changes["compressionCount"] == before + 1
     assert len(changes["compressionHistory"]) == records + 1
@@ -139,7 +139,7 @@ def test_every_message_is_in_the_context_or_cited_in_it(
 def test_hybrid_folds_old_tool_output_before_it_asks_a_model() -> None:
     messages = make.talk(6)
 
-    result = squeezed(messages, options(target_tokens=counter.messages(messages) * 3 // 4), make.broken)
+    result = squeezed(messages, options(target_tokens=counter.count_messages(messages) * 3 // 4), make.broken)
 
     assert result.checkpoints == ()
     old = next(message for message in result.compressed_messages if message.role == "tool")
@@ -150,7 +150,7 @@ def test_hybrid_folds_old_tool_output_before_it_asks_a_model() -> None:
 @covers("H36", "H421", "H437")
 def test_hybrid_summarises_only_the_oldest_part_that_is_needed() -> None:
     messages = make.talk(40, lines=8)
-    total = counter.messages(messages)
+    total = counter.count_messages(messages)
 
     result = squeezed(messages, options(target_tokens=total * 2 // 3))
 
@@ -221,7 +221,7 @@ def test_a_list_of_facts_leaves_room() -> None:
     assert result.created is not None
     assert "Facts: " in result.created.text
     gone = [message for message in messages if set(message.sources) <= set(result.created.message_ids)]
-    assert result.created.tokens < 0.85 * counter.messages(gone)
+    assert result.created.tokens < 0.85 * counter.count_messages(gone)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_cancelling_a_summary_cancels_the_compression() -> None:
 
 
 def test_facts_of_the_user_and_of_a_failed_command_are_in_the_checkpoint() -> None:
-    call = Call(id="c9", name="shell", arguments={"command": "make"})
+    call = ToolCall(id="c9", name="shell", arguments={"command": "make"})
     messages = [
         make.SYSTEM,
         make.user(
@@ -303,7 +303,7 @@ def test_a_request_for_a_summary_looks_only_at_what_it_has_room_for() -> None:
             return super().text(text)
 
     spoken = [PromptMessage(role="assistant", content=f"step {number}", sources=(number,)) for number in range(10_000)]
-    asked = request([(message,) for message in spoken], (), (200, 2000), Watched())
+    asked = build_request([(message,) for message in spoken], (), (200, 2000), Watched())
     assert "#9999 assistant: step 9999" in asked[-1].content
     assert len({text for text in looked_at if text.startswith("step ")}) < 500
 
@@ -313,7 +313,7 @@ def test_the_request_for_a_summary_fits_its_own_limit_and_reads_as_a_record() ->
     kept: list[str] = []
 
     async def measuring(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
-        sizes.append(counter.messages(messages) + tokens)
+        sizes.append(counter.count_messages(messages) + tokens)
         kept.append(messages[-1].content)
         yield make.MINUTES
 
@@ -358,9 +358,9 @@ def test_an_open_breaker_allows_one_try_when_much_was_said_since() -> None:
     breaker = CompressionBreaker()
     for _ in range(2):
         breaker.record(made_room=False, used=1000)
-    breaker.look(1099, worth=100)
+    breaker.allow_retry(1099, worth=100)
     assert breaker.open
-    breaker.look(1100, worth=100)
+    breaker.allow_retry(1100, worth=100)
     assert not breaker.open
     breaker.record(made_room=False, used=1100)
     assert breaker.open
@@ -372,7 +372,7 @@ def test_an_open_breaker_allows_one_try_when_much_was_said_since() -> None:
 async def test_the_methods_of_the_strategies_can_be_used_alone() -> None:
     messages = make.talk(8)
     service = ChatCompressionService(counter, make.good)
-    total = counter.messages(messages)
+    total = counter.count_messages(messages)
 
     for shorter in (
         service.truncate(messages, total // 2),
@@ -381,11 +381,11 @@ async def test_the_methods_of_the_strategies_can_be_used_alone() -> None:
     ):
         assert shorter[0] == make.SYSTEM
         assert shorter[-1] == messages[-1]
-        assert counter.messages(shorter) < total
+        assert counter.count_messages(shorter) < total
 
 
 def test_long_arguments_of_old_calls_are_folded_too() -> None:
-    written = Call(
+    written = ToolCall(
         id="c1", name="write_file", arguments={"path": "a.py", "content": "x = 1\n" * 500, "tags": [1, None]}
     )
     messages = [
@@ -396,7 +396,7 @@ def test_long_arguments_of_old_calls_are_folded_too() -> None:
         *make.talk(6)[5:],
     ]
 
-    result = squeezed(messages, options(target_tokens=counter.messages(messages) * 2 // 3), make.broken)
+    result = squeezed(messages, options(target_tokens=counter.count_messages(messages) * 2 // 3), make.broken)
 
     (call,) = next(message for message in result.compressed_messages if message.sources == (2,)).calls
     assert (call.arguments["path"], call.arguments["tags"]) == ("a.py", [1, None])

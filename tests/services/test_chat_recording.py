@@ -10,7 +10,7 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, title_of
+from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, make_title
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.covers import covers
 
@@ -201,6 +201,6 @@ async def test_deleting_reaches_every_store_that_may_know_the_session(tmp_path):
 
 @covers("S1.8")
 def test_a_title_is_the_first_line_cut():
-    assert title_of(said("\n  first line  \nsecond")) == "first line"
-    assert title_of(said("x" * 100)) == "x" * 79 + "…"
-    assert title_of(said("")) == ""
+    assert make_title(said("\n  first line  \nsecond")) == "first line"
+    assert make_title(said("x" * 100)) == "x" * 79 + "…"
+    assert make_title(said("")) == ""

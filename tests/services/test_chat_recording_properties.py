@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.clock import parse_stamp, stamp
+from ollm.domain.clock import format_stamp, parse_stamp
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from tests.covers import covers
@@ -18,7 +18,7 @@ from tests.store.sessions.support import Home, call, said
 
 EXAMPLES = 100
 QUICK = "/dev/shm"
-times = st.integers(0, 4_000_000_000).map(lambda second: stamp(datetime.fromtimestamp(second, UTC)))
+times = st.integers(0, 4_000_000_000).map(lambda second: format_stamp(datetime.fromtimestamp(second, UTC)))
 texts = st.text(max_size=80)
 names = st.text("abcdefgh_", min_size=1, max_size=8)
 parts = st.one_of(
@@ -245,9 +245,9 @@ def test_over_the_limit_the_oldest_go_until_it_is_kept(limit, more, data):
             ids.append((age, session_id))
         gone = home.library().enforce_limit()
         assert gone == [session_id for _, session_id in sorted(ids)[:more]]
-        left = {line["sessionId"] for line in home.index().lines()}
+        left = {line["sessionId"] for line in home.index().list_sessions()}
         assert left == {session_id for _, session_id in sorted(ids)[more:]}
-        assert {found.session_id for found in home.library().trashed()} == set(gone)
+        assert {found.session_id for found in home.library().list_trashed()} == set(gone)
 
     in_a_home(work, max_sessions=limit)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.context import Checkpoint, number_ranges
-from ollm.services.checkpoints import CheckpointManager, shorter
+from ollm.domain.context import Checkpoint, format_number_ranges
+from ollm.services.checkpoints import CheckpointManager, shorten_summary
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
@@ -25,7 +25,7 @@ TEXT = "\n".join(
 def made(number: int, text: str = TEXT) -> Checkpoint:
     bare = Checkpoint(id=f"k{number}", text=text, message_ids=(number * 10, number * 10 + 1), timestamp="", tokens=0)
     return Checkpoint(
-        **{**{f: getattr(bare, f) for f in bare.__struct_fields__}, "tokens": counter.message(bare.message)}
+        **{**{f: getattr(bare, f) for f in bare.__struct_fields__}, "tokens": counter.count_message(bare.message)}
     )
 
 
@@ -63,7 +63,7 @@ def test_together_they_never_take_more_than_their_cap_and_keep_every_number(text
 
     assert sum(old.tokens for old in aged) <= cap
     assert {n for old in aged for n in old.message_ids} == {n for old in standing for n in old.message_ids}
-    assert all(old.tokens == counter.message(old.message) for old in aged)
+    assert all(old.tokens == counter.count_message(old.message) for old in aged)
 
 
 def test_the_line_of_the_oldest_user_messages_does_not_age() -> None:
@@ -77,13 +77,13 @@ def test_the_line_of_the_oldest_user_messages_does_not_age() -> None:
 
 
 def test_shortening_keeps_the_top_of_every_heading() -> None:
-    text = shorter(TEXT, 70, counter)
+    text = shorten_summary(TEXT, 70, counter)
 
     assert text.splitlines()[:2] == ["Goal:", "- reach aim 0 before the others do"]
     assert "Decisions:" in text
-    assert counter.text(text) <= 75
+    assert counter.count_text(text) <= 75
 
 
 def test_numbers_are_cited_as_ranges() -> None:
-    assert number_ranges([3, 1, 2, 7, 9, 10]) == "1-3, 7, 9-10"
-    assert number_ranges(range(2, 4000, 2)) == "2-3998"
+    assert format_number_ranges([3, 1, 2, 7, 9, 10]) == "1-3, 7, 9-10"
+    assert format_number_ranges(range(2, 4000, 2)) == "2-3998"

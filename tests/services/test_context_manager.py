@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.services.context_manager import SOURCES, ContextManager, fit, render
+from ollm.services.context_manager import SOURCES, ContextManager, fit_entries, render_entries
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 
@@ -76,7 +76,7 @@ def test_higher_priorities_come_first_and_ties_keep_insertion(wanted: dict[str, 
     places = {key: place for place, key in enumerate(wanted)}
 
     assert order == sorted(wanted, key=lambda key: (-wanted[key][1], places[key]))
-    assert manager.get_system_prompt_additions() == render(manager.get_context())
+    assert manager.get_system_prompt_additions() == render_entries(manager.get_context())
 
 
 @covers("D281")
@@ -117,7 +117,7 @@ def test_a_volatile_entry_stays_out_of_the_system_prompt() -> None:
     manager.add_context("git", "On branch main", volatile=True, source="system")
 
     assert manager.get_system_prompt_additions() == ""
-    assert "On branch main" in manager.volatile()
+    assert "On branch main" in manager.render_volatile_entries()
 
 
 @covers("D619")
@@ -164,7 +164,7 @@ def test_clearing_leaves_nothing() -> None:
 def test_beyond_the_cap_the_lowest_priorities_are_left_out() -> None:
     manager = filled({"low": ("word " * 50, 1, "user"), "high": ("word " * 50, 90, "user")})
 
-    kept, left = fit(manager.get_context(), TokenCounter().text, 80)
+    kept, left = fit_entries(manager.get_context(), TokenCounter().count_text, 80)
 
     assert [entry.key for entry in kept] == ["high"]
     assert [entry.key for entry in left] == ["low"]

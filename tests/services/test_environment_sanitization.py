@@ -191,7 +191,9 @@ def test_a_pattern_of_many_stars_is_no_trap() -> None:
 
 
 def test_the_rule_is_named_and_the_value_is_not() -> None:
-    found = SERVICE.sort({"A_KEY": "sesame-street", "X": "postgres://u:sesame@h", "PATH": "/", "SMTP_PASS": "sesame"})
+    found = SERVICE.classify_variables(
+        {"A_KEY": "sesame-street", "X": "postgres://u:sesame@h", "PATH": "/", "SMTP_PASS": "sesame"}
+    )
 
     assert found.passed == ("PATH",)
     assert [(item.name, item.rule) for item in found.removed] == [
@@ -205,7 +207,7 @@ def test_the_rule_is_named_and_the_value_is_not() -> None:
 @covers("D366")
 def test_names_are_logged_at_debug_level_only_and_values_never(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, "ollm"):
-        SERVICE.sort({"A_KEY": "sesame-street", "PLAIN": "open"})
+        SERVICE.classify_variables({"A_KEY": "sesame-street", "PLAIN": "open"})
         SERVICE.sanitize({"B_KEY": "sesame-street"})
 
     assert {record.levelname for record in caplog.records} == {"DEBUG"}
@@ -215,4 +217,4 @@ def test_names_are_logged_at_debug_level_only_and_values_never(caplog: pytest.Lo
 
 
 def test_what_is_kept_back_is_known_for_redaction() -> None:
-    assert SERVICE.removed_values({"A_KEY": "sesame-street", "PLAIN": "open"}) == ["sesame-street"]
+    assert SERVICE.list_removed_values({"A_KEY": "sesame-street", "PLAIN": "open"}) == ["sesame-street"]

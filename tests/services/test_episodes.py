@@ -1,7 +1,7 @@
 """Episodes: the engine's own record of what a turn did."""
 
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
-from ollm.services.episodes import episode_of
+from ollm.services.episodes import make_episode
 from tests.covers import covers
 
 
@@ -22,7 +22,7 @@ def test_files_commands_decisions_and_errors_are_drawn_from_the_calls() -> None:
         call("goal", {"action": "decision", "text": "use sqlite"}),
     ]
 
-    episode = episode_of("s", 3, 0, "mend it", "done", "answered", calls)
+    episode = make_episode("s", 3, 0, "mend it", "done", "answered", calls)
 
     assert episode.files == ("a.py",)
     assert [(c.command, c.outcome) for c in episode.commands] == [

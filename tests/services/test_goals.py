@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ollm.services.goals import GoalKeeper, described, lasting
+from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions
 from tests.covers import covers
 
 
@@ -26,9 +26,9 @@ def test_locked_and_architecture_decisions_outlive_their_goal() -> None:
     goals.complete()
     goals.set("Second")
 
-    assert [decision.text for decision in lasting(goals.stack)] == ["Use SQLite", "Three floors"]
-    assert described(goals.stack).splitlines() == ["Goal: Second", "Decided: Use SQLite", "Decided: Three floors"]
+    assert [decision.text for decision in list_lasting_decisions(goals.stack)] == ["Use SQLite", "Three floors"]
+    assert describe_goals(goals.stack).splitlines() == ["Goal: Second", "Decided: Use SQLite", "Decided: Three floors"]
 
 
 def test_without_goals_nothing_is_said() -> None:
-    assert described(GoalKeeper().stack) == ""
+    assert describe_goals(GoalKeeper().stack) == ""

@@ -1,13 +1,13 @@
 """Recent messages keep their meaning in the common chat-completion form."""
 
-from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.services.message_records import from_records, to_record
 from tests.covers import covers
 
 
 @covers("W59", "W60", "W61", "W62", "W63")
 def test_messages_come_back_as_they_were_kept() -> None:
-    call = Call(id="c1", name="grep", arguments={"pattern": "x", "maxResults": 3})
+    call = ToolCall(id="c1", name="grep", arguments={"pattern": "x", "maxResults": 3})
     messages = [
         PromptMessage(role="user", content="find x", sources=(1,)),
         PromptMessage(role="assistant", content="", calls=(call,), sources=(2,)),
@@ -32,4 +32,4 @@ def test_a_call_that_cannot_be_read_does_not_lose_its_message() -> None:
 
     (message,) = from_records([broken])
 
-    assert message.calls == (Call(id="c", name="", arguments={}),)
+    assert message.calls == (ToolCall(id="c", name="", arguments={}),)

@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.context import ModeName
-from ollm.services.mode_proposal import SIGNS, propose
-from ollm.services.modes import MODES, as_history, change, tools_for
+from ollm.services.mode_proposal import MODE_SIGNS, propose_mode
+from ollm.services.modes import MODES, list_mode_tools, make_mode_change, to_history_entry
 from tests.covers import covers
 
 ALL = ("read_file", "grep", "write_file", "edit_file", "shell", "recall", "deploy_to_moon")
 
 
 def test_code_and_debug_show_every_tool() -> None:
-    assert tools_for("code", ALL) == ALL == tools_for("debug", ALL)
+    assert list_mode_tools("code", ALL) == ALL == list_mode_tools("debug", ALL)
 
 
 def test_plan_shows_only_tools_that_read_and_sets_read_only() -> None:
-    assert tools_for("plan", ALL) == ("read_file", "grep", "recall")
+    assert list_mode_tools("plan", ALL) == ("read_file", "grep", "recall")
     assert MODES["plan"].approval == "read-only"
 
 
 def test_assistant_shows_what_reads_and_what_extensions_bring() -> None:
-    assert tools_for("assistant", ALL) == ("read_file", "grep", "recall", "deploy_to_moon")
+    assert list_mode_tools("assistant", ALL) == ("read_file", "grep", "recall", "deploy_to_moon")
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_assistant_shows_what_reads_and_what_extensions_bring() -> None:
     ],
 )
 def test_a_mode_is_proposed_when_a_message_plainly_fits_it(text: str, current: ModeName, expected: str | None) -> None:
-    found = propose(text, current)
+    found = propose_mode(text, current)
 
     assert (found.mode if found else None) == expected
     assert found is None or 0.75 <= found.confidence <= 0.95
 
 
-@pytest.mark.parametrize("mode", SIGNS)
+@pytest.mark.parametrize("mode", MODE_SIGNS)
 @given(data=st.data())
 def test_no_sign_of_a_mode_is_without_the_parts_that_are_looked_for_first(mode: ModeName, data: st.DataObject) -> None:
-    parts, pattern = SIGNS[mode]
+    parts, pattern = MODE_SIGNS[mode]
     ascii_only = st.characters(max_codepoint=127)
     said = data.draw(st.from_regex(re.compile(pattern, re.IGNORECASE | re.ASCII), alphabet=ascii_only))
 
@@ -59,12 +59,12 @@ def test_no_sign_of_a_mode_is_without_the_parts_that_are_looked_for_first(mode: 
 
 
 def test_a_very_long_message_is_judged_quickly() -> None:
-    propose("why does " + "x " * 500_000 + " fail", "code")
+    propose_mode("why does " + "x " * 500_000 + " fail", "code")
 
 
 @covers("H150")
 def test_a_change_is_written_down_as_the_history_keeps_it() -> None:
-    step = as_history(change("assistant", "code", "auto", 0.95))
+    step = to_history_entry(make_mode_change("assistant", "code", "auto", 0.95))
 
     assert list(step) == ["from", "to", "timestamp", "trigger", "confidence"]
     assert (step["from"], step["to"], step["trigger"], step["confidence"]) == ("assistant", "code", "auto", 0.95)

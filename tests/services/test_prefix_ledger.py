@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ollm.domain.messages import PromptMessage
-from ollm.services.prefix_ledger import Part, PrefixLedger
+from ollm.services.prefix_ledger import PrefixLedger, PrefixPart
 
 
-def parts(*texts: str) -> list[Part]:
+def parts(*texts: str) -> list[PrefixPart]:
     return [
-        Part(name=f"message {n}", message=PromptMessage(role="user", content=t), tokens=10) for n, t in enumerate(texts)
+        PrefixPart(name=f"message {n}", message=PromptMessage(role="user", content=t), tokens=10)
+        for n, t in enumerate(texts)
     ]
 
 

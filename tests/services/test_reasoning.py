@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ollm.domain.context import ReasoningStorage
-from ollm.services.reasoning import with_trace
+from ollm.services.reasoning import add_trace
 from ollm.services.token_counting import TokenCounter
 
 
 def test_the_five_newest_traces_stand_in_full_and_older_ones_short() -> None:
     storage = ReasoningStorage()
     for number in range(1, 9):
-        storage = with_trace(storage, number, f"{number} " + "thinking " * 100, TokenCounter())
+        storage = add_trace(storage, number, f"{number} " + "thinking " * 100, TokenCounter())
 
     lengths = [len(trace.text) for trace in storage.traces]
     assert all(length <= 200 for length in lengths[:3])
@@ -19,13 +19,13 @@ def test_the_five_newest_traces_stand_in_full_and_older_ones_short() -> None:
 
 
 def test_no_thinking_leaves_no_trace() -> None:
-    assert with_trace(ReasoningStorage(), 1, " \n", TokenCounter()) == ReasoningStorage()
+    assert add_trace(ReasoningStorage(), 1, " \n", TokenCounter()) == ReasoningStorage()
 
 
 def test_traces_do_not_pile_up_for_ever() -> None:
     storage = ReasoningStorage()
     for number in range(300):
-        storage = with_trace(storage, number, "so", TokenCounter())
+        storage = add_trace(storage, number, "so", TokenCounter())
 
     assert len(storage.traces) == 100
     assert storage.traces[-1].message_id == 299

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.messages import Call, PromptMessage
-from ollm.services.recent_window import INTERRUPTED, RecentWindow, size
+from ollm.domain.messages import PromptMessage, ToolCall
+from ollm.services.recent_window import INTERRUPTED_TEXT, RecentWindow, count_json_chars
 from tests.covers import covers
 
 texts = st.text(max_size=120)
@@ -18,7 +18,7 @@ def conversations(draw: st.DrawFn) -> list[PromptMessage]:
         messages.append(PromptMessage(role="user", content=draw(texts)))
         for step in range(draw(st.integers(0, 4))):
             calls = tuple(
-                Call(id=f"c{turn}-{step}-{n}", name="grep", arguments={"pattern": draw(texts)})
+                ToolCall(id=f"c{turn}-{step}-{n}", name="grep", arguments={"pattern": draw(texts)})
                 for n in range(draw(st.integers(0, 3)))
             )
             messages.append(PromptMessage(role="assistant", content=draw(texts), calls=calls))
@@ -44,13 +44,13 @@ def caps(draw: st.DrawFn) -> ResumeSettings:
 @settings(max_examples=100)
 @given(messages=conversations(), limits=caps())
 def test_every_cap_holds_and_calls_keep_their_results(messages: list[PromptMessage], limits: ResumeSettings) -> None:
-    kept = RecentWindow(limits, messages).flush()
+    kept = RecentWindow(limits, messages).collect_messages()
 
     assert len(kept) <= limits.messages
-    assert size(kept) <= max(limits.total_chars, size(kept[:1]))
+    assert count_json_chars(kept) <= max(limits.total_chars, count_json_chars(kept[:1]))
     for message in kept:
         cap = limits.tool_output_chars if message.role == "tool" else limits.message_chars
-        assert len(message.content) <= max(cap, len(INTERRUPTED) if message.role == "tool" else 0)
+        assert len(message.content) <= max(cap, len(INTERRUPTED_TEXT) if message.role == "tool" else 0)
     if kept:
         assert kept[0].role == "user"
     asked = [call.id for message in kept for call in message.calls]
@@ -60,23 +60,23 @@ def test_every_cap_holds_and_calls_keep_their_results(messages: list[PromptMessa
 
 @covers("W63")
 def test_an_interrupted_call_gets_a_placeholder() -> None:
-    call = Call(id="c1", name="shell", arguments={"command": "make"})
+    call = ToolCall(id="c1", name="shell", arguments={"command": "make"})
     window = RecentWindow(
         ResumeSettings(),
         [PromptMessage(role="user", content="build"), PromptMessage(role="assistant", content="", calls=(call,))],
     )
 
-    assert [message.content for message in window.flush()] == ["build", "", INTERRUPTED]
+    assert [message.content for message in window.collect_messages()] == ["build", "", INTERRUPTED_TEXT]
 
 
 def test_a_turn_longer_than_the_window_still_starts_with_its_request() -> None:
     window = RecentWindow(ResumeSettings(messages=5), [PromptMessage(role="user", content="do it all")])
     for n in range(50):
-        call = Call(id=f"c{n}", name="read_file", arguments={"path": str(n)})
+        call = ToolCall(id=f"c{n}", name="read_file", arguments={"path": str(n)})
         window.add(PromptMessage(role="assistant", content="", calls=(call,)))
         window.add(PromptMessage(role="tool", content=str(n), call_id=call.id))
 
-    kept = window.flush()
+    kept = window.collect_messages()
 
     assert kept[0].content == "do it all"
     assert [message.content for message in kept if message.role == "tool"] == ["48", "49"]

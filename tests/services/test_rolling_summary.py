@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ollm.domain.workspace import CommandOutcome, Episode, PlanState, PlanStep
-from ollm.services.rolling_summary import rolling_summary
+from ollm.services.rolling_summary import render_rolling_summary
 from tests.covers import covers
 
 
@@ -36,10 +36,10 @@ episodes = st.lists(
 @settings(max_examples=100)
 @given(done=episodes, limit=st.integers(1, 5000))
 def test_it_never_grows_over_its_cap_and_is_the_same_each_time(done: list[Episode], limit: int) -> None:
-    text = rolling_summary(done, PlanState(), limit)
+    text = render_rolling_summary(done, PlanState(), limit)
 
     assert len(text) <= limit
-    assert text == rolling_summary(done, PlanState(), limit)
+    assert text == render_rolling_summary(done, PlanState(), limit)
 
 
 @covers("W54")
@@ -58,7 +58,7 @@ def test_a_person_reading_it_knows_what_to_do_next() -> None:
         ),
     ]
 
-    text = rolling_summary(done, plan, 4000)
+    text = render_rolling_summary(done, plan, 4000)
 
     for part in (
         "1 of 2 steps done",
@@ -74,13 +74,13 @@ def test_a_person_reading_it_knows_what_to_do_next() -> None:
 def test_a_command_that_was_put_right_is_not_unfinished() -> None:
     failed, passed = (CommandOutcome(command="make", outcome=outcome) for outcome in ("exit 2", "ok"))
 
-    text = rolling_summary([episode(1, commands=(failed,)), episode(3, commands=(passed,))], PlanState(), 4000)
+    text = render_rolling_summary([episode(1, commands=(failed,)), episode(3, commands=(passed,))], PlanState(), 4000)
 
     assert "Unfinished" not in text
 
 
 def test_old_requests_are_counted_when_they_no_longer_fit() -> None:
-    text = rolling_summary([episode(n, f"request number {n}") for n in range(1, 201)], PlanState(), 1500)
+    text = render_rolling_summary([episode(n, f"request number {n}") for n in range(1, 201)], PlanState(), 1500)
 
     assert "#200" in text
     assert "#199" in text

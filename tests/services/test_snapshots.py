@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given, settings
 
 from ollm.config.settings import SnapshotSettings
-from ollm.domain.context import ActiveContext, Checkpoint, Decision, Goal, GoalStack, ReasoningStorage, ReasoningTrace
+from ollm.domain.context import (
+    ActiveContext,
+    Checkpoint,
+    Goal,
+    GoalDecision,
+    GoalStack,
+    ReasoningStorage,
+    ReasoningTrace,
+)
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import (
     AutoSnapshotCreated,
@@ -35,7 +43,7 @@ OTHER = "660e8400-e29b-41d4-a716-446655440001"
 CONTEXT = ActiveContext(
     messages=tuple(make.talk(3)[1:]),
     checkpoints=(Checkpoint(id="k", text="Earlier.", message_ids=(1, 2), timestamp="", tokens=9),),
-    goals=GoalStack(goals=(Goal(id="g", text="Ship", decisions=(Decision(text="SQLite", locked=True),)),)),
+    goals=GoalStack(goals=(Goal(id="g", text="Ship", decisions=(GoalDecision(text="SQLite", locked=True),)),)),
     reasoning=ReasoningStorage(traces=(ReasoningTrace(message_id=4, text="Hm", tokens=1),), total_tokens=1),
     mode="debug",
 )

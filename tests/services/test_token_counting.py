@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.tools import ToolSchema
-from ollm.services.token_counting import LARGEST_FACTOR, SMALLEST_FACTOR, TokenCounter, units
+from ollm.services.token_counting import MAX_FACTOR, MIN_FACTOR, TokenCounter, estimate_units
 from tests.covers import covers
 
 PROSE = "The quick brown fox jumps over the lazy dog, and nobody in the village was surprised by it."
@@ -20,14 +20,14 @@ JAPANESE = "この関数は設定ファイルを読み込み、エラーがあ�
 
 
 def test_prose_is_a_token_a_word_or_a_little_more() -> None:
-    assert 18 <= units(PROSE) <= 24
+    assert 18 <= estimate_units(PROSE) <= 24
 
 
 def test_json_and_japanese_are_dearer_than_a_quarter_of_their_characters() -> None:
     document = '{"id":48213,"path":"/var/log/app.log","ok":false,"ms":[12,930,4]}'
 
-    assert units(document) > len(document) / 4 * 1.4
-    assert units(JAPANESE) > len(JAPANESE) / 4 * 2
+    assert estimate_units(document) > len(document) / 4 * 1.4
+    assert estimate_units(JAPANESE) > len(JAPANESE) / 4 * 2
 
 
 RECORDS = json.dumps([{"id": 48213 + n, "path": f"/var/log/app{n}.log", "ok": n % 2 == 0} for n in range(60)], indent=2)
@@ -42,14 +42,14 @@ REAL_COUNTS = [(RECORDS, (2093, 1972)), (LOG, (2680, 2620)), (HASHES, (1748, 172
 @pytest.mark.parametrize(("text", "counted"), REAL_COUNTS, ids=["json", "log", "hashes"])
 def test_counts_of_real_tokenizers_are_met_within_a_quarter(text: str, counted: tuple[int, int]) -> None:
     for exact in counted:
-        assert 0.75 <= units(text) / exact <= 1.25
+        assert 0.75 <= estimate_units(text) / exact <= 1.25
         assert len(text) / 4 / exact < 0.6
 
 
 @given(st.text(), st.text())
 def test_two_texts_joined_cost_about_what_they_cost_apart(left: str, right: str) -> None:
-    assert units(left + "\n" + right) <= units(left) + units(right) + 3
-    assert units(left + right) >= 0
+    assert estimate_units(left + "\n" + right) <= estimate_units(left) + estimate_units(right) + 3
+    assert estimate_units(left + right) >= 0
 
 
 @given(st.floats(0.5, 3.0), st.lists(st.integers(200, 5000), min_size=10, max_size=30))
@@ -70,14 +70,14 @@ def test_absurd_counts_and_factors_leave_a_usable_one(factor: float, exact: int)
 
     counter.learn(100, exact)
 
-    assert SMALLEST_FACTOR <= counter.factor == before <= LARGEST_FACTOR
+    assert MIN_FACTOR <= counter.factor == before <= MAX_FACTOR
 
 
 def test_an_exact_count_of_a_text_is_remembered() -> None:
     counter = TokenCounter()
     counter.remember(PROSE, 21)
 
-    assert counter.text(PROSE) == 21
+    assert counter.count_text(PROSE) == 21
 
 
 def test_a_message_counts_its_calls_and_the_marks_around_it() -> None:
@@ -86,14 +86,14 @@ def test_a_message_counts_its_calls_and_the_marks_around_it() -> None:
     calling = PromptMessage(
         role="assistant",
         content="Reading it.",
-        calls=(Call(id="c1", name="read_file", arguments={"path": "a\ud800.py"}),),
+        calls=(ToolCall(id="c1", name="read_file", arguments={"path": "a\ud800.py"}),),
     )
 
-    assert counter.message(plain) > counter.text("Reading it.")
-    assert counter.message(calling) > counter.message(plain) + 5
+    assert counter.count_message(plain) > counter.count_text("Reading it.")
+    assert counter.count_message(calling) > counter.count_message(plain) + 5
 
 
 def test_tool_schemas_are_counted() -> None:
     schema = ToolSchema(name="ls", description="List a directory.", parameters={"type": "object", "properties": {}})
 
-    assert TokenCounter().schemas([schema, schema]) == 2 * TokenCounter().schemas([schema]) > 20
+    assert TokenCounter().count_schemas([schema, schema]) == 2 * TokenCounter().count_schemas([schema]) > 20

@@ -9,7 +9,7 @@ import pytest
 
 from ollm.domain.errors import StorageError
 from ollm.store.database import Database
-from ollm.store.migrations import WORKSPACE
+from ollm.store.migrations import WORKSPACE_MIGRATIONS
 
 MIGRATE = """
 import sys
@@ -35,35 +35,35 @@ def test_a_newer_schema_is_refused_by_name(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 99")
 
     with pytest.raises(StorageError, match=r"memory\.db was written by a newer ollm .*Upgrade"):
-        Database(path, WORKSPACE).connection()
+        Database(path, WORKSPACE_MIGRATIONS).connect()
 
 
 def test_a_truncated_file_is_told_with_the_way_out(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    Database(path, WORKSPACE).connection()
+    Database(path, WORKSPACE_MIGRATIONS).connect()
     path.write_bytes(path.read_bytes()[:5000])
 
     with pytest.raises(StorageError, match=r"memory\.db: .*move it away"):
-        Database(path, WORKSPACE).connection().execute("SELECT 1")
+        Database(path, WORKSPACE_MIGRATIONS).connect().execute("SELECT 1")
 
 
 def test_an_older_schema_is_brought_forward_with_its_rows(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    old = Database(path, WORKSPACE[:1])
-    with old.writing() as connection:
+    old = Database(path, WORKSPACE_MIGRATIONS[:1])
+    with old.begin_write() as connection:
         connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
     old.close()
 
-    rows = Database(path, WORKSPACE).connection().execute("SELECT key FROM memory").fetchall()
+    rows = Database(path, WORKSPACE_MIGRATIONS).connect().execute("SELECT key FROM memory").fetchall()
 
     assert [row["key"] for row in rows] == ["key"]
 
 
 def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
-    database = Database(tmp_path / "memory.db", WORKSPACE)
+    database = Database(tmp_path / "memory.db", WORKSPACE_MIGRATIONS)
 
-    with pytest.raises(StorageError), database.writing() as connection:
+    with pytest.raises(StorageError), database.begin_write() as connection:
         connection.execute("INSERT INTO memory VALUES ('key', '1', 0)")
         connection.execute("INSERT INTO nowhere VALUES (1)")
 
-    assert not database.connection().execute("SELECT * FROM memory").fetchall()
+    assert not database.connect().execute("SELECT * FROM memory").fetchall()

@@ -48,7 +48,7 @@ def holder(directory: Path) -> Iterator[subprocess.Popen[str]]:
 @covers("W159", "W107")
 def test_a_held_workspace_is_refused_with_who_and_since(tmp_path: Path) -> None:
     with holder(tmp_path) as other, pytest.raises(BusyError, match=f"process {other.pid} on .* since 20"):
-        Lease(tmp_path, now).take()
+        Lease(tmp_path, now).acquire()
 
 
 def test_the_lock_of_a_killed_owner_is_free(tmp_path: Path) -> None:
@@ -56,9 +56,9 @@ def test_the_lock_of_a_killed_owner_is_free(tmp_path: Path) -> None:
         other.send_signal(signal.SIGKILL)
         other.wait()
 
-        Lease(tmp_path, now).take("mine")
+        Lease(tmp_path, now).acquire("mine")
 
-    owner = Lease(tmp_path, now).owner()
+    owner = Lease(tmp_path, now).read_owner()
     assert owner is not None
     assert (owner.pid, owner.session_id) == (os.getpid(), "mine")
 
@@ -69,7 +69,7 @@ def test_an_owner_that_is_asked_gives_way(tmp_path: Path) -> None:
         assert lease.ask_owner_to_close()
         other.wait(timeout=5)
 
-        lease.take()
+        lease.acquire()
 
     assert lease.held
 

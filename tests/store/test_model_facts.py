@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.model_facts import ModelFacts
-from ollm.store.model_facts import ModelFactsFile, facts_key
+from ollm.store.model_facts import ModelFactsFile, make_facts_key
 
-KEY = facts_key("ollama", "http://127.0.0.1:11434", "qwen3:8b")
+KEY = make_facts_key("ollama", "http://127.0.0.1:11434", "qwen3:8b")
 
 
 def test_an_unknown_model_has_safe_defaults(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_what_was_learnt_is_known_in_the_next_run_and_grows(tmp_path: Path) -> N
     ModelFactsFile(path).update("other", window=1)
 
     assert ModelFactsFile(path).get(KEY) == ModelFacts(key=KEY, call_form="text", window=8192, decode_per_second=12.5)
-    assert [facts.key for facts in ModelFactsFile(path).all()] == [KEY, "other"]
+    assert [facts.key for facts in ModelFactsFile(path).list_all()] == [KEY, "other"]
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -59,4 +59,4 @@ def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     runs = [subprocess.Popen([sys.executable, "-c", script, str(path), str(number)]) for number in range(4)]
 
     assert [run.wait() for run in runs] == [0] * 4
-    assert len(ModelFactsFile(path).all()) == 40
+    assert len(ModelFactsFile(path).list_all()) == 40

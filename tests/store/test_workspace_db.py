@@ -8,7 +8,7 @@ import pytest
 from ollm.config.paths import Home
 from ollm.domain.workspace import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
 from ollm.store.workspace_db import WorkspaceDatabase
-from ollm.store.workspace_place import workspace_directory
+from ollm.store.workspace_place import ensure_workspace_directory
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 
@@ -29,20 +29,23 @@ def test_records_are_created_listed_read_and_updated(tmp_path: Path) -> None:
     )
     full = session("one", summary="s", recent_messages=({"role": "user", "content": "hi"},), plan=plan)
 
-    store.put(full)
-    store.put(session("two", updated_at=9))
+    store.put_session(full)
+    store.put_session(session("two", updated_at=9))
 
-    assert store.get("one") == full
-    assert [found.session_id for found in store.all()] == ["two", "one"]
+    assert store.get_session("one") == full
+    assert [found.session_id for found in store.list_sessions()] == ["two", "one"]
     assert store.set_status("one", "closed", 20)
-    assert [(found.session_id, found.status) for found in store.all()] == [("one", "closed"), ("two", "active")]
+    assert [(found.session_id, found.status) for found in store.list_sessions()] == [
+        ("one", "closed"),
+        ("two", "active"),
+    ]
     assert not store.set_status("none", "closed", 20)
 
 
 @covers("W39", "W43")
 def test_the_table_has_exactly_the_fields_and_states_it_should(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
-    store.put(session("one"))
+    store.put_session(session("one"))
 
     with sqlite3.connect(tmp_path / "memory.db") as connection:
         names = [row[1] for row in connection.execute("PRAGMA table_info(chat_sessions)")]
@@ -63,35 +66,35 @@ def test_episodes_come_back_newest_last_and_bounded(tmp_path: Path) -> None:
         one = Episode(session_id="s", number=number, timestamp=number, request=str(number), commands=done)
         store.add_episodes([one])
 
-    assert [episode.number for episode in store.episodes("s", newest=3)] == [5, 6, 7]
-    assert store.episodes("s")[0].commands[0].command == "ls"
+    assert [episode.number for episode in store.list_episodes("s", newest=3)] == [5, 6, 7]
+    assert store.list_episodes("s")[0].commands[0].command == "ls"
 
 
 def test_erasing_leaves_no_byte_of_a_session(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
-    store.put(session("gone", summary="a-secret-marker"))
+    store.put_session(session("gone", summary="a-secret-marker"))
     store.add_episodes([Episode(session_id="gone", number=1, timestamp=1, request="a-secret-marker")])
-    store.keep_context("gone", b'"a-secret-marker"')
+    store.save_context("gone", b'"a-secret-marker"')
 
     store.erase("gone")
     store.close()
 
-    assert store.all() == []
+    assert store.list_sessions() == []
     assert b"a-secret-marker" not in (tmp_path / "memory.db").read_bytes()
 
 
 def test_a_workspace_that_is_the_home_keeps_its_database_apart(tmp_path: Path) -> None:
     home = Home(root=tmp_path / ".ollm")
 
-    place = workspace_directory(tmp_path, home)
+    place = ensure_workspace_directory(tmp_path, home)
 
     assert place.parent == home.workspaces
-    assert workspace_directory(tmp_path, home) == place
+    assert ensure_workspace_directory(tmp_path, home) == place
 
 
 @covers("W33")
 def test_its_files_are_kept_out_of_git(tmp_path: Path) -> None:
-    place = workspace_directory(tmp_path, Home(root=tmp_path / "home"))
+    place = ensure_workspace_directory(tmp_path, Home(root=tmp_path / "home"))
 
     assert place == tmp_path / ".ollm"
     assert {"memory.db*", "*.lock"} <= set((place / ".gitignore").read_text().split())
@@ -103,23 +106,23 @@ def test_a_read_only_workspace_keeps_its_database_apart() -> None:
         workspace.mkdir(mode=0o555)
         home = Home(root=directory / "home")
 
-        assert workspace_directory(workspace, home).parent == home.workspaces
+        assert ensure_workspace_directory(workspace, home).parent == home.workspaces
 
     as_ordinary_user(body)
 
 
 def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     store = WorkspaceDatabase(tmp_path)
-    with store.together():
-        store.put(session("one"))
-        store.keep_context("one", b"{}")
+    with store.begin_transaction():
+        store.put_session(session("one"))
+        store.save_context("one", b"{}")
 
-    with pytest.raises(KeyboardInterrupt), store.together():
-        store.put(session("two"))
-        store.put(session("one", updated_at=99))
+    with pytest.raises(KeyboardInterrupt), store.begin_transaction():
+        store.put_session(session("two"))
+        store.put_session(session("one", updated_at=99))
         raise KeyboardInterrupt
 
-    assert [found.updated_at for found in WorkspaceDatabase(tmp_path).all()] == [2]
-    store.put(session("three"))
-    assert store.kept_context("one") == b"{}"
-    assert len(store.all()) == 2
+    assert [found.updated_at for found in WorkspaceDatabase(tmp_path).list_sessions()] == [2]
+    store.put_session(session("three"))
+    assert store.load_context("one") == b"{}"
+    assert len(store.list_sessions()) == 2

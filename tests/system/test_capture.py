@@ -17,13 +17,13 @@ def test_the_beginning_and_the_end_are_kept_whatever_the_pieces(pieces: list[str
     whole, half = "".join(pieces), limit // 2
 
     assert kept.characters == len(whole)
-    assert kept.omitted == max(0, len(whole) - 2 * half)
-    if kept.omitted:
-        assert kept.text().startswith(whole[:half])
-        assert kept.text().endswith(whole[-half:])
-        assert f"{kept.omitted} characters" in kept.text()
+    assert kept.omitted_characters == max(0, len(whole) - 2 * half)
+    if kept.omitted_characters:
+        assert kept.render_text().startswith(whole[:half])
+        assert kept.render_text().endswith(whole[-half:])
+        assert f"{kept.omitted_characters} characters" in kept.render_text()
     else:
-        assert kept.text() == whole
+        assert kept.render_text() == whole
 
 
 def test_what_is_kept_does_not_grow() -> None:

@@ -39,7 +39,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\
 def test_lines_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: list[int], end: bytes) -> None:
     data = b"".join(json.dumps(value, ensure_ascii=False).encode() + end for value in values)
 
-    found = asyncio.run(collected(http.lines(chunked(data, cuts))))
+    found = asyncio.run(collected(http.iter_lines(chunked(data, cuts))))
 
     assert [json.loads(line) for line in found] == values  # type: ignore[arg-type]
 
@@ -48,7 +48,7 @@ def test_lines_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: l
 def test_events_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: list[int]) -> None:
     data = b": a comment\n\n" + b"".join(f"data: {value}\n\n".encode() for value in values)
 
-    found = asyncio.run(collected(http.server_events(chunked(data, cuts))))
+    found = asyncio.run(collected(http.iter_server_events(chunked(data, cuts))))
 
     assert [event.data for event in found] == values  # type: ignore[attr-defined]
 
@@ -56,7 +56,7 @@ def test_events_come_whole_wherever_the_chunks_are_cut(values: list[str], cuts: 
 async def test_an_event_has_a_name_an_id_and_lines_of_data() -> None:
     data = b"\xef\xbb\xbfid: 7\r\nevent: note\r\ndata: one\r\ndata:two\r\nretry: 5\r\n\r\ndata: last"
 
-    found = await collected(http.server_events(chunked(data, [])))
+    found = await collected(http.iter_server_events(chunked(data, [])))
 
     assert found == [http.ServerEvent("one\ntwo", "note", "7"), http.ServerEvent("last", "message", "7")]
 
@@ -64,13 +64,13 @@ async def test_an_event_has_a_name_an_id_and_lines_of_data() -> None:
 async def test_a_line_over_the_limit_is_refused() -> None:
     for data in (b"x" * 100, b"x" * 100 + b"\n", b"data: x\n" * 100):
         with pytest.raises(http.TooLarge):
-            await collected(http.server_events(chunked(data, list(range(0, 800, 7))), limit=50))
+            await collected(http.iter_server_events(chunked(data, list(range(0, 800, 7))), limit=50))
 
 
 async def test_only_the_new_line_character_ends_a_line() -> None:
     data = "a\u2028b\u2029c\x85d\x0be\x0cf\rg\n".encode()
 
-    assert await collected(http.lines(chunked(data, []))) == [data[:-1]]
+    assert await collected(http.iter_lines(chunked(data, []))) == [data[:-1]]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ async def test_only_the_new_line_character_ends_a_line() -> None:
     ],
 )
 def test_a_base_url_is_taken_apart(url: str, authority: str, prefix: str, places: tuple[object, ...]) -> None:
-    found = address.parse(url)
+    found = address.parse_address(url)
 
     assert (found.authority, found.prefix, found.places) == (authority, prefix, places)
 
@@ -155,7 +155,7 @@ async def test_a_word_before_the_answer_is_passed_over() -> None:
     [
         (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 200_000, http.BadResponse),
         (b"\x00\x01\x02 nonsense\r\n\r\n", http.BadResponse),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", http.BrokenOff),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", http.ConnectionBroken),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", http.BadResponse),
     ],
 )
@@ -172,7 +172,7 @@ async def test_connecting_to_nobody_and_to_silence_are_told_apart() -> None:
         await http.open_client("http://127.0.0.1:1", timeouts=QUICK).fetch("GET", "/")
     async with ScriptedServer([Answer(delay=9)]) as server:
         client = http.open_client(server.base_url, timeouts=http.Timeouts(connect=1, first=0.1, stall=9))
-        with pytest.raises(http.NoFirstByte):
+        with pytest.raises(http.FirstByteTimeout):
             await client.fetch("POST", "/v1/chat/completions", b"{}")
 
 
@@ -199,7 +199,7 @@ async def test_a_body_without_end_stops_at_the_limit(monkeypatch: pytest.MonkeyP
         client = http.open_client(server.base_url, timeouts=QUICK)
         async with client.stream("POST", "/v1/chat/completions", b"{}") as response:
             with pytest.raises(http.TooLarge):
-                await http.response.read_whole(response, limit=1000)
+                await http.response.read_full_response(response, limit=1000)
 
 
 def test_a_plain_server_needs_neither_httpx_nor_pydantic_nor_stamina() -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ollm.system import http
-from ollm.system.http.address import parse
+from ollm.system.http.address import parse_address
 from ollm.system.http.secure import SecureClient
 from tests.servers import Answer, OllamaServer, ScriptedServer
 
@@ -16,13 +16,13 @@ QUICK = http.Timeouts(connect=1, first=0.5, stall=0.3)
 
 
 def client(url: str) -> http.Client:
-    return SecureClient(parse(url), {"Authorization": "Bearer k"}, QUICK)
+    return SecureClient(parse_address(url), {"Authorization": "Bearer k"}, QUICK)
 
 
 async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:
     async with ScriptedServer([Answer(text="ä b", piece_bytes=1)]) as server:
         async with client(server.base_url).stream("POST", PATH, b"{}") as response:
-            events = [event.data async for event in http.server_events(response.chunks())]
+            events = [event.data async for event in http.iter_server_events(response.iter_chunks())]
 
     assert events[-1] == "[DONE]"
     assert "ä" in events[0]
@@ -33,9 +33,9 @@ async def test_answers_headers_and_events_come_as_from_the_plain_one() -> None:
 @pytest.mark.parametrize(
     ("answer", "failure"),
     [
-        (Answer(delay=9), http.NoFirstByte),
-        (Answer(text="a b", stall_after=1), http.Stalled),
-        (Answer(text="a b", reset_after=1), http.BrokenOff),
+        (Answer(delay=9), http.FirstByteTimeout),
+        (Answer(text="a b", stall_after=1), http.StreamStalled),
+        (Answer(text="a b", reset_after=1), http.ConnectionBroken),
         (Answer(raw=b"nonsense\r\n\r\n"), http.BadResponse),
     ],
 )
@@ -43,8 +43,8 @@ async def test_failures_are_told_apart(answer: Answer, failure: type[http.HttpFa
     async with ScriptedServer([answer]) as server:
         with pytest.raises(failure):
             async with client(server.base_url).stream("POST", PATH, b"{}") as response:
-                async for _ in response.chunks():
-                    response.patience.sign()
+                async for _ in response.iter_chunks():
+                    response.patience.reset()
 
 
 async def test_nobody_there_and_no_tls_there_are_no_connection() -> None:

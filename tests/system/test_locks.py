@@ -6,14 +6,14 @@ import signal
 import pytest
 
 from ollm.domain.errors import BusyError
-from ollm.system.locks import OwnerLock, owner
+from ollm.system.locks import OwnerLock, read_owner
 
 
 def test_a_held_lock_names_its_owner_and_is_free_after_release(tmp_path):
     path = tmp_path / "x.lock"
     lock = OwnerLock(path)
     lock.acquire("The thing")
-    assert owner(path)["pid"] == os.getpid()
+    assert read_owner(path)["pid"] == os.getpid()
     with pytest.raises(BusyError, match=f"The thing is in use by process {os.getpid()} on .* since 20"):
         OwnerLock(path).acquire("The thing")
     lock.release()
@@ -31,8 +31,8 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
         signal.pause()
         os._exit(0)
     assert os.read(reading, 4) == b"held"
-    assert owner(path)["pid"] == child
+    assert read_owner(path)["pid"] == child
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    assert owner(path) is None
+    assert read_owner(path) is None
     OwnerLock(path).acquire("it")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
-from ollm.system.paths import Boundary, resolve
+from ollm.system.paths import Boundary, resolve_path
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 
@@ -301,4 +301,4 @@ def test_no_combination_of_parts_gets_out(parts: list[str], tmp_path_factory: py
     except ToolFailure:
         return
     assert content == b"inside"
-    assert resolve(path, root).is_relative_to(root)
+    assert resolve_path(path, root).is_relative_to(root)

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from ollm.system.capture import Capture
-from ollm.system.process_tree import from_proc, from_ps, make_undumpable
-from ollm.system.processes import Command, Process, ProcessHost, StartError
+from ollm.system.process_tree import list_from_proc, list_from_ps, make_undumpable
+from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost, StartError
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size
 
@@ -67,12 +67,12 @@ def gone_soon(mark: str, seconds: float = 8) -> bool:
 
 async def start(
     host: ProcessHost, line: str, *, environment: Mapping[str, str] | None = None, cwd: Path = Path("/")
-) -> tuple[Process, Capture, list[str]]:
+) -> tuple[ChildProcess, Capture, list[str]]:
     reading, writing = os.pipe()
     texts: list[str] = []
     capture = Capture(reading, texts.append)
     try:
-        command = Command(
+        command = ProcessCommand(
             argv=("/bin/sh", "-c", line), cwd=cwd, environment=environment or {"PATH": os.environ["PATH"]}
         )
         return await host.start(command, writing), capture, texts
@@ -131,7 +131,7 @@ async def test_what_cannot_be_started_says_whether_it_was_the_place_or_the_progr
         await start(host, "true", cwd=tmp_path / "missing")
     assert error.value.where == "cwd"
     with pytest.raises(StartError) as error:
-        await host.start(Command(argv=("/no/such/program",), cwd=tmp_path, environment={}), 1)
+        await host.start(ProcessCommand(argv=("/no/such/program",), cwd=tmp_path, environment={}), 1)
     assert error.value.where == "program"
 
 
@@ -269,5 +269,5 @@ def test_an_undumpable_process_does_not_give_its_environment_to_others_of_its_us
 def test_where_there_is_no_proc_ps_tells_the_same() -> None:
     me = (os.getpid(), os.getppid())
 
-    assert me in from_ps()
-    assert me in from_proc()
+    assert me in list_from_ps()
+    assert me in list_from_proc()

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
 from ollm.system.paths import Boundary, is_environment_file
-from ollm.system.protected_names import Places, protected_for_reading, protected_for_writing
+from ollm.system.protected_names import KnownDirectories, explain_read_protection, explain_write_protection
 
 HOME = Path("/home/me")
-PLACES = Places(user_home=HOME, ollm_home=HOME / ".ollm", roots=(Path("/work"),))
+PLACES = KnownDirectories(user_home=HOME, ollm_home=HOME / ".ollm", roots=(Path("/work"),))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ PLACES = Places(user_home=HOME, ollm_home=HOME / ".ollm", roots=(Path("/work"),)
     ],
 )
 def test_writing_is_protected(path: str) -> None:
-    assert protected_for_writing(Path("/work") / path, PLACES)
+    assert explain_write_protection(Path("/work") / path, PLACES)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_writing_is_protected(path: str) -> None:
     ],
 )
 def test_writing_elsewhere_is_not(path: str) -> None:
-    assert protected_for_writing(Path("/work") / path, PLACES) is None
+    assert explain_write_protection(Path("/work") / path, PLACES) is None
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,15 @@ def test_writing_elsewhere_is_not(path: str) -> None:
     ],
 )
 def test_reading_asks_for_secrets_only(path: str, asks: bool) -> None:
-    assert (protected_for_reading(Path("/work") / path, PLACES) is not None) is asks
+    assert (explain_read_protection(Path("/work") / path, PLACES) is not None) is asks
 
 
 def test_a_workspace_inside_the_agents_directory_is_a_workspace() -> None:
-    places = Places(ollm_home=Path("/data"), roots=(Path("/data/project"),))
+    places = KnownDirectories(ollm_home=Path("/data"), roots=(Path("/data/project"),))
 
-    assert protected_for_writing(Path("/data/project/x.py"), places) is None
-    assert protected_for_writing(Path("/data/config.yaml"), places)
-    assert protected_for_writing(Path("/data/x"), Places(ollm_home=Path("/data"), roots=(Path("/data"),)))
+    assert explain_write_protection(Path("/data/project/x.py"), places) is None
+    assert explain_write_protection(Path("/data/config.yaml"), places)
+    assert explain_write_protection(Path("/data/x"), KnownDirectories(ollm_home=Path("/data"), roots=(Path("/data"),)))
 
 
 def test_a_link_to_a_protected_file_is_protected_and_so_is_a_protected_link(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 
 from ollm.config.settings import ToolSettings
 from ollm.domain.events import Event
-from ollm.domain.messages import Call
+from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
 from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import Desk
+from ollm.runtime.calls.tool_call import CallServices
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.registry import ToolRegistry
@@ -50,13 +50,15 @@ class Driver:
 
         context = ToolContext(boundary=self.boundary, settings=settings or ToolSettings(), sees=sees)
         policy = PolicyEngine(RuleSet(), self.boundary)
-        desk = Desk(registry=self.registry, policy=policy, context=context, emit=self.events.append, asker=self.person)
+        desk = CallServices(
+            registry=self.registry, policy=policy, context=context, emit=self.events.append, asker=self.person
+        )
         self.dispatch = Dispatch(desk)
         self._count = 0
 
     async def __call__(self, tool: str, **arguments: Any) -> ToolCallRecord:
         self._count += 1
-        (record,) = await self.dispatch.run([Call(id=f"c{self._count}", name=tool, arguments=arguments)], 1)
+        (record,) = await self.dispatch.run([ToolCall(id=f"c{self._count}", name=tool, arguments=arguments)], 1)
         return record
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ToolFailure
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.edit_file import EditFile
-from ollm.tools.files.edit_matching import Edit, Place, applied
-from ollm.tools.files.file_change import diff_of
+from ollm.tools.files.edit_matching import Edit, EditMatch, apply_edits
+from ollm.tools.files.file_change import make_diff
 from ollm.tools.read_file import ReadFile
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -275,9 +275,9 @@ def test_an_edit_replaces_the_one_occurrence_or_says_why_not(text: str, target: 
         assert places[0].note
 
 
-def outcome(text: str, edit: Edit) -> tuple[str, str, list[Place]]:
+def outcome(text: str, edit: Edit) -> tuple[str, str, list[EditMatch]]:
     try:
-        return ("", *applied(text, (edit,), "a"))
+        return ("", *apply_edits(text, (edit,), "a"))
     except ToolFailure as failure:
         return failure.kind, "", []
 
@@ -286,7 +286,7 @@ def outcome(text: str, edit: Edit) -> tuple[str, str, list[Place]]:
 def test_a_diff_says_what_difflib_says(before: str, after: str) -> None:
     import difflib
 
-    ours = diff_of("f", before, after)
+    ours = make_diff("f", before, after)
     added = sum(line.startswith("+") and not line.startswith("+++") for line in ours.splitlines())
     whole = difflib.unified_diff(before.split("\n"), after.split("\n"))
     plain = sum(line.startswith("+") and not line.startswith("+++") for line in whole)
@@ -297,7 +297,7 @@ def test_a_diff_says_what_difflib_says(before: str, after: str) -> None:
 def test_the_diff_of_a_late_line_counts_from_the_start_of_the_file() -> None:
     before = "".join(f"{number}\n" for number in range(100))
 
-    assert "@@ -88,7 +88,7 @@" in diff_of("f", before, before.replace("90\n", "ninety\n"))
+    assert "@@ -88,7 +88,7 @@" in make_diff("f", before, before.replace("90\n", "ninety\n"))
 
 
 def test_edits_of_a_large_file_are_quick() -> None:
@@ -306,6 +306,6 @@ def test_edits_of_a_large_file_are_quick() -> None:
     text = "".join(f"line {number} of the file\n" for number in range(100_000))
     started = time.perf_counter()
     with pytest.raises(ToolFailure):
-        applied(text, (Edit(target="line 5000x of the file", replacement=""),), "a")
+        apply_edits(text, (Edit(target="line 5000x of the file", replacement=""),), "a")
 
     assert time.perf_counter() - started < 20

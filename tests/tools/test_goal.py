@@ -6,13 +6,13 @@ import pytest
 
 from ollm.domain.errors import ToolFailure
 from ollm.services.goals import GoalKeeper
-from ollm.tools.framework.base import ToolContext, spec_of
+from ollm.tools.framework.base import ToolContext, make_spec
 from ollm.tools.goal import GoalTool
 
 
 async def test_notes_of_every_kind_belong_to_the_goal_that_was_set(context: ToolContext) -> None:
     goals = GoalKeeper()
-    tool = spec_of(GoalTool, goals)
+    tool = make_spec(GoalTool, goals)
     for action, text in (
         ("set", "Ship version 2"),
         ("subtask", "Write the tests"),
@@ -40,7 +40,7 @@ async def test_notes_of_every_kind_belong_to_the_goal_that_was_set(context: Tool
 async def test_a_completed_goal_is_no_longer_active(context: ToolContext) -> None:
     goals = GoalKeeper()
     goals.set("First")
-    await spec_of(GoalTool, goals).parse({"action": "complete"}).run(context)
+    await make_spec(GoalTool, goals).parse({"action": "complete"}).run(context)
 
     assert goals.stack.active is None
     assert goals.stack.goals[0].status == "completed"
@@ -52,6 +52,6 @@ async def test_a_completed_goal_is_no_longer_active(context: ToolContext) -> Non
 )
 async def test_a_mistake_is_told_to_the_model(context: ToolContext, arguments: dict[str, str]) -> None:
     with pytest.raises(ToolFailure) as failure:
-        await spec_of(GoalTool, GoalKeeper()).parse(arguments).run(context)
+        await make_spec(GoalTool, GoalKeeper()).parse(arguments).run(context)
 
     assert failure.value.kind == "ValidationError"

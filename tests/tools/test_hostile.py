@@ -18,7 +18,7 @@ from ollm.tools.glob import Glob
 from ollm.tools.grep import Grep
 from ollm.tools.ls import Ls
 from ollm.tools.read_file import ReadFile
-from ollm.tools.read_many_files import ManyFiles, ReadManyFiles
+from ollm.tools.read_many_files import ReadManyFiles, ReadManyFilesNeeds
 from ollm.tools.shell import Shell
 from ollm.tools.write_file import WriteFile
 from tests.covers import covers
@@ -60,7 +60,7 @@ async def drive(workspace: Path, tmp_path: Path) -> AsyncIterator[Driver]:
         driver.registry.register(tool, ledger)
     for search in (Glob, Grep, Ls):
         driver.registry.register(search, discovery)
-    driver.registry.register(ReadManyFiles, ManyFiles(ledger=ledger, find=find))
+    driver.registry.register(ReadManyFiles, ReadManyFilesNeeds(ledger=ledger, find=find))
     driver.registry.register(Shell, jobs)
     yield driver
     await jobs.close()

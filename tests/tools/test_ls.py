@@ -6,7 +6,7 @@ import pytest
 
 from ollm.config.settings import FileDiscoverySettings, ToolSettings
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.ls import Ls, size_in_words
+from ollm.tools.ls import Ls, format_size
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.services.file_discovery.looking import plant, rules
@@ -110,4 +110,4 @@ async def test_wrong_values_are_told(drive: Driver, workspace: Path, arguments, 
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KB"), (10_239, "10 KB"), (5 << 20, "5.0 MB"), (3 << 40, "3.0 TB")],
 )
 def test_sizes_are_short(size: int, words: str) -> None:
-    assert size_in_words(size) == words
+    assert format_size(size) == words

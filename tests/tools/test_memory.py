@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ollm.domain.tools import Todo
-from ollm.store.migrations import GLOBAL, WORKSPACE
+from ollm.store.migrations import GLOBAL_MIGRATIONS, WORKSPACE_MIGRATIONS
 from ollm.store.notes import NoteStore
-from ollm.tools.memory import Memory, Notes
+from ollm.tools.memory import Memory, MemoryStores
 from ollm.tools.write_todos import TodoList, WriteTodos
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -21,9 +21,11 @@ class Desk(Driver):
 
     def __init__(self, workspace: Path, home: Path) -> None:
         super().__init__(workspace)
-        own = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE)
+        own = NoteStore(lambda: workspace / ".ollm" / "memory.db", WORKSPACE_MIGRATIONS)
         self.told: list[tuple[Todo, ...]] = []
-        self.registry.register(Memory, Notes(workspace=own, everywhere=NoteStore(lambda: home / "global.db", GLOBAL)))
+        self.registry.register(
+            Memory, MemoryStores(workspace=own, everywhere=NoteStore(lambda: home / "global.db", GLOBAL_MIGRATIONS))
+        )
         self.registry.register(WriteTodos, TodoList(store=own, changed=self.told.append))
 
 
@@ -127,9 +129,9 @@ def test_twenty_processes_setting_at_once_leave_twenty_keys(workspace: Path) -> 
     started = [subprocess.Popen([sys.executable, "-c", script, str(path), str(number)]) for number in range(20)]
 
     assert [process.wait(60) for process in started] == [0] * 20
-    store = NoteStore(lambda: path, WORKSPACE)
-    assert len(store.keys()) == 20
-    assert len({todo.id for todo in store.todos()}) == 20
+    store = NoteStore(lambda: path, WORKSPACE_MIGRATIONS)
+    assert len(store.list_keys()) == 20
+    assert len({todo.id for todo in store.list_todos()}) == 20
 
 
 @covers("T11.5", "T11.6", "T11.7", "T11.8")

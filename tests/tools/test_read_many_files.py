@@ -8,8 +8,8 @@ import pytest
 
 from ollm.domain.errors import UsageError
 from ollm.services.edit_ledger import EditLedger
-from ollm.services.token_counting import units
-from ollm.tools.read_many_files import ManyFiles, ReadManyFiles
+from ollm.services.token_counting import estimate_units
+from ollm.tools.read_many_files import ReadManyFiles, ReadManyFilesNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
@@ -23,7 +23,7 @@ async def find(root: Path, pattern: str) -> list[str]:
 @pytest.fixture
 def drive(workspace: Path) -> Driver:
     driver = Driver(workspace)
-    driver.registry.register(ReadManyFiles, ManyFiles(ledger=EditLedger(), find=find))
+    driver.registry.register(ReadManyFiles, ReadManyFilesNeeds(ledger=EditLedger(), find=find))
     for name in ("a.py", "b.py", "sub/c.py"):
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_text(f"# {name}\n", encoding="utf-8")
@@ -93,7 +93,7 @@ async def test_the_token_budget_is_kept_and_what_is_left_out_is_named(
     shown = content(await drive("read_many_files", paths=["long*.txt"], maxTokens=budget))
 
     page, _, notes = shown.rpartition("\n[")
-    assert units(page) <= budget + 20
+    assert estimate_units(page) <= budget + 20
     assert "not shown for want of room" in notes
 
 
@@ -112,7 +112,7 @@ async def test_a_glob_in_a_workspace_that_holds_the_home_skips_keys_and_our_own_
 ) -> None:
     home = workspace / inside
     drive = Driver(workspace, home=home)
-    drive.registry.register(ReadManyFiles, ManyFiles(ledger=EditLedger(), find=find))
+    drive.registry.register(ReadManyFiles, ReadManyFilesNeeds(ledger=EditLedger(), find=find))
     for name in (".ssh/id_ed25519", ".ollm/grants.yaml", ".env/token", "notes.txt"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(f"text of {name}\n", encoding="utf-8")

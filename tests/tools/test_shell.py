@@ -14,17 +14,17 @@ import pytest
 from ollm.config.settings import ShellSettings, ToolSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.events import Event, ToolOutput
-from ollm.domain.messages import Call
+from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolResult
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import RuleSet
 from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.tool_call import Desk
+from ollm.runtime.calls.tool_call import CallServices
 from ollm.services.background_jobs import BackgroundJobs
 from ollm.services.environment_sanitization import EnvironmentSanitizationService
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
-from ollm.tools.framework.base import ToolContext, spec_of
+from ollm.tools.framework.base import ToolContext, make_spec
 from ollm.tools.framework.registry import ToolRegistry
 from ollm.tools.shell import Shell
 from tests.covers import covers
@@ -46,14 +46,14 @@ class Bench:
         boundary = Boundary.around(self.workspace)
         registry = ToolRegistry()
         registry.register(Shell, self.jobs)
-        desk = Desk(
+        desk = CallServices(
             registry=registry,
             policy=PolicyEngine(RuleSet(), boundary),
             context=ToolContext(boundary=boundary, environment=self.environment, settings=self.settings),
             emit=self._hear,
             asker=Person(),
         )
-        (record,) = await Dispatch(desk).run([Call(id="c1", name="shell", arguments=arguments)], 1)
+        (record,) = await Dispatch(desk).run([ToolCall(id="c1", name="shell", arguments=arguments)], 1)
         if record.error is not None and record.error.type not in ("Timeout", "IdleTimeout"):
             raise ToolFailure(record.error.type, record.error.message)
         assert record.result is not None
@@ -403,7 +403,7 @@ async def test_commands_side_by_side_keep_their_output_apart(bench: Bench) -> No
 
 
 async def test_what_a_person_is_asked_shows_the_whole_command(bench: Bench) -> None:
-    call = spec_of(Shell, bench.jobs).parse({"command": "rm -rf \u202etxt", "background": True})
+    call = make_spec(Shell, bench.jobs).parse({"command": "rm -rf \u202etxt", "background": True})
 
     assert "U+202E" in call.summary()
     assert call.locations()[0].access == "run"

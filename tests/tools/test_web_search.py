@@ -16,7 +16,7 @@ from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
 from ollm.config.settings import ToolSettings, WebSearchSettings
 from ollm.tools.web.search_backends import SearchHit
-from ollm.tools.web_search import Search, WebSearch
+from ollm.tools.web_search import WebSearch, WebSearchNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 from tests.tools.web_server import Request, Server, Writer, reply, serving
@@ -60,9 +60,9 @@ async def server() -> AsyncIterator[Server]:
         yield running
 
 
-def searcher(workspace: Path, search: Search | None = None, **settings: Any) -> Driver:
+def searcher(workspace: Path, search: WebSearchNeeds | None = None, **settings: Any) -> Driver:
     driver = Driver(workspace, settings=ToolSettings(web_search=WebSearchSettings(**settings)))
-    driver.registry.register(WebSearch, search or Search(key="key-1"))
+    driver.registry.register(WebSearch, search or WebSearchNeeds(key="key-1"))
     return driver
 
 
@@ -198,7 +198,7 @@ async def test_a_service_nobody_answers_at_is_a_network_error(workspace: Path) -
 async def test_without_a_backend_a_sentence_says_what_to_set_and_nobody_is_asked(
     workspace: Path, settings: Any, key: Any, said: str
 ) -> None:
-    drive = searcher(workspace, Search(key=key), **settings)
+    drive = searcher(workspace, WebSearchNeeds(key=key), **settings)
 
     kind, message = error(await drive("web_search", query="x"))
 
@@ -223,7 +223,7 @@ async def test_an_extension_may_bring_its_own_backend(workspace: Path) -> None:
         async def search(self, query: str, count: int) -> list[SearchHit]:
             return [SearchHit(title=query, url="https://mine.example", snippet=str(count))]
 
-    drive = searcher(workspace, Search(others={"mine": Mine()}), backend="mine")
+    drive = searcher(workspace, WebSearchNeeds(others={"mine": Mine()}), backend="mine")
 
     assert content(await drive("web_search", query="q")) == "1. q\n   https://mine.example\n   5"
 
@@ -316,6 +316,6 @@ async def test_a_slow_service_times_out(workspace: Path, server: Server, monkeyp
         await asyncio.sleep(30)
 
     server.routes["/search"] = silent
-    slow = Search(others={"slow": Searxng(name="searxng", base_url=server.url(""), timeout=0.2)})
+    slow = WebSearchNeeds(others={"slow": Searxng(name="searxng", base_url=server.url(""), timeout=0.2)})
 
     assert error(await searcher(workspace, slow, backend="slow")("web_search", query="x"))[0] == "Timeout"

@@ -181,7 +181,7 @@ async def test_undo_leaves_alone_what_others_changed_since(drive: Driver, worksp
 
 async def test_undo_passes_over_an_edit_that_never_happened(drive: Driver, workspace: Path, ledger: EditLedger) -> None:
     await drive("write_file", path="a.txt", content="one")
-    ledger.keep_copy(workspace / "b.txt", None, b"never written")
+    ledger.save_undo_copy(workspace / "b.txt", None, b"never written")
 
     done = ledger.undo(drive.boundary)
 

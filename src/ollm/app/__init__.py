@@ -10,30 +10,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ollm.app.closed_session import StoredScope as StoredScope
+    from ollm.app.closed_session import ClosedSession as ClosedSession
     from ollm.app.conversation import ConversationScope as ConversationScope
-    from ollm.app.conversation import can_see as can_see
     from ollm.app.conversation import open_conversation as open_conversation
-    from ollm.app.process import Process as Process
+    from ollm.app.conversation import supports_images as supports_images
+    from ollm.app.process import ProcessScope as ProcessScope
+    from ollm.app.run_settings import print_warning as print_warning
     from ollm.app.run_settings import redact_error as redact_error
-    from ollm.app.run_settings import to_stderr as to_stderr
-    from ollm.app.run_tool import run_by_hand as run_by_hand
-    from ollm.app.run_tool import tools_of as tools_of
+    from ollm.app.run_tool import create_tool_registry as create_tool_registry
+    from ollm.app.run_tool import run_tool_call as run_tool_call
     from ollm.app.workspace import WorkspaceScope as WorkspaceScope
-    from ollm.app.workspace import rule_set as rule_set
+    from ollm.app.workspace import build_rule_set as build_rule_set
 
 _PLACES = {
-    "Process": "ollm.app.process",
+    "ProcessScope": "ollm.app.process",
     "WorkspaceScope": "ollm.app.workspace",
     "ConversationScope": "ollm.app.conversation",
-    "StoredScope": "ollm.app.closed_session",
+    "ClosedSession": "ollm.app.closed_session",
     "open_conversation": "ollm.app.conversation",
-    "run_by_hand": "ollm.app.run_tool",
-    "tools_of": "ollm.app.run_tool",
+    "run_tool_call": "ollm.app.run_tool",
+    "create_tool_registry": "ollm.app.run_tool",
     "redact_error": "ollm.app.run_settings",
-    "rule_set": "ollm.app.workspace",
-    "can_see": "ollm.app.conversation",
-    "to_stderr": "ollm.app.run_settings",
+    "build_rule_set": "ollm.app.workspace",
+    "supports_images": "ollm.app.conversation",
+    "print_warning": "ollm.app.run_settings",
 }
 
 

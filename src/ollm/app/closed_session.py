@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.conversation import ConversationScope
-from ollm.app.process import Process
+from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ollm.store.snapshot_files import SnapshotFiles
 
 
-class StoredScope:
+class ClosedSession:
     """A session that is not open: its context as the archive has it, and its snapshots. No server is asked."""
 
-    def __init__(self, process: Process, workspace: Path) -> None:
+    def __init__(self, process: ProcessScope, workspace: Path) -> None:
         self.process = process
         self.workspace = workspace
         self.events: list[Event] = []
@@ -42,92 +42,92 @@ class StoredScope:
         settings, clock = self.process.settings.snapshots, self.process.clock
         return SnapshotManager(self.snapshot_files, settings, emit=self.events.append, clock=clock)
 
-    def recording(self) -> ChatRecordingService:
-        return self.process.recording(self.events.append)
+    def create_recording_service(self) -> ChatRecordingService:
+        return self.process.create_recording_service(self.events.append)
 
     async def take_snapshot(self, session_id: str) -> ContextSnapshot | None:
         """Of the context as the archive has it; None when none was taken, and `events` say why."""
         session = self.process.session_files.read(session_id).session
-        return await self.snapshots.create_snapshot((await self.prompt(session)).state(), "manual")
+        return await self.snapshots.create_snapshot((await self.build_prompt(session)).capture_state(), "manual")
 
     async def restore_snapshot(self, snapshot_id: str) -> str:
         """Let a session, whose id it gives, go on from a snapshot when it is next resumed. BusyError: it is open."""
-        from ollm.domain.clock import stamp
-        from ollm.services.modes import as_history, change
+        from ollm.domain.clock import format_stamp
+        from ollm.services.modes import make_mode_change, to_history_entry
 
-        session_id = self.snapshot_files.session_of(snapshot_id)
-        recording = self.recording()
+        session_id = self.snapshot_files.find_session(snapshot_id)
+        recording = self.create_recording_service()
         session = (await recording.open_session(session_id)).session
         try:
-            now = await self.prompt(session)
-            context = await self.snapshots.restore_snapshot(snapshot_id, now.state())
-            step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": stamp(self.process.clock())}
+            now = await self.build_prompt(session)
+            context = await self.snapshots.restore_snapshot(snapshot_id, now.capture_state())
+            step = {"step": "restore", "snapshotId": snapshot_id, "timestamp": format_stamp(self.process.clock())}
             changes = {"contextHistory": [*session.metadata.context_history, step]}
             if context.mode != now.mode:
-                mode = as_history(change(now.mode, context.mode, "manual", clock=self.process.clock))
+                mode = to_history_entry(make_mode_change(now.mode, context.mode, "manual", clock=self.process.clock))
                 changes["modeHistory"] = [*session.metadata.mode_history, mode]
             await recording.update_metadata(session_id, changes)
         finally:
             await recording.close_session(session_id)
         return session_id
 
-    def why_not(self) -> str:
+    def explain_refusal(self) -> str:
         """What was said when something was refused."""
         from ollm.domain.events import Notice
 
         told = [event.text for event in self.events if isinstance(event, Notice)]
         return " ".join(told) or "No snapshot was taken."
 
-    async def prompt(self, session: Session | None) -> Prompt:
+    async def build_prompt(self, session: Session | None) -> Prompt:
         """What the model would be sent in this session, or in a new one."""
-        from ollm.providers.window import UNKNOWN
-        from ollm.runtime.prompt.compaction import Room
+        from ollm.providers.window import FALLBACK_WINDOW_TOKENS
+        from ollm.runtime.prompt.compaction import Compactor
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
-        from ollm.runtime.resume.rebuild import mode_of
-        from ollm.runtime.resume.resume import look_at
-        from ollm.runtime.resume.saved_context import read_kept_context
-        from ollm.services.snapshots import context_of
+        from ollm.runtime.resume.rebuild import find_last_mode
+        from ollm.runtime.resume.resume import fill_prompt_for_viewing
+        from ollm.runtime.resume.saved_context import read_saved_context
+        from ollm.services.snapshots import read_context
         from ollm.services.token_counting import TokenCounter
-        from ollm.tools.framework.tool_selection import tool_set
+        from ollm.tools.framework.tool_selection import select_tools
 
         settings = self.process.settings
         known = session.metadata.context_window if session else None
         model = PromptModel(
             session_id=session.session_id if session else "",
             model=(session.model if session else settings.provider.model) or "",
-            window=known or settings.provider.context_window or UNKNOWN,
-            mode=(mode_of(session) if session else None) or settings.modes.default,
+            window=known or settings.provider.context_window or FALLBACK_WINDOW_TOKENS,
+            mode=(find_last_mode(session) if session else None) or settings.modes.default,
         )
-        kept = read_kept_context(self._kept(session.session_id) if session else None)
+        kept = read_saved_context(self._read_saved_context(session.session_id) if session else None)
         counter = TokenCounter(kept.token_factor if kept else 1.0)
-        pieces = self._pieces()
-        pieces.instruct()
-        await pieces.survey(model.window)
-        prompt = Prompt(model, settings, counter, pieces.entries, Room(settings, counter))
+        pieces = self._create_scope()
+        pieces.add_project_instructions()
+        await pieces.add_project_map(model.window)
+        prompt = Prompt(model, settings, counter, pieces.entries, Compactor(settings, counter))
         if session:
-            look_at(prompt, session, kept, lambda name: context_of(self.snapshot_files.load(name)))
+            fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
         if kept and kept.forms:
             prompt.set_forms(kept.forms)
         schemas, window = pieces.registry.get_function_schemas(), model.window
-        prompt.set_tools(tool_set(prompt.mode, schemas, window, folded=prompt.active_context().folded))
+        prompt.set_tools(select_tools(prompt.mode, schemas, window, folded=prompt.get_active_context().folded))
         return prompt
 
-    def _pieces(self) -> ConversationScope:
-        from ollm.runtime.conversation_options import Opening
+    def _create_scope(self) -> ConversationScope:
+        from ollm.runtime.conversation_options import ConversationOptions
 
         scope = WorkspaceScope(self.process, self.workspace)
-        return ConversationScope(scope, Opening(workspace=self.workspace), AsyncExitStack())
+        return ConversationScope(scope, ConversationOptions(workspace=self.workspace), AsyncExitStack())
 
-    def _kept(self, session_id: str) -> bytes | None:
+    def _read_saved_context(self, session_id: str) -> bytes | None:
         """The context at the end of the last turn. Looking makes no database where there is none."""
         from ollm.store.workspace_db import WorkspaceDatabase
-        from ollm.store.workspace_place import known_database
+        from ollm.store.workspace_place import find_database
 
-        place = known_database(self.workspace, self.process.home)
+        place = find_database(self.workspace, self.process.home)
         if place is None:
             return None
         database = WorkspaceDatabase(place)
         try:
-            return database.kept_context(session_id)
+            return database.load_context(session_id)
         finally:
             database.close()

@@ -6,36 +6,36 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.run_tool import tools_of
+from ollm.app.run_tool import create_tool_registry
 
 if TYPE_CHECKING:
-    from ollm.app.process import Process
+    from ollm.app.process import ProcessScope
     from ollm.domain.tools import ToolSchema
-    from ollm.runtime.model.probe import Card, Trial
+    from ollm.runtime.model.probe import ModelCard, Trial
 
-SHOWN = 8192  # the tools are tried in the words of a window of this size at most
+MAX_PROBE_WINDOW_TOKENS = 8192  # the tools are tried in the words of a window of this size at most
 
 
-async def probe_model(process: Process, name: str | None, report: Callable[[Trial], None]) -> Card:
+async def probe_model(process: ProcessScope, name: str | None, report: Callable[[Trial], None]) -> ModelCard:
     """Try the model out; its facts are replaced by what was found, with the date."""
     import msgspec
 
-    from ollm.domain.clock import stamp
+    from ollm.domain.clock import format_stamp
     from ollm.providers.base import ChatRequest
     from ollm.runtime.model.probe import Probe
-    from ollm.tools.framework.tool_selection import tool_set
+    from ollm.tools.framework.tool_selection import select_tools
 
-    model = await process.model(name)
-    schemas = tools_of(process.workspace or Path.cwd()).get_function_schemas()
+    model = await process.choose_model(name)
+    schemas = create_tool_registry(process.workspace or Path.cwd()).get_function_schemas()
 
     def tools(count: int) -> tuple[ToolSchema, ...]:
-        return tool_set("code", schemas, min(SHOWN, model.window), count)
+        return select_tools("code", schemas, min(MAX_PROBE_WINDOW_TOKENS, model.window), count)
 
     try:
         request = ChatRequest(model=model.name, messages=(), window=model.window)
         card = await Probe(model.provider, request, tools, report).run(model.facts)
     finally:
         await model.provider.close()
-    found = msgspec.structs.asdict(msgspec.structs.replace(card.facts, probed=stamp(process.clock())))
+    found = msgspec.structs.asdict(msgspec.structs.replace(card.facts, probed=format_stamp(process.clock())))
     key = found.pop("key")
     return msgspec.structs.replace(card, facts=process.model_facts.update(key, **found))

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.run_settings import Configured
+from ollm.app.run_settings import RunSettings
 from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from ollm.extensions.loader import Extensions
     from ollm.providers.base import Provider
     from ollm.providers.local_models.model_store import ModelStore
-    from ollm.providers.registry import Registry
+    from ollm.providers.registry import ProviderRegistry
     from ollm.runtime.model.model import Model
-    from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, Trace
+    from ollm.services.chat_recording import ChatRecordingService, ErasableStore, SessionLibrary
     from ollm.store.model_facts import ModelFactsFile
     from ollm.store.notes import NoteStore
     from ollm.store.session_files import SessionFiles
     from ollm.store.session_index.index import SessionIndex
 
-PATIENCE = 2.0  # times the seconds that reading a full window should take
+READ_TIMEOUT_FACTOR = 2.0  # times the seconds that reading a full window should take
 
 
-class Process(Configured):
+class ProcessScope(RunSettings):
     """What one run of the program shares: home, environment, settings, the archive."""
 
     @cached_property
@@ -42,7 +42,7 @@ class Process(Configured):
         """Where sessions are, and where an earlier version kept them. Settings are read only where there are some."""
         if not self.home.config.exists():
             return self.home.sessions, self.home.legacy_sessions
-        return self.place(self.settings.sessions.data_dir, self.home.sessions), self.home.legacy_sessions
+        return self.resolve_directory(self.settings.sessions.data_dir, self.home.sessions), self.home.legacy_sessions
 
     @cached_property
     def session_index(self) -> SessionIndex:
@@ -55,39 +55,41 @@ class Process(Configured):
         from ollm.services.chat_recording import SessionLibrary
 
         sessions = self.settings.sessions
-        return SessionLibrary(self.session_files, self.session_index, sessions, traces=self.traces, clock=self.clock)
+        return SessionLibrary(
+            self.session_files, self.session_index, sessions, traces=self.find_traces, clock=self.clock
+        )
 
-    def traces(self, workspace: str | None) -> Iterator[Trace]:
+    def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
         """Everything outside a session's own files that may hold something of it: also of one that was taken up in a
         folder that was moved since, or that cannot be read any more."""
-        from ollm.store.session_traces import InputHistory, NamedDirectories, SnapshotMap
+        from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
 
-        yield NamedDirectories((self.home.snapshots, self.home.undo))
-        yield SnapshotMap(self.home.snapshots / "snapshot-map.json")
-        yield InputHistory(self.home.input_history)
+        yield SessionDirectories((self.home.snapshots, self.home.undo))
+        yield SnapshotMapFile(self.home.snapshots / "snapshot-map.json")
+        yield InputHistoryFile(self.home.input_history)
         from ollm.store.workspace_db import WorkspaceDatabase
-        from ollm.store.workspace_place import databases_of
+        from ollm.store.workspace_place import find_databases
 
         held_in = () if workspace is None else (Path(workspace),)
-        yield from map(WorkspaceDatabase, databases_of((*held_in, Path()), self.home))
+        yield from map(WorkspaceDatabase, find_databases((*held_in, Path()), self.home))
 
     @cached_property
-    def providers(self) -> Registry:
-        from ollm.providers.registry import Registry
+    def providers(self) -> ProviderRegistry:
+        from ollm.providers.registry import ProviderRegistry
 
-        return Registry(self.settings.provider, self.home, self.environment, others=self.brought_providers)
+        return ProviderRegistry(self.settings.provider, self.home, self.environment, others=self.extension_providers)
 
-    def providers_for(self, model: str) -> Registry:
+    def create_registry_for(self, model: str) -> ProviderRegistry:
         """The same choice of server, with another model."""
         import msgspec
 
-        from ollm.providers.registry import Registry
+        from ollm.providers.registry import ProviderRegistry
 
         settings = msgspec.structs.replace(self.settings.provider, model=model)
-        return Registry(settings, self.home, self.environment, others=self.brought_providers)
+        return ProviderRegistry(settings, self.home, self.environment, others=self.extension_providers)
 
     @property
-    def brought_providers(self) -> Mapping[str, Callable[[], Provider]]:
+    def extension_providers(self) -> Mapping[str, Callable[[], Provider]]:
         return self.extensions.providers if self.extensions else {}
 
     @cached_property
@@ -113,36 +115,36 @@ class Process(Configured):
 
         return ModelFactsFile(self.home.model_facts)
 
-    def learnt(self, key: str, changes: dict[str, Any]) -> None:
+    def save_model_facts(self, key: str, changes: dict[str, Any]) -> None:
         """Keep what was learnt of a model, for the next conversation with it."""
         self.model_facts.update(key, **changes)
 
-    async def model(self, name: str | None = None) -> Model:
+    async def choose_model(self, name: str | None = None) -> Model:
         """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
-        from ollm.providers.window import window
+        from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
-        from ollm.store.model_facts import facts_key
+        from ollm.store.model_facts import make_facts_key
 
-        registry = self.providers if name is None else self.providers_for(name)
+        registry = self.providers if name is None else self.create_registry_for(name)
         choice = await registry.choose()
-        facts = self.model_facts.get(facts_key(choice.provider.name, choice.provider.base_url, choice.model))
+        facts = self.model_facts.get(make_facts_key(choice.provider.name, choice.provider.base_url, choice.model))
         try:
-            size, why = await window(choice.provider, choice.model, self.settings.provider, facts.window)
+            size, why = await choose_window(choice.provider, choice.model, self.settings.provider, facts.window)
         except BaseException:
             await choice.provider.close()
             raise
-        self.wait_for(choice.provider, size, facts)
+        self.extend_timeout(choice.provider, size, facts)
         return Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
 
-    def wait_for(self, provider: Provider, window: int, facts: ModelFacts) -> None:
+    def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
         """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""
         from ollm.config.settings import ProviderTimeouts
 
         as_usual = self.settings.provider.timeouts.first_token == ProviderTimeouts().first_token
         if facts.prefill_per_second and as_usual:
-            provider.allow(PATIENCE * window / facts.prefill_per_second)
+            provider.allow(READ_TIMEOUT_FACTOR * window / facts.prefill_per_second)
 
-    def recording(self, emit: Callable[[Event], None]) -> ChatRecordingService:
+    def create_recording_service(self, emit: Callable[[Event], None]) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService
 
         return ChatRecordingService(
@@ -152,20 +154,20 @@ class Process(Configured):
     @cached_property
     def notes(self) -> NoteStore:
         """What the memory tool keeps for all workspaces."""
-        from ollm.store.migrations import GLOBAL
+        from ollm.store.migrations import GLOBAL_MIGRATIONS
         from ollm.store.notes import NoteStore
 
-        return NoteStore(lambda: self.home.global_db, GLOBAL, clock=self.clock)
+        return NoteStore(lambda: self.home.global_db, GLOBAL_MIGRATIONS, clock=self.clock)
 
-    def export(self, session_id: str, target: Path) -> None:
+    def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the form its name asks for."""
-        from ollm.services.session_export import html, markdown
+        from ollm.services.session_export import render_html, render_markdown
         from ollm.system.atomic import replace_file
 
         if target.exists():
             raise UsageError(f"{target} is there already.", action="Name a file that is not.")
-        forms = {".md": markdown, ".markdown": markdown, ".html": html, ".htm": html}
+        forms = {".md": render_markdown, ".markdown": render_markdown, ".html": render_html, ".htm": render_html}
         form = forms.get(target.suffix.lower())
-        with self.session_files.stream(session_id) as stream:
-            encoded = (piece.encode("utf-8", "replace") for piece in form(stream)) if form else stream.document()
+        with self.session_files.open_stream(session_id) as stream:
+            encoded = (piece.encode("utf-8", "replace") for piece in form(stream)) if form else stream.iter_document()
             replace_file(target, encoded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.toolbox import CallPieces
+from ollm.app.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from ollm.domain.context import CompressionRecord
@@ -13,55 +13,55 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
 
-class PromptPieces(CallPieces):
+class PromptFactory(Toolbox):
     """Built once the model is known: its window decides what fits."""
 
-    def prompt(self, model: Model) -> Prompt:
-        from ollm.runtime.prompt.compaction import Room
+    def build_prompt(self, model: Model) -> Prompt:
+        from ollm.runtime.prompt.compaction import Compactor
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
         from ollm.services.token_counting import TokenCounter
 
         settings, clock = self.process.settings, self.process.clock
         counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
-        room = Room(
+        room = Compactor(
             settings,
             counter,
             self.snapshots,
-            keep=self.compressed,
-            before=self.before_compression,
+            keep=self.record_compression,
+            before=self.announce_compression,
             clock=clock,
         )
         whom = PromptModel(session_id="", model=model.name, window=model.window, mode=self.mode)
-        self.instruct()
+        self.add_project_instructions()
         return Prompt(whom, settings, counter, self.entries, room, goals=self.goals)
 
-    def instruct(self) -> None:
+    def add_project_instructions(self) -> None:
         """Tell the model what the project's own files ask of it, if they are trusted."""
         if not self.process.trusted:
             return
-        from ollm.runtime.prompt.project_instructions import project_instructions
+        from ollm.runtime.prompt.project_instructions import read_project_instructions
 
-        found, warnings = project_instructions(self.scope.boundary, Path.cwd())
+        found, warnings = read_project_instructions(self.scope.boundary, Path.cwd())
         for entry in found:
             self.entries.add_entry(entry)
         self.notices.extend(warnings)
 
-    async def survey(self, window: int) -> None:
+    async def add_project_map(self, window: int) -> None:
         """Tell the model which files there are, where that is wanted; the same words for the whole conversation."""
         tokens = min(self.process.settings.file_discovery.project_map, window // 16)
         if tokens and self.process.trusted:
-            from ollm.runtime.prompt.project_map import project_survey
+            from ollm.runtime.prompt.project_map import build_project_map_entry
 
-            entry = await project_survey(self.discovery, self.scope.path, tokens)
+            entry = await build_project_map_entry(self.discovery, self.scope.path, tokens)
             if entry is not None:
                 self.entries.add_entry(entry)
 
-    async def before_compression(self) -> None:
+    async def announce_compression(self) -> None:
         if self.hooks:
-            await self.hooks.happened("before-compression", {})
+            await self.hooks.run_event("before-compression", {})
 
-    async def compressed(self, record: CompressionRecord) -> None:
-        await self.session.compressed(record)
+    async def record_compression(self, record: CompressionRecord) -> None:
+        await self.session.record_compression(record)
         if self.hooks:
             data = {"before": record.original_token_count, "after": record.compressed_token_count}
-            await self.hooks.happened("after-compression", data)
+            await self.hooks.run_event("after-compression", data)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ollm.domain.clock import Clock, now
 
 if TYPE_CHECKING:
-    from ollm.config.load import Loaded
+    from ollm.config.load import LoadedSettings
     from ollm.config.paths import Home
     from ollm.config.settings import Settings
     from ollm.policy.trust import TrustBook
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ollm.services.redaction import Redactor
 
 
-class Configured:
+class RunSettings:
     """Settings are read when they are first asked for; what is wrong with them is said then, once."""
 
     def __init__(
@@ -30,22 +30,22 @@ class Configured:
         clock: Clock = now,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        from ollm.config.environment import home, process_environment
+        from ollm.config.environment import copy_environment, find_home
 
-        self.environment = process_environment() if environment is None else environment
-        self.home: Home = home(self.environment)
+        self.environment = copy_environment() if environment is None else environment
+        self.home: Home = find_home(self.environment)
         self.clock = clock
         self.workspace = workspace
         self._flags = flags or {}
-        self._warn = warn or to_stderr
+        self._warn = warn or print_warning
         self._making_rules = False
 
     @cached_property
-    def loaded(self) -> Loaded:
+    def loaded_settings(self) -> LoadedSettings:
         """The settings and what is wrong with them; what does not end the command is said here, once."""
-        from ollm.config.load import load
+        from ollm.config.load import load_settings
 
-        found = load(
+        found = load_settings(
             self.home,
             self.environment,
             workspace=self.workspace,
@@ -60,17 +60,17 @@ class Configured:
     @cached_property
     def trusted(self) -> bool:
         """Whether the workspace's own files may be used."""
-        return self.workspace is not None and self.trust.state(self.workspace).trusted
+        return self.workspace is not None and self.trust_book.get_state(self.workspace).trusted
 
     @cached_property
-    def trust(self) -> TrustBook:
+    def trust_book(self) -> TrustBook:
         from ollm.policy.trust import TrustBook
 
         return TrustBook(self.home.trust, self.clock)
 
     @cached_property
     def settings(self) -> Settings:
-        settings = self.loaded.usable()
+        settings = self.loaded_settings.require_settings()
         self.start_logging()
         return settings
 
@@ -78,11 +78,11 @@ class Configured:
         """From here on records go to the log; the mistakes of the settings are its first lines."""
         import logging
 
-        from ollm.config.environment import log_level
+        from ollm.config.environment import read_log_level
         from ollm.system.logs import start_logging
 
-        start_logging(self.home.log, log_level(self.environment), self._redact)
-        for problem in self.loaded.problems:
+        start_logging(self.home.log, read_log_level(self.environment), self._redact)
+        for problem in self.loaded_settings.problems:
             logging.getLogger("ollm.config").warning(str(problem), extra={"operation": "load"})
 
     def _redact(self, text: str) -> str:
@@ -93,9 +93,9 @@ class Configured:
 
     @cached_property
     def user_home(self) -> Path:
-        from ollm.config.environment import user_home
+        from ollm.config.environment import find_user_home
 
-        return user_home(self.environment)
+        return find_user_home(self.environment)
 
     @cached_property
     def sanitization(self) -> EnvironmentSanitizationService:
@@ -123,14 +123,14 @@ class Configured:
         """Takes out what looks secret and the values of the variables that tools do not get."""
         from ollm.services.redaction import Redactor
 
-        return Redactor(self.sanitization.removed_values(self.environment))
+        return Redactor(self.sanitization.list_removed_values(self.environment))
 
-    def place(self, named: str, default: Path) -> Path:
+    def resolve_directory(self, named: str, default: Path) -> Path:
         """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
-        return self.home.place(named) if named else default
+        return self.home.resolve_path(named) if named else default
 
 
-def to_stderr(text: str) -> None:
+def print_warning(text: str) -> None:
     import sys
 
     sys.stderr.write(f"ollm: {text}\n")
@@ -138,13 +138,13 @@ def to_stderr(text: str) -> None:
 
 def redact_error(text: str) -> str:
     """A message as it may be printed: by the built-in rules alone, since the settings may be what is wrong."""
-    return _error_redactor().redact(text)
+    return _get_error_redactor().redact(text)
 
 
 @cache
-def _error_redactor() -> Redactor:
-    from ollm.config.environment import process_environment
+def _get_error_redactor() -> Redactor:
+    from ollm.config.environment import copy_environment
     from ollm.services.environment_sanitization import EnvironmentSanitizationService
     from ollm.services.redaction import Redactor
 
-    return Redactor(EnvironmentSanitizationService().removed_values(process_environment()))
+    return Redactor(EnvironmentSanitizationService().list_removed_values(copy_environment()))

@@ -8,58 +8,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.conversation import ConversationScope
-from ollm.app.process import Process
+from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
     from ollm.domain.events import Event
-    from ollm.domain.messages import Call
+    from ollm.domain.messages import ToolCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.runtime.calls.confirmation import Asker
-    from ollm.runtime.conversation_options import Opening
+    from ollm.runtime.conversation_options import ConversationOptions
     from ollm.tools.framework.registry import ToolRegistry
 
 
-async def run_by_hand(
-    opening: Opening, call: Call, emit: Callable[[Event], None], asker: Asker | None = None
+async def run_tool_call(
+    opening: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
 ) -> ToolCallRecord:
     """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
     import msgspec
 
     from ollm.runtime.calls.dispatch import Dispatch
 
-    process = Process(workspace=opening.workspace, flags=opening.flags)
+    process = ProcessScope(workspace=opening.workspace, flags=opening.flags)
     async with AsyncExitStack() as stack:
         scope = WorkspaceScope(process, opening.workspace)
         stack.callback(scope.close)
         pieces = ConversationScope(scope, opening, stack)
-        await know(pieces, call.name)
-        desk = pieces.desk()
-        plain = msgspec.structs.replace(desk, record=unrecorded, emit=emit, asker=asker or desk.asker)
+        await discover_mcp_tool(pieces, call.name)
+        desk = pieces.create_call_services()
+        plain = msgspec.structs.replace(desk, record=discard_record, emit=emit, asker=asker or desk.asker)
         dispatch = Dispatch(plain)
         stack.push_async_callback(dispatch.close)
         (record,) = await dispatch.run([call], 0)
         return record
 
 
-async def know(pieces: ConversationScope, name: str) -> None:
+async def discover_mcp_tool(pieces: ConversationScope, name: str) -> None:
     """Ask MCP servers what they offer when a tool is named that might be one of theirs."""
     if pieces.mcp and "__" in name and pieces.registry.get(name) is None and await pieces.mcp.before_turn():
-        for spec in pieces.mcp.specs():
+        for spec in pieces.mcp.list_specs():
             pieces.registry.register(spec)
-    for state in pieces.mcp.states() if pieces.mcp else ():
+    for state in pieces.mcp.list_states() if pieces.mcp else ():
         if state.failure and name.startswith(f"{state.server.name}__"):
             raise NotFoundError(f"{name} cannot be run. {state.failure}")
 
 
-def tools_of(workspace: Path) -> ToolRegistry:
+def create_tool_registry(workspace: Path) -> ToolRegistry:
     """The tools a conversation in this workspace would have."""
-    from ollm.runtime.conversation_options import Opening
+    from ollm.runtime.conversation_options import ConversationOptions
 
-    scope = WorkspaceScope(Process(workspace=workspace), workspace)
-    return ConversationScope(scope, Opening(workspace=workspace), AsyncExitStack()).registry
+    scope = WorkspaceScope(ProcessScope(workspace=workspace), workspace)
+    return ConversationScope(scope, ConversationOptions(workspace=workspace), AsyncExitStack()).registry
 
 
-async def unrecorded(_record: ToolCallRecord) -> None:
+async def discard_record(_record: ToolCallRecord) -> None:
     """There is no session to keep it in."""

@@ -12,7 +12,7 @@ from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from ollm.domain.context import ModeName
-    from ollm.runtime.conversation_options import Opening
+    from ollm.runtime.conversation_options import ConversationOptions
     from ollm.runtime.custom_commands import CustomCommands
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.plan import Plan
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from ollm.store.snapshot_files import SnapshotFiles
 
 
-class Pieces:
+class Storage:
     """The session and what is kept with it. What must be closed is pushed onto `stack` when it is built."""
 
-    def __init__(self, scope: WorkspaceScope, opening: Opening, stack: AsyncExitStack) -> None:
+    def __init__(self, scope: WorkspaceScope, opening: ConversationOptions, stack: AsyncExitStack) -> None:
         self.scope = scope
         self.process = scope.process
         self.opening = opening
@@ -56,7 +56,7 @@ class Pieces:
         from ollm.runtime.session import OpenSession
 
         origin = "one-shot" if self.opening.one_shot else None
-        recording = self.process.recording(self.stream.emit)
+        recording = self.process.create_recording_service(self.stream.emit)
         return OpenSession(recording, str(self.opening.workspace), origin, self.process.clock)
 
     @cached_property
@@ -84,7 +84,7 @@ class Pieces:
     def plan(self) -> Plan:
         from ollm.runtime.plan import Plan
 
-        return Plan(self.scope.notes.todos)
+        return Plan(self.scope.notes.list_todos)
 
     @cached_property
     def goals(self) -> GoalKeeper:
@@ -99,7 +99,7 @@ class Pieces:
 
         return ContextManager(self.process.clock, lambda text: self.stream.emit(Notice(level="warning", text=text)))
 
-    def loops(self) -> LoopDetectionService:
+    def create_loop_detection(self) -> LoopDetectionService:
         from ollm.services.loop_detection import LoopDetectionService
 
         return LoopDetectionService(self.process.settings.loop_detection, self.stream.emit)

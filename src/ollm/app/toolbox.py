@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ollm.app.storage import Pieces
+from ollm.app.storage import Storage
 
 if TYPE_CHECKING:
     from ollm.domain.context import Approval
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.calls.confirmation import Asker
     from ollm.runtime.calls.dispatch import Dispatch
-    from ollm.runtime.calls.tool_call import Desk
+    from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.store.notes import NoteStore
-    from ollm.store.session_files import Page
+    from ollm.store.session_files import MessagePage
     from ollm.system.processes import ProcessHost
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.web_fetch import PageCache
-    from ollm.tools.web_search import Search
+    from ollm.tools.web_search import WebSearchNeeds
 
 
-class CallPieces(Pieces):
+class Toolbox(Storage):
     """Each is built when a call first needs it: most short conversations make none."""
 
     @cached_property
@@ -47,17 +47,17 @@ class CallPieces(Pieces):
 
     @cached_property
     def policy(self) -> PolicyEngine:
-        engine = self.scope.policy(self.opening.grants)
-        engine.approval = self.approval_at_first
+        engine = self.scope.create_policy(self.opening.grants)
+        engine.approval = self.initial_approval
         return engine
 
     @property
     def approval(self) -> Approval:
         """What runs without a question now."""
-        return self.policy.approval if "policy" in self.__dict__ else self.approval_at_first
+        return self.policy.approval if "policy" in self.__dict__ else self.initial_approval
 
     @property
-    def approval_at_first(self) -> Approval:
+    def initial_approval(self) -> Approval:
         """What is configured, unless the mode imposes its own."""
         from ollm.services.modes import MODES
 
@@ -66,10 +66,10 @@ class CallPieces(Pieces):
     @cached_property
     def registry(self) -> ToolRegistry:
         """Every tool of ours with what it needs, and those that are brought from outside."""
-        from ollm.tools.catalogue import stocked
+        from ollm.tools.catalogue import build_registry
 
-        registry = stocked(self, self.process.home.cache / "tools.json")
-        for spec in self.mcp.specs() if self.mcp else ():
+        registry = build_registry(self, self.process.home.cache / "tools.json")
+        for spec in self.mcp.list_specs() if self.mcp else ():
             registry.register(spec)
         for spec in self.extensions.tools if self.extensions else ():
             if registry.get(spec.name) is None:
@@ -92,10 +92,10 @@ class CallPieces(Pieces):
         self.stream.emit(TodosChanged(todos=todos))
 
     @cached_property
-    def search(self) -> Search:
-        from ollm.tools.web_search import Search
+    def search(self) -> WebSearchNeeds:
+        from ollm.tools.web_search import WebSearchNeeds
 
-        return Search(
+        return WebSearchNeeds(
             key=self.process.environment.get(self.process.settings.tools.web_search.api_key_env or ""),
             others=self.extensions.search_backends if self.extensions else {},
         )
@@ -112,13 +112,13 @@ class CallPieces(Pieces):
         """The configured MCP servers, none of them started yet; None when there are none."""
         if not self.process.settings.mcp_servers:
             return None
-        from ollm.app.mcp_setup import mcp_servers
+        from ollm.app.mcp_setup import create_mcp_servers
         from ollm.domain.events import Notice
 
         def tell(text: str) -> None:
             self.stream.emit(Notice(level="warning", text=text))
 
-        servers, problems = mcp_servers(self.process, self.scope.path, self.host, tell)
+        servers, problems = create_mcp_servers(self.process, self.scope.path, self.host, tell)
         self.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
@@ -186,23 +186,23 @@ class CallPieces(Pieces):
     def archive(self) -> SessionArchive:
         from ollm.runtime.resume.session_archive import SessionArchive
 
-        return SessionArchive(self.archived)
+        return SessionArchive(self.load_archive)
 
-    async def archived(self, page: Page | None) -> Session | None:
+    async def load_archive(self, page: MessagePage | None) -> Session | None:
         """The session as it stands, or a page of it, for `recall`."""
         return self.session.load(page) if self.session.id else None
 
-    def dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
+    def create_dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch
 
-        return Dispatch(self.desk(sees))
+        return Dispatch(self.create_call_services(sees))
 
-    def desk(self, sees: Callable[[], Awaitable[bool]] | None = None) -> Desk:
+    def create_call_services(self, sees: Callable[[], Awaitable[bool]] | None = None) -> CallServices:
         """What running calls takes; `sees` tells whether the model of the moment can see pictures."""
         import msgspec
 
         from ollm.extensions.base import NoHooks
-        from ollm.runtime.calls.tool_call import Desk
+        from ollm.runtime.calls.tool_call import CallServices
         from ollm.tools.framework.base import ToolContext
 
         settings = self.process.settings
@@ -211,22 +211,22 @@ class CallPieces(Pieces):
         )
         if sees is not None:
             context = msgspec.structs.replace(context, sees=sees)
-        return Desk(
+        return CallServices(
             registry=self.registry,
             policy=self.policy,
             context=context,
             emit=self.stream.emit,
-            asker=self.asker(),
+            asker=self.create_asker(),
             hooks=self.hooks or NoHooks(),
-            record=self.session.record_call,
+            record=self.session.record_tool_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,
         )
 
-    def asker(self) -> Asker:
-        from ollm.runtime.calls.confirmation import AskOverBus, Unattended
+    def create_asker(self) -> Asker:
+        from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
 
         if not self.opening.interactive:
-            return Unattended(yes=self.opening.yes)
+            return UnattendedAsker(yes=self.opening.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
-        return AskOverBus(self.bus, timeout, yes=self.opening.yes, attached=self.attached)
+        return BusAsker(self.bus, timeout, yes=self.opening.yes, attached=self.attached)

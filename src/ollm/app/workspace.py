@@ -6,10 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.process import Process
+from ollm.app.process import ProcessScope
 
 if TYPE_CHECKING:
-    from ollm.config.load import Loaded
+    from ollm.config.load import LoadedSettings
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class WorkspaceScope:
     """What all conversations in one workspace share: the boundary, the policy, its memory."""
 
-    def __init__(self, process: Process, path: Path) -> None:
+    def __init__(self, process: ProcessScope, path: Path) -> None:
         self.process = process
         self.path = path
 
@@ -30,26 +30,26 @@ class WorkspaceScope:
     def boundary(self) -> Boundary:
         from ollm.system.paths import Boundary
 
-        roots = [self.process.place(root, self.path) for root in self.process.settings.tools.allowed_roots]
+        roots = [self.process.resolve_directory(root, self.path) for root in self.process.settings.tools.allowed_roots]
         return Boundary.around(self.path, roots, user_home=self.process.user_home, ollm_home=self.process.home.root)
 
     @cached_property
     def database(self) -> WorkspaceDatabase:
         from ollm.store.workspace_db import WorkspaceDatabase
-        from ollm.store.workspace_place import workspace_directory
+        from ollm.store.workspace_place import ensure_workspace_directory
 
-        return WorkspaceDatabase(workspace_directory(self.path, self.process.home))
+        return WorkspaceDatabase(ensure_workspace_directory(self.path, self.process.home))
 
     @cached_property
     def notes(self) -> NoteStore:
-        from ollm.store.migrations import WORKSPACE
+        from ollm.store.migrations import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
-        from ollm.store.workspace_place import workspace_directory
+        from ollm.store.workspace_place import ensure_workspace_directory
 
         def locate() -> Path:
-            return workspace_directory(self.path, self.process.home) / "memory.db"
+            return ensure_workspace_directory(self.path, self.process.home) / "memory.db"
 
-        return NoteStore(locate, WORKSPACE, clock=self.process.clock)
+        return NoteStore(locate, WORKSPACE_MIGRATIONS, clock=self.process.clock)
 
     @cached_property
     def discovery(self) -> FileDiscoveryService:
@@ -64,9 +64,9 @@ class WorkspaceScope:
         from ollm.runtime.resume.workspace_sessions import WorkspaceContext
 
         context = WorkspaceContext(
-            self.path, self.database, self.process.library.summaries, self.process.settings.resume
+            self.path, self.database, self.process.library.list_summaries, self.process.settings.resume
         )
-        context.settle()
+        context.detect_move()
         return context
 
     def close(self) -> None:
@@ -75,10 +75,10 @@ class WorkspaceScope:
             if name in self.__dict__:
                 getattr(self, name).close()
 
-    def trust(self, yes: bool) -> str:
+    def trust_workspace(self, yes: bool) -> str:
         """What /trust says, and does when it is confirmed. The files count from the next conversation on."""
-        book = self.process.trust
-        state = book.state(self.path)
+        book = self.process.trust_book
+        state = book.get_state(self.path)
         if state.trusted:
             return f"{state.workspace} is trusted since {state.since}."
         changed = [*state.added, *state.changed, *state.removed] if state.known else state.files
@@ -88,40 +88,40 @@ class WorkspaceScope:
         book.trust(self.path)
         return f"{state.workspace} is trusted from the next conversation on, with:{listed}"
 
-    def policy(self, grants: tuple[str, ...] = ()) -> PolicyEngine:
+    def create_policy(self, grants: tuple[str, ...] = ()) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
         from ollm.policy.grants import GrantBook
 
         return PolicyEngine(
-            rule_set(self.process.loaded),
+            build_rule_set(self.process.loaded_settings),
             self.boundary,
             grants=GrantBook(self.process.home.grants, grants),
             approval=self.process.settings.policy.approval,
             trusted=self.process.trusted,
         )
 
-    def policy_of(self, file: Path) -> PolicyEngine:
+    def create_policy_from_file(self, file: Path) -> PolicyEngine:
         """The policy a file of rules makes when it stands in place of all others, built-in ones and grants too."""
         from ollm.config.load import load_policy
         from ollm.policy.engine import PolicyEngine
 
         loaded = load_policy(file)
-        approval = loaded.usable().policy.approval
+        approval = loaded.require_settings().policy.approval
         return PolicyEngine(
-            rule_set(loaded, builtin=False), self.boundary, approval=approval, trusted=self.process.trusted
+            build_rule_set(loaded, builtin=False), self.boundary, approval=approval, trusted=self.process.trusted
         )
 
 
-def rule_set(loaded: Loaded, *, builtin: bool = True) -> RuleSet:
+def build_rule_set(loaded: LoadedSettings, *, builtin: bool = True) -> RuleSet:
     """The configured rules with where each stands."""
-    from ollm.policy.rules import RuleSet, Source, read_rules
+    from ollm.policy.rules import RuleSet, RuleSource, read_rules
 
     rules = [
         rule
         for entry, where in zip(loaded.settings.policy.rules, loaded.rule_places, strict=True)
         for rule in read_rules(
             [entry],
-            Source(file=where.place.file, lines=(where.place.line,), workspace=where.layer == "workspace"),
+            RuleSource(file=where.place.file, lines=(where.place.line,), workspace=where.layer == "workspace"),
         )
     ]
     return RuleSet(rules=tuple(rules), default_action=loaded.settings.policy.default_action, builtin=builtin)

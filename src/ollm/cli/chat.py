@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from ollm.cli.chat_options import OPTIONS, Option
+from ollm.cli.chat_options import OPTIONS, ChatOption
 
 
-def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
-        command = _option(option)(command)
+        command = _make_option(option)(command)
     return command
 
 
-def _option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     names = (*option.names, option.destination)
     if option.kind == "flag":
         return click.option(*names, is_flag=True, help=option.help)
@@ -39,12 +39,12 @@ def _option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 @click.command()
-@_with_options
+@_add_options
 def chat(**options: Any) -> int:
     """Talk to a model about the project you stand in.
 
     Without -p this opens the chat; with -p TEXT it answers once and ends. Piped input is attached to TEXT.
     """
-    from ollm.cli.chat_command import talk
+    from ollm.cli.chat_command import run_chat
 
-    return talk(options)
+    return run_chat(options)

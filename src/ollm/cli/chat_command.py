@@ -6,41 +6,41 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ollm.cli.start import Start
+from ollm.cli.start import ChatArguments
 from ollm.domain.errors import NoServerError, UsageError
 
 
-def talk(options: Mapping[str, Any]) -> int:
+def run_chat(options: Mapping[str, Any]) -> int:
     """Talk, with a screen or without one; the exit code."""
-    start = Start.from_options(options)
+    start = ChatArguments.from_options(options)
     prompt: str | None = options["prompt"]
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         prompt = "-"
     if prompt is not None and start.daemon:
         raise UsageError("--daemon goes with the chat on a terminal.", action="Leave it out for a single turn.")
-    run = _run(start, prompt, options["output"])
+    run = _prepare_run(start, prompt, options["output"])
     try:
         return run()
     except NoServerError as error:
-        from ollm.cli.model_download import fetched
+        from ollm.cli.model_download import offer_missing_model
 
-        if not fetched(error, start.flags):
+        if not offer_missing_model(error, start.flags):
             raise
         return run()
 
 
-def _run(start: Start, prompt: str | None, output: str) -> Callable[[], int]:
+def _prepare_run(start: ChatArguments, prompt: str | None, output: str) -> Callable[[], int]:
     if prompt is None:
-        from ollm.cli.terminal import talk as on_screen
+        from ollm.cli.terminal import run_terminal_chat as on_screen
 
         return lambda: on_screen(start)
     from ollm.cli.oneshot import ask_once
 
-    asked = question(prompt)
+    asked = read_question(prompt)
     return lambda: ask_once(start, asked, output)
 
 
-def question(prompt: str) -> tuple[str, str]:
+def read_question(prompt: str) -> tuple[str, str]:
     """The text, and what was piped in beside it."""
     if prompt == "-":
         text = read_stdin()

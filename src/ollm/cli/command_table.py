@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAMILIES: dict[str, str] = {
+COMMAND_TARGETS: dict[str, str] = {
     "chat": "ollm.cli.chat:chat",
     "sessions": "ollm.cli.sessions.group:sessions",
     "snapshots": "ollm.cli.snapshots:snapshots",

@@ -8,8 +8,8 @@ from importlib import import_module
 import click
 
 from ollm import __version__
-from ollm.cli.command_table import FAMILIES
-from ollm.domain.errors import Exit, UsageError
+from ollm.cli.command_table import COMMAND_TARGETS
+from ollm.domain.errors import ExitCode, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ class LazyGroup(click.Group):
     """Knows the names of all families, imports one at a time; options without a family belong to `chat`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(FAMILIES)
+        return list(COMMAND_TARGETS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in FAMILIES:
+        if cmd_name not in COMMAND_TARGETS:
             return None
-        module, _, attribute = FAMILIES[cmd_name].partition(":")
+        module, _, attribute = COMMAND_TARGETS[cmd_name].partition(":")
         found = getattr(import_module(module), attribute)
         assert isinstance(found, click.Command)
         return found
@@ -65,8 +65,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in FAMILIES:
-            ctx.fail(_unknown(args[0]))
+        if args[0] not in COMMAND_TARGETS:
+            ctx.fail(_describe_unknown(args[0]))
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -76,17 +76,17 @@ class LazyGroup(click.Group):
             return chat.shell_complete(click.Context(chat, ctx, "chat"), incomplete)
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(name, help=SUMMARIES[name]) for name in FAMILIES if name.startswith(incomplete)]
+        return [CompletionItem(name, help=SUMMARIES[name]) for name in COMMAND_TARGETS if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, SUMMARIES[name]) for name in FAMILIES])
+            formatter.write_dl([(name, SUMMARIES[name]) for name in COMMAND_TARGETS])
 
 
-def _unknown(name: str) -> str:
+def _describe_unknown(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, FAMILIES, n=1)
+    near = get_close_matches(name, COMMAND_TARGETS, n=1)
     hint = f"did you mean {near[0]}?" if near else "`ollm --help` lists the commands, `ollm -p TEXT` asks the model."
     return f"there is no command {name!r}; {hint}"
 
@@ -101,7 +101,7 @@ def command() -> None:
     """A terminal coding agent for the models you host yourself."""
 
 
-def run_line(words: list[str]) -> int:
+def run_command_line(words: list[str]) -> int:
     """Run a command line; the exit code. What click has to say against it is a wrong usage like any other."""
     try:
         result = command.main(args=words, prog_name="ollm", standalone_mode=False)
@@ -112,5 +112,5 @@ def run_line(words: list[str]) -> int:
         action = f"`{context.command_path} --help` says more." if context is not None else ""
         raise UsageError(error.format_message(), action=action) from error
     except click.Abort as error:
-        return Exit.FAILED if isinstance(error.__cause__, EOFError) else Exit.INTERRUPTED
-    return result if isinstance(result, int) else Exit.DONE
+        return ExitCode.FAILED if isinstance(error.__cause__, EOFError) else ExitCode.INTERRUPTED
+    return result if isinstance(result, int) else ExitCode.DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-WHOLE_HELP = ('string split ","', 'string split --max 1 ","')  # fish would show help only up to its first comma
+FISH_HELP_FIX = ('string split ","', 'string split --max 1 ","')  # fish would show help only up to its first comma
 
 
 @click.command(short_help="Print a shell's completion script.")
@@ -21,4 +21,4 @@ def completion(shell: str) -> None:
     found = get_completion_class(shell)
     assert found is not None
     script = found(command, {}, "ollm", "_OLLM_COMPLETE").source()
-    print(script.replace(*WHOLE_HELP))
+    print(script.replace(*FISH_HELP_FIX))

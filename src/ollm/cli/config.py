@@ -8,12 +8,12 @@ import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.cli.table import warn
-from ollm.config.environment import home, process_environment
-from ollm.domain.errors import Exit
+from ollm.config.environment import copy_environment, find_home
+from ollm.domain.errors import ExitCode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ollm.config.load import Loaded
+    from ollm.config.load import LoadedSettings
     from ollm.config.validation import Mistake
 
 
@@ -30,24 +30,24 @@ def show(workspace: str | None, as_json: bool) -> None:
 
     Each that is set says where it comes from; secrets are hidden.
     """
-    from ollm.app import Process
-    from ollm.config.show import as_yaml, shown
+    from ollm.app import ProcessScope
+    from ollm.config.show import redact_settings, render_yaml
 
-    loaded = Process(workspace=resolve_workspace(workspace)).loaded
+    loaded = ProcessScope(workspace=resolve_workspace(workspace)).loaded_settings
     for problem in loaded.problems:
         if problem.fatal:
             warn(str(problem))
-    document = shown(loaded.settings)
+    document = redact_settings(loaded.settings)
     if as_json:
         print_json(document)
     else:
-        print(as_yaml(document, loaded.sources), end="")
+        print(render_yaml(document, loaded.sources), end="")
 
 
 @config.command()
 def path() -> None:
     """Print where your file is, whether or not it exists yet."""
-    print(home(process_environment()).config)
+    print(find_home(copy_environment()).config)
 
 
 @config.command()
@@ -56,15 +56,15 @@ def path() -> None:
 @click.pass_context
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     """List everything that is wrong; exit 2 if there is something."""
-    loaded = _as_if_trusted(resolve_workspace(workspace))
-    problems = [*loaded.problems, *_rule_problems(loaded), *_foreign_problems(loaded)]
+    loaded = _load_as_trusted(resolve_workspace(workspace))
+    problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
     if as_json:
-        print_json({"ok": not problems, "problems": [_problem(problem) for problem in problems]})
+        print_json({"ok": not problems, "problems": [_serialize_problem(problem) for problem in problems]})
     elif problems:
         print("\n".join(str(problem) for problem in problems))
     else:
         print("Nothing is wrong.")
-    context.exit(Exit.USAGE if problems else Exit.DONE)
+    context.exit(ExitCode.USAGE if problems else ExitCode.DONE)
 
 
 @config.command(name="set")
@@ -75,9 +75,9 @@ def set_(key: str, value: str) -> None:
 
     KEY is written as in loopDetection.maxTurns; the file's comments stay.
     """
-    from ollm.config.change import change
+    from ollm.config.change import set_setting
 
-    warn(f"{key} is set in {change(home(process_environment()), key, value)}")
+    warn(f"{key} is set in {set_setting(find_home(copy_environment()), key, value)}")
 
 
 @config.command()
@@ -86,20 +86,20 @@ def schema() -> None:
 
     For editors that check while you type.
     """
-    from ollm.config.show import schema as build
+    from ollm.config.show import build_schema as build
 
     print_json(build())
 
 
-def _as_if_trusted(workspace: Path) -> Loaded:
+def _load_as_trusted(workspace: Path) -> LoadedSettings:
     """A workspace's file is checked whether or not it is in use."""
-    from ollm.config.load import load
+    from ollm.config.load import load_settings
 
-    environment = process_environment()
-    return load(home(environment), environment, workspace=workspace, trusted=True)
+    environment = copy_environment()
+    return load_settings(find_home(environment), environment, workspace=workspace, trusted=True)
 
 
-def _rule_problems(loaded: Loaded) -> list[Mistake]:
+def _find_rule_problems(loaded: LoadedSettings) -> list[Mistake]:
     """What the policy cannot read of its rules, at the place of each."""
     from ollm.config.validation import Mistake
     from ollm.policy.rules import read_rules
@@ -112,10 +112,10 @@ def _rule_problems(loaded: Loaded) -> list[Mistake]:
     ]
 
 
-def _foreign_problems(loaded: Loaded) -> list[Mistake]:
+def _find_hook_and_server_problems(loaded: LoadedSettings) -> list[Mistake]:
     """What cannot be read of hooks and MCP servers, at the place of their section."""
     from ollm.config.validation import Mistake
-    from ollm.config.yaml_tree import Place
+    from ollm.config.yaml_tree import SourcePosition
     from ollm.extensions.hook_settings import read_hooks
     from ollm.extensions.mcp.settings import read_servers
 
@@ -123,12 +123,16 @@ def _foreign_problems(loaded: Loaded) -> list[Mistake]:
     found = [*read_hooks(settings.hooks)[1], *read_servers(settings.mcp_servers)[1]]
     split = [text.partition(": ") for text in found]
     return [
-        Mistake(place=loaded.sources.get(key.partition(".")[0], Place(file="config.yaml")), key=key, message=message)
+        Mistake(
+            place=loaded.sources.get(key.partition(".")[0], SourcePosition(file="config.yaml")),
+            key=key,
+            message=message,
+        )
         for key, _, message in split
     ]
 
 
-def _problem(mistake: Mistake) -> dict[str, object]:
+def _serialize_problem(mistake: Mistake) -> dict[str, object]:
     place = mistake.place
     return {
         "file": place.file,

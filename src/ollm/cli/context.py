@@ -11,11 +11,11 @@ from ollm.cli.table import print_table, warn
 from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.domain.session import Session
     from ollm.runtime.prompt.prompt import Prompt
 
-BAR = 30
+BAR_CELLS = 30
 
 
 @click.group()
@@ -34,27 +34,27 @@ def show(session: str | None, workspace: str | None, as_json: bool) -> None:
     """
     import asyncio
 
-    from ollm.app import Process, StoredScope
+    from ollm.app import ClosedSession, ProcessScope
 
     place = resolve_workspace(workspace)
-    process = Process(workspace=place)
-    prompt = asyncio.run(StoredScope(process, place).prompt(_chosen(process, session, workspace)))
+    process = ProcessScope(workspace=place)
+    prompt = asyncio.run(ClosedSession(process, place).build_prompt(_load_session(process, session, workspace)))
     if as_json:
-        budget = prompt.budget()
+        budget = prompt.compute_budget()
         numbers = {name: getattr(budget, name) for name in ("window", "limit", "available", "trigger")}
-        from ollm.runtime.prompt.breakdown import context_parts
+        from ollm.runtime.prompt.breakdown import list_context_parts
 
-        print_json({**numbers, "parts": context_parts(prompt)})
+        print_json({**numbers, "parts": list_context_parts(prompt)})
     else:
-        _print(prompt)
+        _print_prompt(prompt)
 
 
-def _chosen(process: Process, session: str | None, workspace: str | None) -> Session | None:
+def _load_session(process: ProcessScope, session: str | None, workspace: str | None) -> Session | None:
     """The session; None, and a word about it, when the workspace has none yet."""
-    from ollm.cli.sessions.view import chosen
+    from ollm.cli.sessions.view import resolve_session_id
 
     try:
-        loaded = process.session_files.read(chosen(process, session, workspace))
+        loaded = process.session_files.read(resolve_session_id(process, session, workspace))
     except NotFoundError as error:
         if session:
             raise
@@ -65,18 +65,18 @@ def _chosen(process: Process, session: str | None, workspace: str | None) -> Ses
     return loaded.session
 
 
-def _print(prompt: Prompt) -> None:
-    from ollm.runtime.prompt.breakdown import context_parts
+def _print_prompt(prompt: Prompt) -> None:
+    from ollm.runtime.prompt.breakdown import list_context_parts
 
-    budget, parts = prompt.budget(), context_parts(prompt)
+    budget, parts = prompt.compute_budget(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
     print_table(
         ("part", "tokens", ""),
-        [(part.name, part.tokens, "█" * round(BAR * part.tokens / widest)) for part in parts],
+        [(part.name, part.tokens, "█" * round(BAR_CELLS * part.tokens / widest)) for part in parts],
     )
-    used = prompt.used
-    filled = min(BAR, round(BAR * used / max(1, budget.limit)))
-    print(f"\n[{'█' * filled}{'·' * (BAR - filled)}] {used} of {budget.limit} tokens, window {budget.window}")
+    used = prompt.used_tokens
+    filled = min(BAR_CELLS, round(BAR_CELLS * used / max(1, budget.limit)))
+    print(f"\n[{'█' * filled}{'·' * (BAR_CELLS - filled)}] {used} of {budget.limit} tokens, window {budget.window}")
     print(f"Compression starts when messages take more than {budget.trigger} of the {budget.available} available.")
     if last := prompt.ledger.last:
         why = f"; a {last.broken_by} broke the rest" if last.broken_by else ""

@@ -14,7 +14,7 @@ from ollm.domain.errors import OllmError, UsageError
 if TYPE_CHECKING:
     from ollm.daemon.places import RunFiles
 
-STARTING = 20.0
+START_TIMEOUT_SECONDS = 20.0
 
 
 @click.group()
@@ -31,23 +31,23 @@ def run(tcp: bool) -> None:
     """Run the daemon here, until Ctrl-C."""
     import asyncio
 
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
     try:
         from ollm.daemon.server import serve
     except ImportError as error:
         raise UsageError("The daemon needs more packages.", action="pip install 'ollm-cli[daemon]'") from error
-    asyncio.run(serve(Process(), tcp=tcp))
+    asyncio.run(serve(ProcessScope(), tcp=tcp))
 
 
 @daemon.command()
 @click.option("--tcp", is_flag=True, help="Listen on 127.0.0.1 too, with a token.")
 def start(tcp: bool) -> None:
     """Start the daemon in the background."""
-    files = run_files()
-    if running := files.running():
+    files = get_run_files()
+    if running := files.find_running():
         raise UsageError(f"A daemon is running already (process {running.pid}).")
-    started = begin(files, tcp=tcp)
+    started = start_daemon(files, tcp=tcp)
     print(f"The daemon runs (process {started}).")
 
 
@@ -57,17 +57,17 @@ def stop() -> None:
     import os
     import signal
 
-    files = run_files()
-    running = files.running()
+    files = get_run_files()
+    running = files.find_running()
     if running is None:
         print("No daemon is running.")
         return
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    patience = Process().settings.daemon.drain_seconds + 20  # for what runs, and for putting things away
+    patience = ProcessScope().settings.daemon.drain_seconds + 20  # for what runs, and for putting things away
     os.kill(running.pid, signal.SIGTERM)
     deadline = time.monotonic() + patience
-    while files.running() is not None:
+    while files.find_running() is not None:
         if time.monotonic() > deadline:
             raise OllmError(f"Process {running.pid} does not end.", action=f"kill -9 {running.pid}")
         time.sleep(0.02)
@@ -78,8 +78,8 @@ def stop() -> None:
 @json_option
 def status(as_json: bool) -> None:
     """Say whether the daemon runs, and where."""
-    files = run_files()
-    found = files.running()
+    files = get_run_files()
+    found = files.find_running()
     url = found.url if found else None
     document = {
         "running": found is not None,
@@ -97,14 +97,14 @@ def status(as_json: bool) -> None:
         print(f"The daemon runs (process {found.pid}) on {files.socket}{where}.")
 
 
-def run_files() -> RunFiles:
-    from ollm.config.environment import home, process_environment
+def get_run_files() -> RunFiles:
+    from ollm.config.environment import copy_environment, find_home
     from ollm.daemon.places import RunFiles
 
-    return RunFiles(home(process_environment()))
+    return RunFiles(find_home(copy_environment()))
 
 
-def begin(files: RunFiles, *, tcp: bool = False) -> int:
+def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
     """Start a daemon that outlives us, and wait until it listens; its process number."""
     import subprocess
 
@@ -120,8 +120,8 @@ def begin(files: RunFiles, *, tcp: bool = False) -> int:
             start_new_session=True,
             cwd="/",
         )
-    deadline = time.monotonic() + STARTING
-    while not answers(files):
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while not is_listening(files):
         if process.poll() is not None or time.monotonic() > deadline:
             said = (log / "daemon.out").read_text(encoding="utf-8", errors="replace")[-500:].strip()
             raise OllmError(f"The daemon did not start: {said}", action="`ollm daemon run` shows what happens.")
@@ -129,7 +129,7 @@ def begin(files: RunFiles, *, tcp: bool = False) -> int:
     return process.pid
 
 
-def answers(files: RunFiles) -> bool:
+def is_listening(files: RunFiles) -> bool:
     import socket
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as found:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from ollm.cli.machine import Check, Part, disk_use, machine_checks
+from ollm.cli.machine import DiskUsage, MachineCheck, check_machine, measure_disk_usage
 from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-ENOUGH = 8192
+RECOMMENDED_WINDOW_TOKENS = 8192
 
 
 class ServerReport(Data, frozen=True):
@@ -31,7 +31,7 @@ class ServerReport(Data, frozen=True):
     trained: int | None
 
 
-class Answering(Data, frozen=True):
+class ReachableServer(Data, frozen=True):
     """A server that answers at its usual place, chosen or not."""
 
     label: str
@@ -43,26 +43,26 @@ class Diagnosis(Data, frozen=True):
     server: ServerReport | None
     error: str | None
     facts: ModelFacts | None
-    answering: tuple[Answering, ...]
-    machine: tuple[Check, ...]
+    answering: tuple[ReachableServer, ...]
+    machine: tuple[MachineCheck, ...]
     problems: tuple[str, ...]
     log: Path
     log_bytes: int
     home: Path
-    disk: tuple[Part, ...]
+    disk: tuple[DiskUsage, ...]
     next: str
 
 
-async def diagnose(process: Process, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
+async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis, OllmError | None]:
     """Never raises for what it is there to report: the error is returned beside what was found."""
     server, facts, error = None, None, None
     try:
-        server, facts = await _server(process, measured=measured)
+        server, facts = await _inspect_server(process, measured=measured)
     except OllmError as found:
         error = found
-    machine = machine_checks()
-    answering = await _answering(process)
-    problems = tuple(str(problem) for problem in process.loaded.problems)
+    machine = check_machine()
+    answering = await _find_reachable_servers(process)
+    problems = tuple(str(problem) for problem in process.loaded_settings.problems)
     log = process.home.log
     diagnosis = Diagnosis(
         server=server,
@@ -74,13 +74,13 @@ async def diagnose(process: Process, *, measured: bool) -> tuple[Diagnosis, Ollm
         log=log,
         log_bytes=log.stat().st_size if log.exists() else 0,
         home=process.home.root,
-        disk=disk_use(process.home.root),
+        disk=measure_disk_usage(process.home.root),
         next="",
     )
-    return replace(diagnosis, next=next_step(diagnosis, error)), error
+    return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
 
 
-async def _answering(process: Process) -> tuple[Answering, ...]:
+async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServer, ...]:
     try:
         found = await process.providers.discover()
     except OllmError:  # settings that cannot be used are reported already
@@ -88,7 +88,7 @@ async def _answering(process: Process) -> tuple[Answering, ...]:
     for server in found:
         await server.provider.close()
     return tuple(
-        Answering(
+        ReachableServer(
             label=server.place.label,
             base_url=server.provider.base_url,
             models=tuple(info.name for info in server.models),
@@ -97,22 +97,24 @@ async def _answering(process: Process) -> tuple[Answering, ...]:
     )
 
 
-async def _server(process: Process, *, measured: bool) -> tuple[ServerReport, ModelFacts]:
-    from ollm.providers.window import window
-    from ollm.store.model_facts import facts_key
+async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[ServerReport, ModelFacts]:
+    from ollm.providers.window import choose_window
+    from ollm.store.model_facts import make_facts_key
 
     choice = await process.providers.choose()
     try:
         info = await choice.provider.describe(choice.model)
-        tokens, why = await window(choice.provider, choice.model, process.settings.provider)
-        key = facts_key(choice.provider.name, choice.provider.base_url, choice.model)
+        tokens, why = await choose_window(choice.provider, choice.model, process.settings.provider)
+        key = make_facts_key(choice.provider.name, choice.provider.base_url, choice.model)
         facts = process.model_facts.get(key)
         if measured:
             from msgspec.structs import asdict
 
-            from ollm.providers.measure import measure
+            from ollm.providers.measure import measure_speed
 
-            facts = process.model_facts.update(key, **asdict(await measure(choice.provider, choice.model, tokens)))
+            facts = process.model_facts.update(
+                key, **asdict(await measure_speed(choice.provider, choice.model, tokens))
+            )
     finally:
         await choice.provider.close()
     report = ServerReport(
@@ -128,7 +130,7 @@ async def _server(process: Process, *, measured: bool) -> tuple[ServerReport, Mo
     return report, facts
 
 
-def next_step(found: Diagnosis, error: OllmError | None) -> str:
+def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
     """The one thing that helps most."""
     missing = next((check for check in found.machine if not check.ok and not check.name.startswith("[")), None)
     if error is not None:
@@ -139,14 +141,16 @@ def next_step(found: Diagnosis, error: OllmError | None) -> str:
         return "`ollm config check` lists what is wrong with the settings."
     if missing is not None:
         return f"Install {missing.name}: it {missing.detail}."
-    return _better(found.server, found.facts) if found.server and found.facts else "Start a model server."
+    return _suggest_improvement(found.server, found.facts) if found.server and found.facts else "Start a model server."
 
 
-def _better(server: ServerReport, facts: ModelFacts) -> str:
+def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.type == "embedded" and server.model == "smollm2":
         return "This model only chats a little: start Ollama, LM Studio or llama.cpp with a coding model."
-    if server.window < ENOUGH and (server.trained or ENOUGH) > server.window:
-        return f"The window is small ({server.window}): serve the model with {ENOUGH} tokens or more."
+    if server.window < RECOMMENDED_WINDOW_TOKENS and (server.trained or RECOMMENDED_WINDOW_TOKENS) > server.window:
+        return (
+            f"The window is small ({server.window}): serve the model with {RECOMMENDED_WINDOW_TOKENS} tokens or more."
+        )
     if facts.probed is None:
         return "Type `ollm`. Or first `ollm models probe`: a minute of trials that show what this model can do."
     return "Nothing: type `ollm`."

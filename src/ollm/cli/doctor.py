@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ollm.cli.diagnosis import Diagnosis
     from ollm.domain.model_facts import ModelFacts
 
-PARTS = 8
+MAX_DISK_ROWS = 8
 
 
 @click.command()
@@ -24,12 +24,12 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
     """Say which model is used and why, what is missing here, and what to do next."""
     import asyncio
 
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.cli.diagnosis import diagnose
     from ollm.cli.options import resolve_workspace
-    from ollm.cli.printable import printable
+    from ollm.cli.printable import make_printable
 
-    process = Process(workspace=resolve_workspace(workspace))
+    process = ProcessScope(workspace=resolve_workspace(workspace))
     diagnosis, error = asyncio.run(diagnose(process, measured=measure))
     if as_json:
         import msgspec
@@ -37,13 +37,13 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
         document = msgspec.to_builtins(diagnosis, enc_hook=str)
         print_json({"ok": error is None, **document})
     else:
-        for name, text in _lines(diagnosis):
-            print(f"{name:<8}{printable(text)}")
+        for name, text in _describe_diagnosis(diagnosis):
+            print(f"{name:<8}{make_printable(text)}")
     return error.exit_code if error else 0
 
 
-def _lines(found: Diagnosis) -> Iterator[tuple[str, str]]:
-    from ollm.tools.ls import size_in_words
+def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
+    from ollm.tools.ls import format_size
 
     if found.server is not None:
         server = found.server
@@ -57,22 +57,22 @@ def _lines(found: Diagnosis) -> Iterator[tuple[str, str]]:
         if found.server is None or answering.base_url != found.server.base_url:
             yield "also", f"{answering.label} answers at {answering.base_url}, {len(answering.models)} models"
     if found.facts is not None:
-        yield "calls", _calls(found.facts)
-        yield "speed", _speed(found.facts)
+        yield "calls", _describe_calls(found.facts)
+        yield "speed", _describe_speed(found.facts)
     yield "here", ", ".join(check.name for check in found.machine if check.ok)
     for check in found.machine:
         if not check.ok:
             yield "missing", f"{check.name}: {check.detail}"
     for problem in found.problems:
         yield "config", problem
-    yield "log", f"{found.log} ({size_in_words(found.log_bytes)})"
-    yield "disk", f"{found.home}: {size_in_words(sum(part.bytes for part in found.disk))}"
-    for part in found.disk[:PARTS]:
-        yield "", f"{size_in_words(part.bytes):>10}  {part.name}"
+    yield "log", f"{found.log} ({format_size(found.log_bytes)})"
+    yield "disk", f"{found.home}: {format_size(sum(part.bytes for part in found.disk))}"
+    for part in found.disk[:MAX_DISK_ROWS]:
+        yield "", f"{format_size(part.bytes):>10}  {part.name}"
     yield "next", found.next
 
 
-def _calls(facts: ModelFacts) -> str:
+def _describe_calls(facts: ModelFacts) -> str:
     known = {
         "unknown": "not known yet: the first conversation with tools tells",
         "native": "the model calls tools natively",
@@ -84,7 +84,7 @@ def _calls(facts: ModelFacts) -> str:
     return known[facts.call_form] + results
 
 
-def _speed(facts: ModelFacts) -> str:
+def _describe_speed(facts: ModelFacts) -> str:
     if facts.prefill_per_second is None and facts.decode_per_second is None:
         return "not measured yet: `ollm doctor --measure`"
     read, write = facts.prefill_per_second, facts.decode_per_second

@@ -7,68 +7,70 @@ import os
 import sys
 from collections.abc import Callable
 
-from ollm.domain.errors import Exit, OllmError
+from ollm.domain.errors import ExitCode, OllmError
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(arguments: list[str]) -> int:
     """Run the command line; the exit code."""
-    debug, arguments = _without_debug(arguments)
+    debug, arguments = _extract_debug_flag(arguments)
     _tolerate_odd_text()
     stop = _log_to_stderr() if debug else None
     try:
-        code = _ended(arguments)
+        code = _run_and_report(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence()
-        return Exit.FAILED
+        _silence_stdout()
+        return ExitCode.FAILED
     except OSError as error:
-        if error.filename is not None or error.errno not in _NO_ROOM:  # stores name the file, standard output has none
-            return _unforeseen(error, debug)
-        _silence()
-        _say(f"The output cannot be written: {error.strerror}.", "Look at the file or disk it goes to.")
-        return Exit.FAILED
+        if (
+            error.filename is not None or error.errno not in _OUTPUT_ERRNOS
+        ):  # stores name the file, standard output has none
+            return _report_unexpected(error, debug)
+        _silence_stdout()
+        _print_error(f"The output cannot be written: {error.strerror}.", "Look at the file or disk it goes to.")
+        return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
-        return _unforeseen(error, debug)
+        return _report_unexpected(error, debug)
     finally:
         if stop is not None:
             stop()
     return code
 
 
-def _ended(arguments: list[str]) -> int:
+def _run_and_report(arguments: list[str]) -> int:
     try:
-        return _run(arguments)
+        return _dispatch(arguments)
     except KeyboardInterrupt:
-        return Exit.INTERRUPTED
+        return ExitCode.INTERRUPTED
     except OllmError as error:
-        _log(error)
-        _say(error.message, error.action)
+        _log_error(error)
+        _print_error(error.message, error.action)
         return error.exit_code
 
 
-def _run(arguments: list[str]) -> int:
+def _dispatch(arguments: list[str]) -> int:
     """The everyday lines do without click, which takes as long to import as half of all the rest."""
     if "-p" in arguments or "--prompt" in arguments:
-        from ollm.cli.chat_options import plain_line
+        from ollm.cli.chat_options import parse_simple_line
 
-        if options := plain_line(arguments):
-            from ollm.cli.chat_command import talk
+        if options := parse_simple_line(arguments):
+            from ollm.cli.chat_command import run_chat
 
-            return talk(options)
+            return run_chat(options)
     if arguments[:2] == ["sessions", "list"]:
-        from ollm.cli.sessions.table import PLAIN_LINES, show_sessions
+        from ollm.cli.sessions.table import SIMPLE_ARGUMENTS, show_sessions
 
-        if (rest := tuple(arguments[2:])) in PLAIN_LINES:
-            show_sessions(as_json=PLAIN_LINES[rest])
-            return Exit.DONE
-    from ollm.cli.commands import run_line
+        if (rest := tuple(arguments[2:])) in SIMPLE_ARGUMENTS:
+            show_sessions(as_json=SIMPLE_ARGUMENTS[rest])
+            return ExitCode.DONE
+    from ollm.cli.commands import run_command_line
 
-    return run_line(arguments)
+    return run_command_line(arguments)
 
 
-def _say(message: str, action: str) -> None:
+def _print_error(message: str, action: str) -> None:
     from ollm.app import redact_error
 
     print(f"ollm: {redact_error(message)}", file=sys.stderr)
@@ -76,13 +78,13 @@ def _say(message: str, action: str) -> None:
         print(f"  {redact_error(action)}", file=sys.stderr)
 
 
-def _unforeseen(error: Exception, debug: bool) -> int:
-    _log(error)
-    _say(f"something went wrong inside: {type(error).__name__}: {error}", _where(error, debug))
-    return Exit.FAILED
+def _report_unexpected(error: Exception, debug: bool) -> int:
+    _log_error(error)
+    _print_error(f"something went wrong inside: {type(error).__name__}: {error}", _describe_traceback(error, debug))
+    return ExitCode.FAILED
 
 
-def _where(error: Exception, debug: bool) -> str:
+def _describe_traceback(error: Exception, debug: bool) -> str:
     if not debug:
         return "Run it again with --debug to see where."
     import traceback
@@ -90,7 +92,7 @@ def _where(error: Exception, debug: bool) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def _log(error: Exception) -> None:
+def _log_error(error: Exception) -> None:
     """Keep the error in the log, where a command has set one up."""
     if "ollm.system.logs" not in sys.modules:
         return
@@ -104,13 +106,13 @@ def _log(error: Exception) -> None:
 def _log_to_stderr() -> Callable[[], None] | None:
     """What --debug adds: everything the log gets is printed too."""
     from ollm.app import redact_error
-    from ollm.config.environment import home, process_environment
+    from ollm.config.environment import copy_environment, find_home
     from ollm.system.logs import start_logging
 
-    return start_logging(home(process_environment()).log, "DEBUG", redact_error, debug=True)
+    return start_logging(find_home(copy_environment()).log, "DEBUG", redact_error, debug=True)
 
 
-def _without_debug(arguments: list[str]) -> tuple[bool, list[str]]:
+def _extract_debug_flag(arguments: list[str]) -> tuple[bool, list[str]]:
     """--debug stands anywhere before `--` and belongs to no command in particular."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     kept = [item for item in arguments[:end] if item != "--debug"]
@@ -128,6 +130,6 @@ def _tolerate_odd_text() -> None:
             stream.reconfigure(errors="surrogateescape" if stream.encoding.lower() == "utf-8" else "backslashreplace")
 
 
-def _silence() -> None:
+def _silence_stdout() -> None:
     """The reader went away: let the interpreter's own flush at the end go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

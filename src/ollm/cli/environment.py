@@ -18,12 +18,12 @@ def env() -> None:
 @json_option
 def check(workspace: str | None, as_json: bool) -> None:
     """List the variables a tool would get, and why not the others. Names only, never a value."""
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    process = Process(workspace=resolve_workspace(workspace))
+    process = ProcessScope(workspace=resolve_workspace(workspace))
     for warning in process.sanitization.warnings:
         warn(warning)
-    found = process.sanitization.sort(process.environment)
+    found = process.sanitization.classify_variables(process.environment)
     if as_json:
         print_json({"passed": found.passed, "removed": found.removed})
         return

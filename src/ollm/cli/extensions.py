@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.options import confirm_or_fail, json_option, print_json, yes_option
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table, warn
 from ollm.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.extensions.manifest import Manifest
 
 
@@ -30,16 +30,17 @@ def list_extensions(as_json: bool) -> None:
 
     In ~/.ollm/extensions and among installed packages; none of them is loaded.
     """
-    process = _process()
+    process = _make_process()
     enabled = process.settings.extensions.enabled
-    found, problems = _found(process)
+    found, problems = _find_extensions(process)
     for problem in problems:
-        warn(printable(problem))
+        warn(make_printable(problem))
     if as_json:
-        print_json([{**_document(manifest), "enabled": manifest.name in enabled} for manifest in found])
+        print_json([{**_serialize_manifest(manifest), "enabled": manifest.name in enabled} for manifest in found])
         return
     rows = [
-        (one.name, one.version, "on" if one.name in enabled else "off", _adds(one), one.description) for one in found
+        (one.name, one.version, "on" if one.name in enabled else "off", _list_additions(one), one.description)
+        for one in found
     ]
     rows += [(name, "", "missing", "", "") for name in enabled if name not in {one.name for one in found}]
     if rows:
@@ -57,16 +58,16 @@ def add(directory: str, force: bool, yes: bool) -> None:
 
     The copy goes to ~/.ollm/extensions, after saying what the extension will be able to do.
     """
-    from ollm.extensions.install import put
+    from ollm.extensions.install import install_extension
     from ollm.extensions.manifest import read_manifest
 
-    process, source = _process(), Path(directory).expanduser().resolve()
+    process, source = _make_process(), Path(directory).expanduser().resolve()
     manifest = read_manifest(source)
-    _explain(manifest)
+    _print_abilities(manifest)
     confirm_or_fail(f"Add {manifest.name} and use it from the next conversation on?", yes)
-    target = put(source, process.home.extensions, replace=force)
+    target = install_extension(source, process.home.extensions, replace=force)
     _enable(process, manifest.name)
-    print(f"{manifest.name} {printable(manifest.version)} is in {target} and enabled.")
+    print(f"{manifest.name} {make_printable(manifest.version)} is in {target} and enabled.")
 
 
 @extensions.command()
@@ -77,11 +78,11 @@ def remove(name: str, yes: bool) -> None:
 
     Its folder in ~/.ollm/extensions goes.
     """
-    from ollm.extensions.install import take_out
+    from ollm.extensions.install import remove_extension
 
-    process = _process()
+    process = _make_process()
     confirm_or_fail(f"Delete the extension {name}?", yes)
-    folder = take_out(name, process.home.extensions)
+    folder = remove_extension(name, process.home.extensions)
     _disable(process, name)
     print(f"{folder} is deleted.")
 
@@ -94,11 +95,11 @@ def enable(name: str, yes: bool) -> None:
 
     From the next conversation on, after saying what it will be able to do.
     """
-    from ollm.extensions.loader import locate
+    from ollm.extensions.loader import locate_extension
 
-    process = _process()
-    manifest, _ = locate(name, process.home.extensions)
-    _explain(manifest)
+    process = _make_process()
+    manifest, _ = locate_extension(name, process.home.extensions)
+    _print_abilities(manifest)
     confirm_or_fail(f"Use {manifest.name} from the next conversation on?", yes)
     _enable(process, manifest.name)
     print(f"{manifest.name} is enabled.")
@@ -108,57 +109,57 @@ def enable(name: str, yes: bool) -> None:
 @click.argument("name")
 def disable(name: str) -> None:
     """Do not use the extension NAME any more; it stays where it is."""
-    process = _process()
+    process = _make_process()
     if name not in process.settings.extensions.enabled:
         raise UsageError(f"{name} is not enabled.")
     _disable(process, name)
     print(f"{name} is disabled.")
 
 
-def _process() -> Process:
-    from ollm.app import Process
+def _make_process() -> ProcessScope:
+    from ollm.app import ProcessScope
 
-    return Process()
+    return ProcessScope()
 
 
-def _found(process: Process) -> tuple[list[Manifest], list[str]]:
-    from ollm.extensions.install import kept
-    from ollm.extensions.installed import packages
+def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
+    from ollm.extensions.install import list_installed
+    from ollm.extensions.installed import find_packages
 
-    folders = kept(process.home.extensions)
+    folders = list_installed(process.home.extensions)
     problems = [one for one in folders if isinstance(one, str)]
     ours = [one for one in folders if not isinstance(one, str)]
     names = {manifest.name for manifest in ours}
-    return [*ours, *(package.manifest for name, package in packages().items() if name not in names)], problems
+    return [*ours, *(package.manifest for name, package in find_packages().items() if name not in names)], problems
 
 
-def _explain(manifest: Manifest) -> None:
-    print("\n".join(printable(line) for line in manifest.abilities()), file=sys.stderr)
+def _print_abilities(manifest: Manifest) -> None:
+    print("\n".join(make_printable(line) for line in manifest.describe_abilities()), file=sys.stderr)
 
 
-def _enable(process: Process, name: str) -> None:
-    _write(process, (*(one for one in process.settings.extensions.enabled if one != name), name))
+def _enable(process: ProcessScope, name: str) -> None:
+    _write_enabled(process, (*(one for one in process.settings.extensions.enabled if one != name), name))
 
 
-def _disable(process: Process, name: str) -> None:
+def _disable(process: ProcessScope, name: str) -> None:
     enabled = process.settings.extensions.enabled
     if name in enabled:
-        _write(process, tuple(one for one in enabled if one != name))
+        _write_enabled(process, tuple(one for one in enabled if one != name))
 
 
-def _write(process: Process, names: tuple[str, ...]) -> None:
+def _write_enabled(process: ProcessScope, names: tuple[str, ...]) -> None:
     import json
 
-    from ollm.config.change import change
+    from ollm.config.change import set_setting
 
-    change(process.home, "extensions.enabled", json.dumps(names))
+    set_setting(process.home, "extensions.enabled", json.dumps(names))
 
 
-def _adds(manifest: Manifest) -> str:
+def _list_additions(manifest: Manifest) -> str:
     return ", ".join(addition.name for addition in manifest.adds)
 
 
-def _document(manifest: Manifest) -> dict[str, object]:
+def _serialize_manifest(manifest: Manifest) -> dict[str, object]:
     return {
         "name": manifest.name,
         "version": manifest.version,

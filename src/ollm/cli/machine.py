@@ -9,7 +9,7 @@ from ollm.domain.struct import Data
 EXTRAS = {"daemon": "litestar", "embedded": "xllamacpp", "mcp": "mcp", "search": "ddgs"}
 
 
-class Check(Data, frozen=True):
+class MachineCheck(Data, frozen=True):
     """One thing this machine should have, and what it is for."""
 
     name: str
@@ -17,36 +17,43 @@ class Check(Data, frozen=True):
     detail: str
 
 
-class Part(Data, frozen=True):
+class DiskUsage(Data, frozen=True):
     name: str
     bytes: int
 
 
-def machine_checks() -> tuple[Check, ...]:
+def check_machine() -> tuple[MachineCheck, ...]:
     from importlib.util import find_spec
 
-    programs = [_program("rg", "finds files and text"), _program("shfmt", "reads shell commands for the policy")]
+    programs = [
+        _check_program("rg", "finds files and text"),
+        _check_program("shfmt", "reads shell commands for the policy"),
+    ]
     extras = [
-        Check(name=f"[{extra}]", ok=find_spec(module) is not None, detail=f"pip install 'ollm-cli[{extra}]'")
+        MachineCheck(name=f"[{extra}]", ok=find_spec(module) is not None, detail=f"pip install 'ollm-cli[{extra}]'")
         for extra, module in EXTRAS.items()
     ]
     return (
         *programs,
-        Check(name="FTS5", ok=_full_text(), detail="searches sessions; the SQLite of this Python has to bring it"),
+        MachineCheck(
+            name="FTS5",
+            ok=_has_full_text_search(),
+            detail="searches sessions; the SQLite of this Python has to bring it",
+        ),
         *extras,
     )
 
 
-def _program(name: str, purpose: str) -> Check:
+def _check_program(name: str, purpose: str) -> MachineCheck:
     import shutil
     import sys
 
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
-    return Check(name=name, ok=found is not None, detail=found or purpose)
+    return MachineCheck(name=name, ok=found is not None, detail=found or purpose)
 
 
-def _full_text() -> bool:
+def _has_full_text_search() -> bool:
     import sqlite3
 
     with sqlite3.connect(":memory:") as database:
@@ -57,20 +64,20 @@ def _full_text() -> bool:
     return True
 
 
-def disk_use(root: Path) -> tuple[Part, ...]:
+def measure_disk_usage(root: Path) -> tuple[DiskUsage, ...]:
     """By part, the largest first; links count as nothing."""
     if not root.is_dir():
         return ()
-    parts = [Part(name=entry.name, bytes=_bytes(entry)) for entry in root.iterdir()]
+    parts = [DiskUsage(name=entry.name, bytes=_count_bytes(entry)) for entry in root.iterdir()]
     return tuple(sorted(parts, key=lambda part: (-part.bytes, part.name)))
 
 
-def _bytes(path: Path) -> int:
+def _count_bytes(path: Path) -> int:
     try:
         if path.is_symlink():
             return 0
         if path.is_dir():
-            return sum(_bytes(entry) for entry in path.iterdir())
+            return sum(_count_bytes(entry) for entry in path.iterdir())
         return path.stat().st_size
     except OSError:
         return 0

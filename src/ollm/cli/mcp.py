@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table, warn
-from ollm.domain.errors import Exit, OllmError, UsageError
+from ollm.domain.errors import ExitCode, OllmError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,22 +30,25 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
 
     With what they offered when they were last asked; none is started.
     """
-    from ollm.app import Process
-    from ollm.app.mcp_setup import catalogue_file, configured_servers
+    from ollm.app import ProcessScope
+    from ollm.app.mcp_setup import open_catalogue_file, read_configured_servers
 
-    process = Process(workspace=resolve_workspace(workspace))
-    servers, problems = configured_servers(process)
+    process = ProcessScope(workspace=resolve_workspace(workspace))
+    servers, problems = read_configured_servers(process)
     for problem in problems:
         warn(problem)
-    kept = catalogue_file(process)
+    kept = open_catalogue_file(process)
     rows = [(server, kept.get(server)) for server in servers]
     if as_json:
-        print_json([{"name": server.name, "place": server.place, **offered(found)} for server, found in rows])
+        print_json(
+            [{"name": server.name, "place": server.place, **serialize_catalogue(found)} for server, found in rows]
+        )
     elif not rows:
         print("No MCP server is configured.")
     else:
         cells = [
-            (server.name, "off" if server.disabled else "on", tools_in(found), server.place) for server, found in rows
+            (server.name, "off" if server.disabled else "on", count_tools(found), server.place)
+            for server, found in rows
         ]
         print_table(("SERVER", "", "TOOLS", "WHERE"), cells)
 
@@ -73,16 +76,16 @@ def add(
 
     A COMMAND to start it stands after --, or --url says where it is. Values may hold ${VARIABLE}.
     """
-    from ollm.app import Process
-    from ollm.config.change import put
+    from ollm.app import ProcessScope
+    from ollm.config.change import put_mapping_entry
     from ollm.extensions.mcp.settings import McpServer, read_server
 
     entry: dict[str, Any] = {
         "url": url,
         "command": command[0] if command else None,
         "args": list(command[1:]),
-        "env": pairs(variables, "=", "--env"),
-        "headers": pairs(headers, ":", "--header"),
+        "env": parse_pairs(variables, "=", "--env"),
+        "headers": parse_pairs(headers, ":", "--header"),
         "cwd": cwd,
         "timeout": timeout,
     }
@@ -90,10 +93,10 @@ def add(
     found = read_server(name, entry)
     if not isinstance(found, McpServer):
         raise UsageError(f"{name}: {found}.", action="For example: ollm mcp add files -- npx some-server .")
-    process = Process()
+    process = ProcessScope()
     if name in process.settings.mcp_servers and not force:
         raise UsageError(f"There is a server named {name} already.", action="--force replaces it.")
-    file = put(process.home, "mcpServers", name, entry)
+    file = put_mapping_entry(process.home, "mcpServers", name, entry)
     print(f"{name} is in {file}. Its tools will be named {name}__TOOL and ask before they run; `ollm mcp test {name}`.")
 
 
@@ -101,10 +104,10 @@ def add(
 @click.argument("name")
 def remove(name: str) -> None:
     """Take server NAME out of your settings."""
-    from ollm.app import Process
-    from ollm.config.change import remove as remove_entry
+    from ollm.app import ProcessScope
+    from ollm.config.change import remove_mapping_entry as remove_entry
 
-    file = remove_entry(Process().home, "mcpServers", name)
+    file = remove_entry(ProcessScope().home, "mcpServers", name)
     print(f"{name} is no longer in {file}.")
 
 
@@ -119,35 +122,35 @@ def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
     """
     import asyncio
 
-    found = asyncio.run(asked(resolve_workspace(workspace), names))
+    found = asyncio.run(ask_servers(resolve_workspace(workspace), names))
     if as_json:
-        print_json([{"name": name, **described(answer)} for name, answer in found.items()])
+        print_json([{"name": name, **serialize_answer(answer)} for name, answer in found.items()])
     else:
         for name, answer in found.items():
-            print("\n".join(lines_of(name, answer)))
-    return Exit.FAILED if any(isinstance(answer, OllmError) for answer in found.values()) else Exit.DONE
+            print("\n".join(format_answer(name, answer)))
+    return ExitCode.FAILED if any(isinstance(answer, OllmError) for answer in found.values()) else ExitCode.DONE
 
 
-async def asked(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
+async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue | OllmError]:
     """What each server offers now, or why it cannot be asked. All of them at once."""
     import asyncio
 
-    from ollm.app import Process
-    from ollm.app.mcp_setup import mcp_servers
+    from ollm.app import ProcessScope
+    from ollm.app.mcp_setup import create_mcp_servers
     from ollm.system.processes import ProcessHost
 
-    process, host = Process(workspace=workspace), ProcessHost()
-    servers, problems = mcp_servers(process, workspace, host, warn)
+    process, host = ProcessScope(workspace=workspace), ProcessHost()
+    servers, problems = create_mcp_servers(process, workspace, host, warn)
     for problem in problems:
         warn(problem)
 
     async def ask(name: str) -> Catalogue | OllmError:
         try:
-            return await servers.ask(name)
+            return await servers.ask_server(name)
         except OllmError as error:
             return error
 
-    wanted = names or tuple(state.server.name for state in servers.states())
+    wanted = names or tuple(state.server.name for state in servers.list_states())
     try:
         return dict(zip(wanted, await asyncio.gather(*(ask(name) for name in wanted)), strict=True))
     finally:
@@ -155,18 +158,18 @@ async def asked(workspace: Path, names: tuple[str, ...]) -> dict[str, Catalogue 
         await host.close()
 
 
-def pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str]:
+def parse_pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str]:
     found = [text.partition(mark) for text in given]
     if any(not name.strip() or not sign for name, sign, _ in found):
         raise UsageError(f"{option} takes NAME{mark}VALUE.")
     return {name.strip(): value.strip() for name, _, value in found}
 
 
-def tools_in(found: Catalogue | None) -> str:
+def count_tools(found: Catalogue | None) -> str:
     return "not asked yet" if found is None else str(len(found.tools))
 
 
-def offered(found: Catalogue | None) -> dict[str, Any]:
+def serialize_catalogue(found: Catalogue | None) -> dict[str, Any]:
     return {
         "tools": None if found is None else [tool.name for tool in found.tools],
         "prompts": None if found is None else [prompt.name for prompt in found.prompts],
@@ -174,17 +177,20 @@ def offered(found: Catalogue | None) -> dict[str, Any]:
     }
 
 
-def described(answer: Catalogue | OllmError) -> dict[str, Any]:
+def serialize_answer(answer: Catalogue | OllmError) -> dict[str, Any]:
     if isinstance(answer, OllmError):
-        return {"ok": False, "error": str(answer), **offered(None), "leftOut": []}
-    return {"ok": True, "error": None, **offered(answer), "leftOut": answer.left_out}
+        return {"ok": False, "error": str(answer), **serialize_catalogue(None), "leftOut": []}
+    return {"ok": True, "error": None, **serialize_catalogue(answer), "leftOut": answer.left_out}
 
 
-def lines_of(name: str, answer: Catalogue | OllmError) -> list[str]:
+def format_answer(name: str, answer: Catalogue | OllmError) -> list[str]:
     if isinstance(answer, OllmError):
-        return [f"{name}: {printable(str(answer))}"]
+        return [f"{name}: {make_printable(str(answer))}"]
     lines = [f"{name}: {len(answer.tools)} tools, {len(answer.prompts)} prompts"]
-    lines += [f"  {tool.name}  {printable(tool.description)}" for tool in answer.tools]
-    lines += [f"  /mcp {name} {printable(prompt.name)}  {printable(prompt.description)}" for prompt in answer.prompts]
+    lines += [f"  {tool.name}  {make_printable(tool.description)}" for tool in answer.tools]
+    lines += [
+        f"  /mcp {name} {make_printable(prompt.name)}  {make_printable(prompt.description)}"
+        for prompt in answer.prompts
+    ]
     lines += [f"  {name}__read_resource  reads its resources"] if answer.resources else []
-    return [*lines, *(f"  {printable(sentence)}" for sentence in answer.left_out)]
+    return [*lines, *(f"  {make_printable(sentence)}" for sentence in answer.left_out)]

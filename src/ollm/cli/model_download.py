@@ -13,47 +13,49 @@ from ollm.providers.local_models.model_files import CatalogueModel, ModelFile, M
 from ollm.providers.local_models.model_store import ModelStore
 
 
-def fetch(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
+def download_model(store: ModelStore, model: CatalogueModel, url: str | None = None) -> ModelFile:
     """Fetch with progress on stderr."""
-    with progress(model.name, model.size) as tell:
+    with show_progress(model.name, model.size) as tell:
         return store.get(model, tell, url=url)
 
 
-def fetched(error: NoServerError, flags: Mapping[str, Any]) -> bool:
+def offer_missing_model(error: NoServerError, flags: Mapping[str, Any]) -> bool:
     """Whether the model file that was missing is here now, after a question."""
     if not isinstance(error, ModelFileMissingError):
         return False
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    return offer(Process(flags=flags).model_store, error)
+    return offer_download(ProcessScope(flags=flags).model_store, error)
 
 
-def offer(store: ModelStore, missing: ModelFileMissingError) -> bool:
+def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
     """Ask whether to fetch the missing model, and do it. False without a terminal: the error says what to type."""
     import click
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    model = store.wanted(missing.model)
+    model = store.resolve_model(missing.model)
     print(f"ollm: {missing.message}", file=sys.stderr)
     try:
-        wanted = click.confirm(f"Fetch {model.name} ({model.about}, {megabytes(model.size)})?", default=True, err=True)
+        wanted = click.confirm(
+            f"Fetch {model.name} ({model.about}, {format_size(model.size)})?", default=True, err=True
+        )
     except click.Abort as error:
         raise KeyboardInterrupt from error
     if wanted:
-        fetch(store, model)
+        download_model(store, model)
     return wanted
 
 
-def megabytes(size: int) -> str:
+def format_size(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 @contextmanager
-def progress(name: str, expected: int) -> Iterator[Progress]:
+def show_progress(name: str, expected: int) -> Iterator[Progress]:
     """A bar on a terminal, a line per quarter elsewhere."""
     if not sys.stderr.isatty():
-        yield _lines(name, expected)
+        yield _make_line_progress(name, expected)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
@@ -71,7 +73,7 @@ def progress(name: str, expected: int) -> Iterator[Progress]:
         yield lambda done, total: bars.update(task, completed=done, total=total or expected or None)
 
 
-def _lines(name: str, expected: int) -> Progress:
+def _make_line_progress(name: str, expected: int) -> Progress:
     told = -1
 
     def tell(done: int, total: int) -> None:
@@ -80,7 +82,7 @@ def _lines(name: str, expected: int) -> Progress:
         quarter = 4 * done // whole if whole else 0
         if quarter > told:
             told = quarter
-            share = f" {25 * quarter} % of {megabytes(whole)}" if whole else ""
+            share = f" {25 * quarter} % of {format_size(whole)}" if whole else ""
             print(f"ollm: fetching {name}{share}", file=sys.stderr, flush=True)
 
     return tell

@@ -11,7 +11,7 @@ from ollm.cli.table import print_table, warn
 from ollm.domain.errors import NoServerError
 
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
 
 @click.group()
@@ -25,17 +25,19 @@ def list_models(as_json: bool) -> None:
     """Files here, models of running servers, and what can be fetched."""
     import asyncio
 
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    document = asyncio.run(_everything(Process()))
+    document = asyncio.run(_collect_models(ProcessScope()))
     if as_json:
         print_json(document)
         return
-    rows = [(m["name"], _size(m["size"]), "this machine, embedded") for m in document["files"]]
+    rows = [(m["name"], _format_size(m["size"]), "this machine, embedded") for m in document["files"]]
     for server in document["servers"]:
-        rows += [(m["name"], _size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]]
+        rows += [
+            (m["name"], _format_size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]
+        ]
     rows += [
-        (m["name"], _size(m["size"]), f"can be fetched: {m['about']}")
+        (m["name"], _format_size(m["size"]), f"can be fetched: {m['about']}")
         for m in document["catalogue"]
         if not m["installed"]
     ]
@@ -49,16 +51,16 @@ def list_models(as_json: bool) -> None:
 @click.option("--if-missing", is_flag=True, help="Say nothing when it is already here.")
 def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> None:
     """Fetch a model; a broken download goes on where it stopped."""
-    from ollm.app import Process
-    from ollm.cli.model_download import fetch, megabytes
+    from ollm.app import ProcessScope
+    from ollm.cli.model_download import download_model, format_size
 
-    store = Process().model_store
-    if here := store.present(name):
+    store = ProcessScope().model_store
+    if here := store.find_installed(name):
         if not if_missing:
             warn(f"{name} is already here: {here.path}")
         return
-    file = fetch(store, store.wanted(name, url=url, sha256=sha256), url)
-    warn(f"{name} is here, {megabytes(file.size)}, its hash is right: {file.path}")
+    file = download_model(store, store.resolve_model(name, url=url, sha256=sha256), url)
+    warn(f"{name} is here, {format_size(file.size)}, its hash is right: {file.path}")
 
 
 @models.command()
@@ -66,14 +68,14 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
 @yes_option
 def remove(name: str, yes: bool) -> None:
     """Remove a model file from this machine."""
-    from ollm.app import Process
-    from ollm.cli.model_download import megabytes
+    from ollm.app import ProcessScope
+    from ollm.cli.model_download import format_size
     from ollm.cli.options import confirm_or_fail
 
-    store = Process().model_store
-    here = store.present(name)
+    store = ProcessScope().model_store
+    here = store.find_installed(name)
     if here is not None:
-        confirm_or_fail(f"Remove {here.path} ({megabytes(here.size)})?", yes)
+        confirm_or_fail(f"Remove {here.path} ({format_size(here.size)})?", yes)
     removed = store.remove(name)
     warn(f"{removed.name} is removed.")
 
@@ -88,31 +90,31 @@ def probe(model: str | None, as_json: bool) -> None:
     """
     import asyncio
 
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.app.probe import probe_model
-    from ollm.cli.printable import printable
+    from ollm.cli.printable import make_printable
 
-    process = Process()
+    process = ProcessScope()
     card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))
     if as_json:
         import msgspec
 
         print_json(msgspec.to_builtins(card))
         return
-    print(f"{printable(card.model)}, probed {card.facts.probed}")
+    print(f"{make_printable(card.model)}, probed {card.facts.probed}")
     print_table(
         ("TRIAL", "", "FOUND", "SECONDS"),
         [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials],
     )
 
 
-async def _everything(process: Process) -> dict[str, Any]:
-    from ollm.providers.local_models.model_files import CATALOGUE, installed
+async def _collect_models(process: ProcessScope) -> dict[str, Any]:
+    from ollm.providers.local_models.model_files import CATALOGUE, list_installed
 
-    files = installed(process.home.models)
+    files = list_installed(process.home.models)
     names = {file.name for file in files}
     try:
-        servers = await process.providers.everything()
+        servers = await process.providers.list_servers()
     except NoServerError as error:
         warn(str(error))
         servers = await process.providers.discover()
@@ -135,7 +137,7 @@ async def _everything(process: Process) -> dict[str, Any]:
     }
 
 
-def _size(size: int | None) -> str:
-    from ollm.cli.model_download import megabytes
+def _format_size(size: int | None) -> str:
+    from ollm.cli.model_download import format_size
 
-    return megabytes(size) if size else ""
+    return format_size(size) if size else ""

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ollm.cli.start import Start
-from ollm.domain.errors import Exit
+from ollm.cli.start import ChatArguments
+from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     AnyEvent,
     ConfirmationRequested,
@@ -27,35 +27,35 @@ from ollm.domain.events import (
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
 
-EXITS: dict[TurnReason, Exit] = {
-    "answered": Exit.DONE,
-    "no-server": Exit.NO_SERVER,
-    "model-error": Exit.MODEL_FAILED,
-    "context-full": Exit.FAILED,
-    "loop": Exit.LOOP,
-    "timeout": Exit.TIMED_OUT,
-    "cancelled": Exit.INTERRUPTED,
+EXIT_CODES: dict[TurnReason, ExitCode] = {
+    "answered": ExitCode.DONE,
+    "no-server": ExitCode.NO_SERVER,
+    "model-error": ExitCode.MODEL_FAILED,
+    "context-full": ExitCode.FAILED,
+    "loop": ExitCode.LOOP,
+    "timeout": ExitCode.TIMED_OUT,
+    "cancelled": ExitCode.INTERRUPTED,
 }
 
 
-def ask_once(start: Start, question: tuple[str, str], output: str) -> int:
+def ask_once(start: ChatArguments, question: tuple[str, str], output: str) -> int:
     return asyncio.run(run_once(start, question, output))
 
 
-async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
+async def run_once(start: ChatArguments, question: tuple[str, str], output: str) -> int:
     from ollm.app import open_conversation
 
     text, piped = question
     attachments = (Attachment(name="stdin", text=piped),) if piped.strip() else ()
-    say_untrusted(start)
-    async with open_conversation(start.opening(one_shot=True)) as conversation:
+    warn_if_untrusted(start)
+    async with open_conversation(start.build_options(one_shot=True)) as conversation:
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in (await conversation.status()).notices:
-            sys.stderr.write(f"ollm: {visible(notice)}\n")
+            sys.stderr.write(f"ollm: {strip_control_characters(notice)}\n")
         if text.startswith("/") and not piped.strip() and output == "text":
-            reply = await slash(conversation, text)
+            reply = await run_slash_command(conversation, text)
             if reply.follow_up != "send":
-                return int(Exit.DONE if reply.ok else Exit.FAILED)
+                return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
         printer = PRINTERS[output]()
         stop_on_signals(conversation)
@@ -65,24 +65,24 @@ async def run_once(start: Start, question: tuple[str, str], output: str) -> int:
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
         printer.close(conversation.session_id or "")
-        return int(EXITS[printer.reason])
+        return int(EXIT_CODES[printer.reason])
 
 
-async def slash(conversation: Conversation, text: str) -> CommandReply:
+async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
     """Run a slash command; what it says is the result, and goes to stdout."""
     name, _, arguments = text[1:].partition(" ")
     reply = await conversation.command(name, arguments.strip())
     if reply.text:
-        print(visible(reply.text))
+        print(strip_control_characters(reply.text))
     return reply
 
 
-def say_untrusted(start: Start) -> None:
+def warn_if_untrusted(start: ChatArguments) -> None:
     """Nobody can be asked here: the workspace's own files are not used, which is said."""
-    from ollm.app import Process
-    from ollm.cli.trust_question import unasked
+    from ollm.app import ProcessScope
+    from ollm.cli.trust_question import describe_untrusted
 
-    if sentence := unasked(Process(workspace=start.workspace).trust, start.workspace):
+    if sentence := describe_untrusted(ProcessScope(workspace=start.workspace).trust_book, start.workspace):
         sys.stderr.write(f"ollm: {sentence}\n")
 
 
@@ -121,21 +121,23 @@ class TextPrinter(Printer):
         super().show(event)
         match event:
             case TextDelta(text=text):
-                sys.stdout.write(visible(text))
+                sys.stdout.write(strip_control_characters(text))
                 sys.stdout.flush()
                 self._last = text[-1:] or self._last
             case ToolStarted():
-                self._aside(f"· {event.summary}")
+                self._print_aside(f"· {event.summary}")
             case ToolFinished(result=result) if result.error:
-                self._aside(f"  {result.error.type}: {result.error.message}")
+                self._print_aside(f"  {result.error.type}: {result.error.message}")
             case Notice():
-                self._aside(f"ollm: {event.text}")
+                self._print_aside(f"ollm: {event.text}")
             case PromptTruncated():
-                self._aside(f"ollm: the server read {event.read_tokens} of {event.sent_tokens} tokens it was sent")
+                self._print_aside(
+                    f"ollm: the server read {event.read_tokens} of {event.sent_tokens} tokens it was sent"
+                )
             case LoopDetected():
-                self._aside(f"ollm: stopped, the model runs in circles: {event.details}")
+                self._print_aside(f"ollm: stopped, the model runs in circles: {event.details}")
             case TurnFinished(message=message) if message and event.reason != "loop":
-                self._aside(f"ollm: {message}")
+                self._print_aside(f"ollm: {message}")
             case _:
                 pass
 
@@ -144,10 +146,10 @@ class TextPrinter(Printer):
             sys.stdout.write("\n")
             sys.stdout.flush()
 
-    def _aside(self, line: str) -> None:
+    def _print_aside(self, line: str) -> None:
         if self._last != "\n" and sys.stderr.isatty():
             sys.stderr.write("\n")
-        sys.stderr.write(visible(line) + "\n")
+        sys.stderr.write(strip_control_characters(line) + "\n")
 
 
 class JsonPrinter(Printer):
@@ -168,9 +170,9 @@ class JsonPrinter(Printer):
             case ToolStarted():
                 self._started[event.call_id] = event
             case ToolFinished():
-                self._calls.append(self._call(event))
+                self._calls.append(self._serialize_call(event))
             case Notice():
-                sys.stderr.write(f"ollm: {visible(event.text)}\n")
+                sys.stderr.write(f"ollm: {strip_control_characters(event.text)}\n")
             case TurnFinished():
                 self._usage, self._message = msgspec.to_builtins(event.usage), event.message
             case _:
@@ -186,10 +188,10 @@ class JsonPrinter(Printer):
         }
         if self._message:
             document["message"] = self._message
-            sys.stderr.write(f"ollm: {visible(self._message)}\n")
+            sys.stderr.write(f"ollm: {strip_control_characters(self._message)}\n")
         sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
 
-    def _call(self, event: ToolFinished) -> dict[str, Any]:
+    def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:
         started = self._started.get(event.call_id)
         return {
             "id": event.call_id,
@@ -209,7 +211,7 @@ class StreamPrinter(Printer):
         sys.stdout.flush()
 
 
-def visible(text: str) -> str:
+def strip_control_characters(text: str) -> str:
     """Without control characters: a model must not drive the terminal."""
     return "".join(c for c in text if c >= " " or c in "\n\t") if not text.isprintable() else text
 

@@ -67,8 +67,8 @@ def print_json(value: object) -> None:
     print(text)
 
 
-def styled(text: str, **style: Any) -> str:
+def style_text(text: str, **style: Any) -> str:
     """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
-    from ollm.config.environment import process_environment, wants_colour
+    from ollm.config.environment import copy_environment, wants_colour
 
-    return click.style(text, **style) if wants_colour(process_environment()) else text
+    return click.style(text, **style) if wants_colour(copy_environment()) else text

@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from ollm.runtime.base import Begun, Conversation
+from ollm.runtime.base import Conversation, ForeignTurn
 
 T = TypeVar("T")
 
 
-async def waited_for(
-    typed: asyncio.Future[T], conversation: Conversation, show: Callable[[Begun], Awaitable[None]]
+async def wait_for_input(
+    typed: asyncio.Future[T], conversation: Conversation, show: Callable[[ForeignTurn], Awaitable[None]]
 ) -> T:
     """What was typed; turns that others begin meanwhile are shown first, each to its end."""
     while not typed.done():
-        watching = asyncio.ensure_future(conversation.begun_elsewhere())
+        watching = asyncio.ensure_future(conversation.wait_for_foreign_turn())
         try:
             await asyncio.wait((typed, watching), return_when=asyncio.FIRST_COMPLETED)
         finally:

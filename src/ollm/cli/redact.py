@@ -13,13 +13,13 @@ from ollm.domain.errors import NotFoundError, StorageError
 @click.argument("file", required=False)
 def redact(file: str | None) -> None:
     """Print FILE, or standard input, with its secrets taken out."""
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    redacted = Process().redactor.redact(_text(file))
+    redacted = ProcessScope().redactor.redact(_read_text(file))
     sys.stdout.buffer.write(redacted.encode("utf-8", "surrogateescape"))
 
 
-def _text(file: str | None) -> str:
+def _read_text(file: str | None) -> str:
     """Bytes that are no text pass through unchanged."""
     if file is None or file == "-":
         return sys.stdin.buffer.read().decode("utf-8", "surrogateescape")

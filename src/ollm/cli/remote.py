@@ -7,25 +7,25 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from ollm.cli.start import Start
+from ollm.cli.start import ChatArguments
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import Conversation
 
 if TYPE_CHECKING:
     from ollm.daemon.client import DaemonClient
 
-FOREIGN = {"provider": "--provider, --base-url and --model"}
+LOCAL_ONLY_FLAGS = {"provider": "--provider, --base-url and --model"}
 
 
 @asynccontextmanager
-async def connected() -> AsyncIterator[DaemonClient]:
+async def connect_daemon() -> AsyncIterator[DaemonClient]:
     """The daemon of this home; started when it is not running."""
-    from ollm.cli.daemon import answers, begin, run_files
+    from ollm.cli.daemon import get_run_files, is_listening, start_daemon
     from ollm.daemon.client import DaemonClient
 
-    files = run_files()
-    if not answers(files):
-        await asyncio.to_thread(begin, files)
+    files = get_run_files()
+    if not is_listening(files):
+        await asyncio.to_thread(start_daemon, files)
     client = DaemonClient(files.socket)
     try:
         yield client
@@ -33,9 +33,9 @@ async def connected() -> AsyncIterator[DaemonClient]:
         await client.close()
 
 
-def refuse_foreign(start: Start) -> None:
+def refuse_local_flags(start: ChatArguments) -> None:
     """What belongs to one run of the program cannot be told to a daemon that runs already."""
-    named = [words for key, words in FOREIGN.items() if start.flags.get(key)]
+    named = [words for key, words in LOCAL_ONLY_FLAGS.items() if start.flags.get(key)]
     named += ["--allow"] if start.allow else []
     named += ["--yes"] if start.yes else []
     if named:
@@ -46,13 +46,13 @@ def refuse_foreign(start: Start) -> None:
 
 
 @asynccontextmanager
-async def remote_conversation(start: Start) -> AsyncIterator[Conversation]:
+async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
     """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
     from ollm.daemon.remote import open_remote
 
-    async with connected() as client:
+    async with connect_daemon() as client:
         body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}
-        if session := await wanted(client, start):
+        if session := await find_session_id(client, start):
             body["sessionId"] = session
         conversation = await open_remote(client, body)
         if start.mode:
@@ -65,15 +65,15 @@ async def remote_conversation(start: Start) -> AsyncIterator[Conversation]:
             await conversation.close()
 
 
-async def wanted(client: DaemonClient, start: Start) -> str | None:
+async def find_session_id(client: DaemonClient, start: ChatArguments) -> str | None:
     """The whole id of the session that was asked for; None for a new one."""
-    from ollm.daemon.client import remote_sessions
+    from ollm.daemon.client import list_remote_sessions
 
     if start.session:
-        from ollm.app import Process
+        from ollm.app import ProcessScope
 
-        return Process().session_files.places.find(start.session)
+        return ProcessScope().session_files.places.find(start.session)
     if not start.continue_:
         return None
-    standing = [line for line in await remote_sessions(client, start.workspace) if line.status != "archived"]
+    standing = [line for line in await list_remote_sessions(client, start.workspace) if line.status != "archived"]
     return standing[0].session_id if standing else None

@@ -7,10 +7,10 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-MADE_WAY = "Another process has taken over this workspace; the session was closed and can be resumed."
+TAKEOVER_MESSAGE = "Another process has taken over this workspace; the session was closed and can be resumed."
 
 
-class Ending:
+class ShutdownHandler:
     """Knows how to leave whatever is on the screen. A signal that comes before there is something to leave counts
     as soon as there is."""
 
@@ -27,7 +27,7 @@ class Ending:
             asyncio.get_running_loop().call_later(0.1, leave)
 
     @contextmanager
-    def through(self, leave: Callable[[], None]) -> Iterator[None]:
+    def override_leave(self, leave: Callable[[], None]) -> Iterator[None]:
         """While a list stands before the chat, that is left first, and then the chat."""
         before, asked = self._leave, self._asked
         self.attach(leave, asked)
@@ -38,24 +38,24 @@ class Ending:
             if before:
                 self.attach(before, asked)
 
-    def end(self, number: signal.Signals) -> None:
+    def handle_signal(self, number: signal.Signals) -> None:
         self.signal = number
         if self._leave:
             self._leave()
 
-    def give_way(self) -> None:
+    def release_workspace(self) -> None:
         if self._leave and self._asked():
-            self.sentence = MADE_WAY
+            self.sentence = TAKEOVER_MESSAGE
             self._leave()
 
 
 @contextmanager
-def listening(ending: Ending) -> Iterator[None]:
+def handle_signals(ending: ShutdownHandler) -> Iterator[None]:
     """While this lasts no signal ends the program by itself; Ctrl-C belongs to the screen, or to a command it runs."""
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(name, ending.end, name)
-    loop.add_signal_handler(signal.SIGUSR1, ending.give_way)
+        loop.add_signal_handler(name, ending.handle_signal, name)
+    loop.add_signal_handler(signal.SIGUSR1, ending.release_workspace)
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     try:
         yield

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table
 from ollm.domain.errors import NotFoundError, OllmError
 
 if TYPE_CHECKING:
-    from ollm.app import StoredScope
+    from ollm.app import ClosedSession
 
-SHORTEST_PREFIX = 4
+MIN_PREFIX_CHARACTERS = 4
 
 
 @click.group()
@@ -35,8 +35,8 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
 
     Without ID, those of the newest session of the workspace.
     """
-    scope = _scope(workspace)
-    found = asyncio.run(scope.snapshots.list_snapshots(_session(scope, session, workspace)))
+    scope = _open_scope(workspace)
+    found = asyncio.run(scope.snapshots.list_snapshots(_resolve_session(scope, session, workspace)))
     if as_json:
         print_json(found)
     elif not found:
@@ -51,17 +51,18 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
 @json_option
 def show(snapshot: str, as_json: bool) -> None:
     """What a snapshot holds."""
-    scope = _scope(None)
-    found = scope.snapshot_files.load(_one(scope, snapshot))
+    scope = _open_scope(None)
+    found = scope.snapshot_files.load(_resolve_snapshot(scope, snapshot))
     if as_json:
         print_json(found)
         return
     print(f"Snapshot {found.id} of session {found.session_id}, taken {found.timestamp} ({found.trigger})")
-    print(f"{found.token_count} tokens of {found.metadata.context_size}, mode {found.mode}, {printable(found.summary)}")
-    from ollm.services.snapshots import context_of
+    size = f"{found.token_count} tokens of {found.metadata.context_size}"
+    print(f"{size}, mode {found.mode}, {make_printable(found.summary)}")
+    from ollm.services.snapshots import read_context
 
-    for message in context_of(found).messages:
-        print(f"  {message.role:9} {printable(' '.join(message.content.split())[:100])}")
+    for message in read_context(found).messages:
+        print(f"  {message.role:9} {make_printable(' '.join(message.content.split())[:100])}")
 
 
 @snapshots.command()
@@ -70,14 +71,14 @@ def show(snapshot: str, as_json: bool) -> None:
 @json_option
 def create(session: str | None, workspace: str | None, as_json: bool) -> None:
     """Take a snapshot of a session's context now."""
-    scope = _scope(workspace)
-    made = asyncio.run(scope.take_snapshot(_session(scope, session, workspace)))
+    scope = _open_scope(workspace)
+    made = asyncio.run(scope.take_snapshot(_resolve_session(scope, session, workspace)))
     if made is None:
-        raise OllmError(scope.why_not())
+        raise OllmError(scope.explain_refusal())
     if as_json:
-        from ollm.store.snapshot_files import summary_of
+        from ollm.store.snapshot_files import make_summary
 
-        print_json(summary_of(made))
+        print_json(make_summary(made))
     else:
         print(f"Took snapshot {made.id}: {made.summary}")
 
@@ -91,8 +92,8 @@ def restore(snapshot: str) -> None:
 
     The context of now is kept as a snapshot first, and nothing leaves the session's record.
     """
-    scope = _scope(None)
-    found = _one(scope, snapshot)
+    scope = _open_scope(None)
+    found = _resolve_snapshot(scope, snapshot)
     print(f"Session {asyncio.run(scope.restore_snapshot(found))} goes on from snapshot {found}.")
 
 
@@ -101,29 +102,29 @@ def restore(snapshot: str) -> None:
 @yes_option
 def delete(snapshot: str, yes: bool) -> None:
     """Delete a snapshot for good; the session itself stays whole."""
-    scope = _scope(None)
-    found = _one(scope, snapshot)
+    scope = _open_scope(None)
+    found = _resolve_snapshot(scope, snapshot)
     confirm_or_fail(f"Delete snapshot {found} for good?", yes)
     asyncio.run(scope.snapshots.delete_snapshot(found))
     print(f"Deleted snapshot {found}.")
 
 
-def _scope(workspace: str | None) -> StoredScope:
-    from ollm.app import Process, StoredScope
+def _open_scope(workspace: str | None) -> ClosedSession:
+    from ollm.app import ClosedSession, ProcessScope
 
     place = resolve_workspace(workspace)
-    return StoredScope(Process(workspace=place), place)
+    return ClosedSession(ProcessScope(workspace=place), place)
 
 
-def _session(scope: StoredScope, session: str | None, workspace: str | None) -> str:
-    from ollm.cli.sessions.view import chosen
+def _resolve_session(scope: ClosedSession, session: str | None, workspace: str | None) -> str:
+    from ollm.cli.sessions.view import resolve_session_id
 
-    return chosen(scope.process, session, workspace)
+    return resolve_session_id(scope.process, session, workspace)
 
 
-def _one(scope: StoredScope, name: str) -> str:
+def _resolve_snapshot(scope: ClosedSession, name: str) -> str:
     """The id that was meant."""
-    fits = scope.snapshot_files.matching(name) if len(name) >= SHORTEST_PREFIX else []
+    fits = scope.snapshot_files.find_matching(name) if len(name) >= MIN_PREFIX_CHARACTERS else []
     if name in fits:
         return name
     if len(fits) == 1:

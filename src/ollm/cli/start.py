@@ -11,10 +11,10 @@ from msgspec import field
 from ollm.domain.context import ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
-from ollm.runtime.conversation_options import Opening
+from ollm.runtime.conversation_options import ConversationOptions
 
 
-class Start(Data, frozen=True):
+class ChatArguments(Data, frozen=True):
     """What the person asked for on the command line."""
 
     workspace: Path
@@ -29,8 +29,8 @@ class Start(Data, frozen=True):
     daemon: bool = False
     flags: dict[str, Any] = field(default_factory=dict)
 
-    def opening(self, *, one_shot: bool = False) -> Opening:
-        return Opening(
+    def build_options(self, *, one_shot: bool = False) -> ConversationOptions:
+        return ConversationOptions(
             workspace=self.workspace,
             session=self.session,
             newest=self.continue_,
@@ -45,7 +45,7 @@ class Start(Data, frozen=True):
         )
 
     @staticmethod
-    def from_options(options: Mapping[str, Any]) -> Start:
+    def from_options(options: Mapping[str, Any]) -> ChatArguments:
         chosen = [name for name in ("new", "session", "continue_") if options[name]]
         if len(chosen) > 1:
             raise UsageError("--new, --session and --continue exclude each other.", action="Give one of them.")
@@ -53,17 +53,17 @@ class Start(Data, frozen=True):
         if not workspace.is_dir():
             raise UsageError(f"{workspace} is not a directory.", action="Name the project's folder with --workspace.")
         check_grants(options["allow"])
-        return Start(
+        return ChatArguments(
             workspace=workspace,
-            flags=settings_flags(options),
-            **{name: options[name] for name in SAME},
+            flags=build_settings_flags(options),
+            **{name: options[name] for name in COPIED_OPTIONS},
         )
 
 
-SAME = ("new", "session", "continue_", "full", "force", "mode", "allow", "yes", "daemon")
+COPIED_OPTIONS = ("new", "session", "continue_", "full", "force", "mode", "allow", "yes", "daemon")
 
 
-def settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
+def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that are settings, in the form of the configuration file."""
     provider = {
         key: value

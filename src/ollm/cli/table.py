@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Columns as wide as they need to be; control characters in the cells are made visible."""
-    lines = [list(headings), *([printable(str(cell)) for cell in row] for row in rows)]
-    widths = [max(_width(line[column]) for line in lines) for column in range(len(headings))]
-    padded = ([cell + " " * (width - _width(cell)) for cell, width in zip(line, widths, strict=True)] for line in lines)
+    lines = [list(headings), *([make_printable(str(cell)) for cell in row] for row in rows)]
+    widths = [max(_measure_width(line[column]) for line in lines) for column in range(len(headings))]
+    padded = (
+        [cell + " " * (width - _measure_width(cell)) for cell, width in zip(line, widths, strict=True)]
+        for line in lines
+    )
     print("\n".join("  ".join(cells).rstrip() for cells in padded))
 
 
-def _width(text: str) -> int:
+def _measure_width(text: str) -> int:
     if text.replace("…", ".").isascii():
         return len(text)
     from unicodedata import combining, east_asian_width

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ollm.app import Process
-from ollm.cli.line_chat.line_reader import Lines
-from ollm.cli.signals import Ending, listening
-from ollm.cli.start import Start
-from ollm.domain.errors import Exit
+from ollm.app import ProcessScope
+from ollm.cli.line_chat.line_reader import LineReader
+from ollm.cli.signals import ShutdownHandler, handle_signals
+from ollm.cli.start import ChatArguments
+from ollm.domain.errors import ExitCode
 from ollm.runtime.base import CommandReply, Conversation
 
 if TYPE_CHECKING:
-    from ollm.cli.screen.choice import Choice
-    from ollm.cli.screen.screen_options import Look
-    from ollm.cli.sessions.session_list import Shelf
+    from ollm.cli.screen.choice import SessionChoice
+    from ollm.cli.screen.screen_options import ScreenOptions
+    from ollm.cli.sessions.session_list import SessionList
     from ollm.config.settings import ScreenSettings
 
-GARBAGE = 2_000  # objects that may be left behind before they are looked for
-FIRST_WORDS = """\
+GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
+WELCOME_TEXT = """\
 Talk to the model about the files here. It asks before it changes anything.
   /help lists the commands · @ attaches a file · ! runs a command of yours
   Enter sends, Alt-Enter makes a new line, Esc stops the model, Ctrl-D leaves
@@ -33,126 +33,126 @@ Talk to the model about the files here. It asks before it changes anything.
   Everything said is kept: ollm sessions list. What is sent: /context."""
 
 
-def talk(start: Start) -> int:
+def run_terminal_chat(start: ChatArguments) -> int:
     """Talk until the person leaves; the exit code."""
-    process = Process(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
+    process = ProcessScope(workspace=start.workspace, flags=start.flags, warn=lambda _: None)
     if start.daemon:
-        from ollm.cli.remote import refuse_foreign
+        from ollm.cli.remote import refuse_local_flags
 
-        refuse_foreign(start)
+        refuse_local_flags(start)
     from ollm.cli.trust_question import ask_trust
 
-    ask_trust(process.trust, start.workspace)
+    ask_trust(process.trust_book, start.workspace)
     return asyncio.run(Terminal(process, start).run())
 
 
 class Terminal:
     """One person at one terminal, through any number of sessions."""
 
-    def __init__(self, process: Process, start: Start) -> None:
+    def __init__(self, process: ProcessScope, start: ChatArguments) -> None:
         from ollm.app import WorkspaceScope
 
         self._process = process
         self._start = start
         self._scope = WorkspaceScope(process, start.workspace)
         self._left: str | None = None
-        self._settings = screen_settings(process)
+        self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
-        self._lines = Lines()
-        self._ending = Ending()
+        self._lines = LineReader()
+        self._ending = ShutdownHandler()
 
     async def run(self) -> int:
-        with listening(self._ending), self._lines.reading() if self._plain else nullcontext():
+        with handle_signals(self._ending), self._lines.start_reading() if self._plain else nullcontext():
             try:
-                await self._run()
+                await self._run_sessions()
             finally:
                 self._scope.close()
-                self._say_how_to_resume()
+                self._print_resume_hint()
         if self._ending.sentence:
             print(self._ending.sentence)
-        return Exit.INTERRUPTED if self._ending.signal else Exit.DONE
+        return ExitCode.INTERRUPTED if self._ending.signal else ExitCode.DONE
 
-    async def _run(self) -> None:
+    async def _run_sessions(self) -> None:
         """Choose a session and talk; then the next one, until the person leaves."""
-        if self._to_be_picked() and not await self._picked():
+        if self._should_pick() and not await self._pick_session():
             return
         if not self._plain and not self._process.home.input_history.exists():
-            print(FIRST_WORDS)
-        one = self._one_plainly if self._plain else self._one_session
+            print(WELCOME_TEXT)
+        one = self._run_line_chat if self._plain else self._run_screen
         while (after := await one()).follow_up != "exit":
-            self._turn_to(after.argument if after.follow_up == "open-session" else None)
+            self._switch_session(after.argument if after.follow_up == "open-session" else None)
 
-    async def _one_plainly(self) -> CommandReply:
-        from ollm.cli.line_chat.chat import PlainScreen
+    async def _run_line_chat(self) -> CommandReply:
+        from ollm.cli.line_chat.chat import LineChat
 
-        async with self._opened() as conversation:
-            return await PlainScreen(conversation, self._lines, self._start.workspace).run(self._ending)
+        async with self._open_and_track() as conversation:
+            return await LineChat(conversation, self._lines, self._start.workspace).run(self._ending)
 
-    async def _one_session(self) -> CommandReply:
+    async def _run_screen(self) -> CommandReply:
         from ollm.cli.screen.files import WorkspaceFiles
         from ollm.cli.screen.screen import ChatScreen
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
-        screen = ChatScreen(self._look(), files.find, self._pick_another)
+        screen = ChatScreen(self._build_screen_options(), files.find, self._pick_another)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
-        after = await screen.run(self._opened)
+        after = await screen.run(self._open_and_track)
         self._left = screen.left or self._left
         return after
 
-    def _turn_to(self, session: str | None) -> None:
+    def _switch_session(self, session: str | None) -> None:
         self._left = None
         self._start = msgspec.structs.replace(self._start, new=session is None, session=session, continue_=False)
 
     @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Conversation]:
+    async def _open_and_track(self) -> AsyncIterator[Conversation]:
         """The conversation, here or in the daemon; its session is remembered for the last line."""
-        async with self._open() as conversation:
-            keep_small()
+        async with self._open_conversation() as conversation:
+            tune_garbage_collection()
             try:
                 yield conversation
             finally:
                 self._left = conversation.session_id or self._left
 
-    def _open(self) -> AbstractAsyncContextManager[Conversation]:
+    def _open_conversation(self) -> AbstractAsyncContextManager[Conversation]:
         if self._start.daemon:
-            from ollm.cli.remote import remote_conversation
+            from ollm.cli.remote import open_remote_conversation
 
-            return remote_conversation(self._start)
+            return open_remote_conversation(self._start)
         from ollm.app import open_conversation
 
-        return open_conversation(self._start.opening())
+        return open_conversation(self._start.build_options())
 
-    def _look(self) -> Look:
-        from ollm.cli.screen.resizing import wraps_again
-        from ollm.cli.screen.screen_options import Look
+    def _build_screen_options(self) -> ScreenOptions:
+        from ollm.cli.screen.resizing import detect_rewrap
+        from ollm.cli.screen.screen_options import ScreenOptions
         from ollm.config.environment import wants_colour
 
-        return Look(
+        return ScreenOptions(
             history=self._process.home.input_history,
             workspace=self._start.workspace,
             colour=wants_colour(self._process.environment),
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,
-            wraps_again=wraps_again(self._process.environment),
+            wraps_again=detect_rewrap(self._process.environment),
         )
 
     # Choosing a session
 
-    def _to_be_picked(self) -> bool:
+    def _should_pick(self) -> bool:
         return not (self._start.new or self._start.session or self._start.continue_)
 
-    async def _picked(self) -> bool:
+    async def _pick_session(self) -> bool:
         """Offer the sessions there are; False when the person leaves. The first time there is nothing to ask."""
-        choice = await self._choose(without=None)
+        choice = await self._choose_session(without=None)
         if choice is None or choice.action == "new":
             return True
         if choice.action == "leave":
             return False
-        self._turn_to(choice.session_id)
+        self._switch_session(choice.session_id)
         return True
 
     async def _pick_another(self, current: str | None) -> CommandReply | None:
-        choice = await self._choose(without=current)
+        choice = await self._choose_session(without=current)
         if choice is None:
             print("  There is no other session in this workspace.")
             return None
@@ -162,29 +162,29 @@ class Terminal:
             return CommandReply(follow_up="new-session")
         return CommandReply(follow_up="open-session", argument=choice.session_id or "")
 
-    async def _choose(self, without: str | None) -> Choice | None:
+    async def _choose_session(self, without: str | None) -> SessionChoice | None:
         """None when there is nothing to choose from."""
-        shelf = self._shelf()
-        lines = [line for line in await shelf.lines() if line.session_id != without]
+        shelf = self._build_session_list()
+        lines = [line for line in await shelf.load_items() if line.session_id != without]
         if not any(not line.archived for line in lines):
             return None
         if self._plain:
-            from ollm.cli.line_chat.picker import choose_plainly
+            from ollm.cli.line_chat.picker import choose_session
 
-            with self._ending.through(lambda: self._lines.put(None)):
-                return await choose_plainly(lines, self._lines)
+            with self._ending.override_leave(lambda: self._lines.put(None)):
+                return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
 
-        picker = Picker(lines, shelf, colour=self._look().colour)
-        with self._ending.through(picker.leave):
+        picker = Picker(lines, shelf, colour=self._build_screen_options().colour)
+        with self._ending.override_leave(picker.leave):
             return await picker.choose()
 
-    def _shelf(self) -> Shelf:
-        from ollm.cli.sessions.session_list import LocalShelf, RemoteShelf
+    def _build_session_list(self) -> SessionList:
+        from ollm.cli.sessions.session_list import LocalSessionList, RemoteSessionList
 
-        return RemoteShelf(self._start) if self._start.daemon else LocalShelf(self._scope)
+        return RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
 
-    def _say_how_to_resume(self) -> None:
+    def _print_resume_hint(self) -> None:
         if self._left:
             daemon = " --daemon" if self._start.daemon else ""
             print(f"ollm chat{daemon} --session {self._left[:8]}")
@@ -196,11 +196,11 @@ def wants_plain(environment: Mapping[str, str]) -> bool:
     return environment.get("TERM", "dumb") in ("dumb", "") or bool(environment.get("OLLM_PLAIN"))
 
 
-def keep_small() -> None:
+def tune_garbage_collection() -> None:
     """Starting is over: what stands need not be looked through again, and what talking leaves behind goes soon."""
     if not gc.get_freeze_count():
         gc.freeze()
-        gc.set_threshold(GARBAGE)
+        gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 def asked_to_close(conversation: Conversation | None) -> bool:
@@ -209,7 +209,7 @@ def asked_to_close(conversation: Conversation | None) -> bool:
     return bool(asked and asked())
 
 
-def screen_settings(process: Process) -> ScreenSettings:
+def load_screen_settings(process: ProcessScope) -> ScreenSettings:
     """How the screen is to be. Files that do not speak of it are not read: the input line waits for this."""
     from ollm.config.settings import ScreenSettings
 
@@ -217,4 +217,4 @@ def screen_settings(process: Process) -> ScreenSettings:
     files = (process.home.config, process.workspace / ".ollm" / "config.yaml")
     if not any(file.is_file() and b"screen" in file.read_bytes() for file in files):
         return ScreenSettings()
-    return process.loaded.settings.screen
+    return process.loaded_settings.settings.screen

@@ -9,7 +9,7 @@ import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option, yes_option
 from ollm.cli.table import print_table
-from ollm.domain.errors import Exit, UsageError
+from ollm.domain.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, ToolCallRecord
@@ -25,9 +25,9 @@ def tools() -> None:
 @json_option
 def list_tools(workspace: str | None, as_json: bool) -> None:
     """Every tool with its risk and what it does."""
-    from ollm.app import tools_of
+    from ollm.app import create_tool_registry
 
-    specs = tools_of(resolve_workspace(workspace)).list()
+    specs = create_tool_registry(resolve_workspace(workspace)).list()
     if as_json:
         print_json(
             [
@@ -58,28 +58,30 @@ def run_tool(
     """Run one tool, through policy."""
     import asyncio
 
-    from ollm.app import run_by_hand
+    from ollm.app import run_tool_call
     from ollm.cli.start import check_grants
-    from ollm.domain.messages import Call
-    from ollm.runtime.conversation_options import Opening
+    from ollm.domain.messages import ToolCall
+    from ollm.runtime.conversation_options import ConversationOptions
 
     check_grants(grants)
-    opening = Opening(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
+    opening = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
     try:
-        call = Call(id="c1", name=name, arguments=parsed(sys.stdin.read() if arguments == "-" else arguments))
+        call = ToolCall(
+            id="c1", name=name, arguments=parse_arguments(sys.stdin.read() if arguments == "-" else arguments)
+        )
     except UsageError as error:
         if as_json:
-            print_json(refused(error))
+            print_json(serialize_refusal(error))
         raise
-    record = asyncio.run(run_by_hand(opening, call, _silent, terminal_asker(yes)))
+    record = asyncio.run(run_tool_call(opening, call, _ignore_event, make_terminal_asker(yes)))
     if as_json:
-        print_json(document(record))
+        print_json(serialize_record(record))
     else:
-        _print(record)
-    return exit_code(record)
+        _print_record(record)
+    return get_exit_code(record)
 
 
-def parsed(arguments: str) -> Any:
+def parse_arguments(arguments: str) -> Any:
     """What --args holds. It must be JSON; whether it is an object is for the tool to say."""
     import json
 
@@ -89,7 +91,7 @@ def parsed(arguments: str) -> Any:
         raise UsageError(f"--args is not JSON: {error}.", action="""Write it as '{"path": "README.md"}'.""") from error
 
 
-def document(record: ToolCallRecord) -> dict[str, Any]:
+def serialize_record(record: ToolCallRecord) -> dict[str, Any]:
     result = record.result
     assert result is not None
     answer: dict[str, Any] = {"ok": record.error is None, "llmContent": result.llm_content}
@@ -100,22 +102,24 @@ def document(record: ToolCallRecord) -> dict[str, Any]:
     return answer
 
 
-def refused(error: UsageError) -> dict[str, Any]:
+def serialize_refusal(error: UsageError) -> dict[str, Any]:
     """The same document for arguments that never became a call."""
     failure = {"type": "ValidationError", "message": error.message}
     content = f"Error ValidationError: {error.message}"
     return {"ok": False, "llmContent": content, "returnDisplay": error.message, "error": failure}
 
 
-def exit_code(record: ToolCallRecord) -> int:
-    return {"ok": Exit.DONE, "denied": Exit.DENIED, "cancelled": Exit.INTERRUPTED}.get(record.status, Exit.FAILED)
+def get_exit_code(record: ToolCallRecord) -> int:
+    return {"ok": ExitCode.DONE, "denied": ExitCode.DENIED, "cancelled": ExitCode.INTERRUPTED}.get(
+        record.status, ExitCode.FAILED
+    )
 
 
-def _silent(_event: object) -> None:
+def _ignore_event(_event: object) -> None:
     """What happens on the way is not shown: the result is all that is asked for."""
 
 
-def _print(record: ToolCallRecord) -> None:
+def _print_record(record: ToolCallRecord) -> None:
     result = record.result
     assert result is not None
     if record.error is not None:
@@ -125,7 +129,7 @@ def _print(record: ToolCallRecord) -> None:
     print(text, end="" if text.endswith("\n") or not text else "\n")
 
 
-def terminal_asker(yes: bool) -> TerminalAsker | None:
+def make_terminal_asker(yes: bool) -> TerminalAsker | None:
     """Somebody to ask, when there is a terminal to do it on."""
     return TerminalAsker(yes=yes) if sys.stdin.isatty() and sys.stderr.isatty() else None
 
@@ -137,11 +141,11 @@ class TerminalAsker:
         self._yes = yes
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        from ollm.cli.printable import printable
+        from ollm.cli.printable import make_printable
         from ollm.domain.tools import ConfirmationAnswer
 
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
         print(details.diff, end="", file=sys.stderr)
-        question = f"{printable(details.description)} ({printable(details.reason)}). Run it?"
+        question = f"{make_printable(details.description)} ({make_printable(details.reason)}). Run it?"
         return ConfirmationAnswer(approved=click.confirm(question, err=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table
 
 TYPE_CHECKING = False
@@ -22,9 +22,9 @@ def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> 
     """Trust DIRECTORY (the current one unless told) with the files it has now; a change asks again."""
     if listing and (revoke or directory):
         raise click.UsageError("--list goes with nothing else.")
-    book = _book()
+    book = _open_book()
     if listing:
-        _list(book.all(), as_json)
+        _print_states(book.list_states(), as_json)
         return
     workspace = resolve_workspace(directory)
     if revoke:
@@ -33,21 +33,21 @@ def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> 
             f"{workspace}: no longer trusted."
         )
         return
-    before, after = book.state(workspace), book.trust(workspace)
+    before, after = book.get_state(workspace), book.trust(workspace)
     if as_json:
         print_json(after)
     else:
-        _said(before, after)
+        _report_trust(before, after)
 
 
-def _book() -> TrustBook:
-    from ollm.config.environment import home, process_environment
+def _open_book() -> TrustBook:
+    from ollm.config.environment import copy_environment, find_home
     from ollm.policy.trust import TrustBook
 
-    return TrustBook(home(process_environment()).trust)
+    return TrustBook(find_home(copy_environment()).trust)
 
 
-def _list(states: list[TrustState], as_json: bool) -> None:
+def _print_states(states: list[TrustState], as_json: bool) -> None:
     if as_json:
         print_json(states)
     elif not states:
@@ -57,7 +57,7 @@ def _list(states: list[TrustState], as_json: bool) -> None:
         print_table(("workspace", "since", "trusted"), rows)
 
 
-def _said(before: TrustState, after: TrustState) -> None:
+def _report_trust(before: TrustState, after: TrustState) -> None:
     if before.trusted:
         print(f"{after.workspace} was trusted already.")
         return
@@ -68,6 +68,6 @@ def _said(before: TrustState, after: TrustState) -> None:
     )
     marks = {**dict.fromkeys(before.added, " (new)"), **dict.fromkeys(before.changed, " (changed)")}
     for name in after.files:
-        print(f"  {printable(name)}{marks.get(name, '')}")
+        print(f"  {make_printable(name)}{marks.get(name, '')}")
     for name in before.removed:
-        print(f"  {printable(name)} (gone)")
+        print(f"  {make_printable(name)} (gone)")

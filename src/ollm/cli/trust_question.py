@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.policy.trust import TrustBook, TrustState
 
-SHOWN = 12
+MAX_SHOWN_FILES = 12
 
 
-def question(state: TrustState) -> str:
+def format_question(state: TrustState) -> str:
     """What would be used, or what changed since it was trusted."""
     if state.known:
         marks = {"new": state.added, "changed": state.changed, "gone": state.removed}
-        lines = [f"  {printable(name)} ({mark})" for mark, names in marks.items() for name in names]
-        head = f"{printable(state.workspace)} has changed since you trusted it:"
+        lines = [f"  {make_printable(name)} ({mark})" for mark, names in marks.items() for name in names]
+        head = f"{make_printable(state.workspace)} has changed since you trusted it:"
     else:
-        lines = [f"  {printable(name)}" for name in state.files]
-        head = f"{printable(state.workspace)} brings files that would steer the agent:"
-    more = [f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-    return "\n".join([head, *lines[:SHOWN], *more])
+        lines = [f"  {make_printable(name)}" for name in state.files]
+        head = f"{make_printable(state.workspace)} brings files that would steer the agent:"
+    more = [f"  and {len(lines) - MAX_SHOWN_FILES} more"] if len(lines) > MAX_SHOWN_FILES else []
+    return "\n".join([head, *lines[:MAX_SHOWN_FILES], *more])
 
 
 def ask_trust(book: TrustBook, workspace: Path) -> None:
     """Ask, unless there is nothing to ask about or it was answered for these very files."""
-    state = book.state(workspace)
+    state = book.get_state(workspace)
     if state.trusted or state.declined or not (state.files or state.known):
         return
-    print(question(state))
+    print(format_question(state))
     try:
         said = input("Use them? Only if you know who wrote them. [y/N] ").strip().lower()
     except EOFError:
@@ -40,11 +40,11 @@ def ask_trust(book: TrustBook, workspace: Path) -> None:
         print("They are not used. `ollm trust` changes that.")
 
 
-def unasked(book: TrustBook, workspace: Path) -> str:
+def describe_untrusted(book: TrustBook, workspace: Path) -> str:
     """What is said, in one line, where nobody can be asked; empty when there is nothing to say."""
-    state = book.state(workspace)
+    state = book.get_state(workspace)
     if state.trusted or state.declined or not (state.files or state.known):
         return ""
-    names = ", ".join(printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
-    place = printable(state.workspace)
+    names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
+    place = make_printable(state.workspace)
     return f"{place} is not trusted, so its own files are not used ({names}); `ollm trust` changes that."

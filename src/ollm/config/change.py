@@ -13,59 +13,63 @@ from typing import Any
 from ollm.config.checks import check_url
 from ollm.config.paths import Home
 from ollm.config.settings import Settings
-from ollm.config.source_file import SERVICES, read_text
-from ollm.config.validation import Reading, known_keys
-from ollm.config.variables import tree
+from ollm.config.source_file import SERVICES, read_config_text
+from ollm.config.validation import SettingsReader, list_known_keys
+from ollm.config.variables import build_entry_tree
 from ollm.config.yaml_edit import remove_key, set_key
-from ollm.config.yaml_tree import NotYaml, Place, parse, plain
+from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 from ollm.system.atomic import make_private_directory, replace_file
 
-FREE = ("hooks", "mcpServers")
+FREE_FORM_KEYS = ("hooks", "mcpServers")
 """Mappings whose keys are the user's own."""
 
 
-def change(home: Home, key: str, text: str) -> Path:
+def set_setting(home: Home, key: str, text: str) -> Path:
     """Set `key` to what `text` says, in its type; the file that was written. Comments and all else stay."""
-    value = _value(key, text)
-    return _rewritten(home, lambda before: set_key(before, _path(before, key, home.config), value))
+    value = _parse_setting(key, text)
+    return _rewrite_config(home, lambda before: set_key(before, _find_key_path(before, key, home.config), value))
 
 
-def put(home: Home, key: str, name: str, value: Any) -> Path:
+def put_mapping_entry(home: Home, key: str, name: str, value: Any) -> Path:
     """Set the entry `name` of a mapping whose keys are the user's own; the file that was written."""
-    return _rewritten(home, lambda before: set_key(before, [key, name], value))
+    return _rewrite_config(home, lambda before: set_key(before, [key, name], value))
 
 
-def remove(home: Home, key: str, name: str) -> Path:
+def remove_mapping_entry(home: Home, key: str, name: str) -> Path:
     """Take the entry `name` out of such a mapping; the file that was written."""
-    return _rewritten(home, lambda before: remove_key(before, [key, name]))
+    return _rewrite_config(home, lambda before: remove_key(before, [key, name]))
 
 
-def _rewritten(home: Home, edit: Callable[[str], str]) -> Path:
+def _rewrite_config(home: Home, edit: Callable[[str], str]) -> Path:
     make_private_directory(home.root)
     file = home.config.resolve()
-    with _alone(home.root):
-        before = _current(file)
+    with _lock_directory(home.root):
+        before = _read_current(file)
         after = edit(before)
         if after != before:
             replace_file(file, after.encode(), mode=file.stat().st_mode & 0o777 if file.exists() else 0o600)
     return file
 
 
-def _value(key: str, text: str) -> Any:
+def _parse_setting(key: str, text: str) -> Any:
     """The value in the type of its key; a `UsageError` says what is wrong with either."""
-    kinds = known_keys(Settings)
-    value = text if _wants_text(kinds.get(key)) else _read(text)
-    reading = Reading()
-    check_url(reading.struct(Settings, tree({key: (Place(file="the value"), value)})), reading)
+    kinds = list_known_keys(Settings)
+    value = text if _wants_text(kinds.get(key)) else _parse_value(text)
+    reading = SettingsReader()
+    check_url(
+        reading.read_struct(Settings, build_entry_tree({key: (SourcePosition(file="the value"), value)})), reading
+    )
     for mistake in reading.mistakes:
         raise UsageError(f"{mistake.key}: {mistake.message}", action="docs/configuration.md lists every key.")
-    if key not in kinds and key.partition(".")[0] not in FREE:
-        raise UsageError(f"{key} is a section, not a setting.", action=f"Name one in it, such as {_first(key, kinds)}.")
+    if key not in kinds and key.partition(".")[0] not in FREE_FORM_KEYS:
+        raise UsageError(
+            f"{key} is a section, not a setting.", action=f"Name one in it, such as {_find_first_key(key, kinds)}."
+        )
     return value
 
 
-def _first(section: str, kinds: dict[str, Any]) -> str:
+def _find_first_key(section: str, kinds: dict[str, Any]) -> str:
     return next(name for name in kinds if name.startswith(section))
 
 
@@ -75,30 +79,30 @@ def _wants_text(kind: Any) -> bool:
     return bare is str or (typing.get_origin(bare) is types.UnionType and str in typing.get_args(bare))
 
 
-def _read(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
-        entry = parse(text, Place(file="the value"))
-    except NotYaml as error:
+        entry = parse_yaml(text, SourcePosition(file="the value"))
+    except InvalidYaml as error:
         raise UsageError(f"{text!r} {error.reason}.") from error
-    return None if entry is None else plain(entry)
+    return None if entry is None else to_plain_value(entry)
 
 
-def _current(file: Path) -> str:
+def _read_current(file: Path) -> str:
     try:
-        text = read_text(file) if file.exists() else ""
-        parse(text, Place(file=str(file)))
-    except NotYaml as error:
+        text = read_config_text(file) if file.exists() else ""
+        parse_yaml(text, SourcePosition(file=str(file)))
+    except InvalidYaml as error:
         raise UsageError(f"{error} Nothing was changed.", action="Mend it first; `ollm config check` helps.") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"{file} cannot be read: {error}. Nothing was changed.") from error
     return text
 
 
-def _path(text: str, key: str, file: Path) -> list[str]:
+def _find_key_path(text: str, key: str, file: Path) -> list[str]:
     """Where the key stands in this file: under `services:` if it was written there."""
     parts = key.split(".")
-    entry = parse(text, Place(file=str(file)))
-    services = plain(entry).get("services") if entry is not None and isinstance(entry.value, dict) else None
+    entry = parse_yaml(text, SourcePosition(file=str(file)))
+    services = to_plain_value(entry).get("services") if entry is not None and isinstance(entry.value, dict) else None
     for name, section in (services or {}).items():
         if SERVICES.get(name) == parts[0] and isinstance(section, dict) and parts[1] in section:
             return ["services", name, *parts[1:]]
@@ -106,7 +110,7 @@ def _path(text: str, key: str, file: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _alone(directory: Path) -> Iterator[None]:
+def _lock_directory(directory: Path) -> Iterator[None]:
     """Two changes at once follow each other, so that neither is lost."""
     import fcntl
 

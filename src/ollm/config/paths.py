@@ -11,7 +11,7 @@ class Home:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def place(self, text: str) -> Path:
+    def resolve_path(self, text: str) -> Path:
         """A path from the settings: `~/.ollm/…` moves with the home, a relative one is beneath it."""
         if text == "~/.ollm" or text.startswith("~/.ollm/"):
             return self.root / text.removeprefix("~/.ollm").lstrip("/")

@@ -206,7 +206,7 @@ class Settings(Data, frozen=True):
     mcp_servers: Annotated[dict[str, Any], Meta(description="MCP servers by name.")] = field(default_factory=dict)
 
 
-def defaults() -> Settings:
+def make_default_settings() -> Settings:
     return Settings()
 
 

@@ -9,52 +9,54 @@ from typing import Any
 import msgspec
 
 from ollm.config.settings import Settings, as_document
-from ollm.config.yaml_edit import flow
-from ollm.config.yaml_tree import Place
+from ollm.config.yaml_edit import format_flow_value
+from ollm.config.yaml_tree import SourcePosition
 
-HIDDEN = "********"
+SECRET_MASK = "********"  # noqa: S105 - the mask, not a secret
 SECRET_NAME = re.compile(r"(?i)(api[-_]?key|secret|passw(or)?d|token|credentials?|authorization|cookie)$")
 URL_PASSWORD = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def redact_settings(settings: Settings) -> dict[str, Any]:
     """The whole document, every secret in it as `********`."""
-    hidden: dict[str, Any] = _hidden(as_document(settings), everything=False)
+    hidden: dict[str, Any] = _hide_secrets(as_document(settings), everything=False)
     return hidden
 
 
-def _hidden(value: Any, *, everything: bool) -> Any:
+def _hide_secrets(value: Any, *, everything: bool) -> Any:
     if isinstance(value, Mapping):
-        return {key: _entry(key, item, everything) for key, item in value.items()}
+        return {key: _hide_entry(key, item, everything) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_hidden(item, everything=everything) for item in value]
+        return [_hide_secrets(item, everything=everything) for item in value]
     if isinstance(value, str):
-        return HIDDEN if everything and value else URL_PASSWORD.sub(HIDDEN, value)
+        return SECRET_MASK if everything and value else URL_PASSWORD.sub(SECRET_MASK, value)
     return value
 
 
-def _entry(key: str, value: Any, everything: bool) -> Any:
+def _hide_entry(key: str, value: Any, everything: bool) -> Any:
     secret = isinstance(value, str) and SECRET_NAME.search(key) is not None
-    return _hidden(value, everything=everything or secret or key in ("env", "headers"))
+    return _hide_secrets(value, everything=everything or secret or key in ("env", "headers"))
 
 
-def as_yaml(document: Mapping[str, Any], sources: Mapping[str, Place]) -> str:
+def render_yaml(document: Mapping[str, Any], sources: Mapping[str, SourcePosition]) -> str:
     """Block YAML; what is not a default is followed by where it was set."""
-    return "\n".join(_lines(document, sources, "", "")) + "\n"
+    return "\n".join(_render_lines(document, sources, "", "")) + "\n"
 
 
-def _lines(document: Mapping[str, Any], sources: Mapping[str, Place], path: str, indent: str) -> Iterator[str]:
+def _render_lines(
+    document: Mapping[str, Any], sources: Mapping[str, SourcePosition], path: str, indent: str
+) -> Iterator[str]:
     for key, value in document.items():
         name = f"{path}.{key}" if path else key
         if isinstance(value, Mapping) and value and name not in sources:
-            yield f"{indent}{flow(key)}:"
-            yield from _lines(value, sources, name, indent + "  ")
+            yield f"{indent}{format_flow_value(key)}:"
+            yield from _render_lines(value, sources, name, indent + "  ")
         else:
             said = f"  # {sources[name]}" if name in sources else ""
-            yield f"{indent}{flow(key)}: {flow(value)}{said}"
+            yield f"{indent}{format_flow_value(key)}: {format_flow_value(value)}{said}"
 
 
-def schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """JSON Schema of the file, for editors: an unknown key is marked as such."""
     found = msgspec.json.schema(Settings)
     for definition in found["$defs"].values():

@@ -4,68 +4,68 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.config.validation import Reading
-from ollm.config.yaml_cache import parse_or_remember
-from ollm.config.yaml_tree import LARGEST_FILE, Entry, NotYaml, Place, parse
+from ollm.config.validation import SettingsReader
+from ollm.config.yaml_cache import parse_yaml_cached
+from ollm.config.yaml_tree import MAX_FILE_BYTES, InvalidYaml, SourcePosition, YamlEntry, parse_yaml
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")
 SERVICES = {"session": "sessions", **{name: name for name in SECTIONS}}
 
 
-def read_entry(file: Place, reading: Reading, memory: Path | None = None) -> Entry | None:
+def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path | None = None) -> YamlEntry | None:
     """The file's mapping, with `services:` brought to the top; None when there is no file or it cannot be used."""
     try:
-        text = read_text(Path(file.file))
-        entry = parse(text, file) if memory is None else parse_or_remember(text, file, memory)
+        text = read_config_text(Path(file.file))
+        entry = parse_yaml(text, file) if memory is None else parse_yaml_cached(text, file, memory)
     except FileNotFoundError:
         return None
-    except NotYaml as error:
-        reading.unusable(error.place, error.reason)
+    except InvalidYaml as error:
+        reading.report_unusable(error.place, error.reason)
         return None
     except (OSError, ValueError) as error:
-        reading.unusable(file, f"cannot be read: {error}")
+        reading.report_unusable(file, f"cannot be read: {error}")
         return None
     if entry is not None and not isinstance(entry.value, dict):
-        reading.unusable(entry.place, "a mapping of settings is expected")
+        reading.report_unusable(entry.place, "a mapping of settings is expected")
         return None
-    return None if entry is None else _unfolded(entry, reading)
+    return None if entry is None else _flatten_services(entry, reading)
 
 
-def read_text(file: Path) -> str:
+def read_config_text(file: Path) -> str:
     with file.open("rb") as stream:
-        data = stream.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
         raise ValueError("it is larger than 1 MiB")
     return data.decode("utf-8-sig")
 
 
-def _unfolded(entry: Entry, reading: Reading) -> Entry:
+def _flatten_services(entry: YamlEntry, reading: SettingsReader) -> YamlEntry:
     """The `services:` form brought to the top-level one, which wins where both set a key."""
     if "services" not in entry.value:
         return entry
     top = {key: child for key, child in entry.value.items() if key != "services"}
     services = entry.value["services"]
     if not isinstance(services.value, dict | None):
-        reading.wrong(services.place, "services", "a mapping is expected here")
-        return Entry(place=entry.place, value=top)
+        reading.report_mistake(services.place, "services", "a mapping is expected here")
+        return YamlEntry(place=entry.place, value=top)
     for key, child in (services.value or {}).items():
         name = SERVICES.get(key)
         if name is None:
-            reading.wrong(child.place, f"services.{key}", _near_service(key))
+            reading.report_mistake(child.place, f"services.{key}", _suggest_service(key))
             continue
-        top[name] = _joined(child, top.get(name))
-    return Entry(place=entry.place, value=top)
+        top[name] = _merge_entries(child, top.get(name))
+    return YamlEntry(place=entry.place, value=top)
 
 
-def _joined(under: Entry, over: Entry | None) -> Entry:
+def _merge_entries(under: YamlEntry, over: YamlEntry | None) -> YamlEntry:
     if over is None or over.value is None:
         return under
     if not isinstance(under.value, dict) or not isinstance(over.value, dict):
         return over
-    return Entry(place=over.place, value={**under.value, **over.value})
+    return YamlEntry(place=over.place, value={**under.value, **over.value})
 
 
-def _near_service(key: str) -> str:
+def _suggest_service(key: str) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(key, SERVICES, n=1)

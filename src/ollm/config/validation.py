@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.yaml_tree import Entry, Place, plain
+from ollm.config.yaml_tree import SourcePosition, YamlEntry, to_plain_value
 from ollm.domain.struct import Data
 
-LARGEST_NUMBER = 2**53
-WORDS = {
+MAX_NUMBER = 2**53
+TYPE_WORDS = {
     "int": "a whole number",
     "float": "a number",
     "str": "text",
@@ -26,7 +26,7 @@ WORDS = {
 class Mistake(Data, frozen=True):
     """Something wrong in the configuration. A fatal one ends the command; after any other the program goes on."""
 
-    place: Place
+    place: SourcePosition
     key: str
     message: str
     fatal: bool = False
@@ -35,7 +35,7 @@ class Mistake(Data, frozen=True):
         return f"{self.place} {self.key}: {self.message}" if self.key else f"{self.place} {self.message}"
 
 
-class Reading:
+class SettingsReader:
     """Collects the mistakes of all sources, and of the one being read the place of each key that is right.
 
     A mistake in a `fatal` section is a fatal one.
@@ -44,140 +44,140 @@ class Reading:
     def __init__(self, fatal: tuple[str, ...] = ()) -> None:
         self.mistakes: list[Mistake] = []
         self._fatal = fatal
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, SourcePosition] = {}
 
-    def struct(self, kind: type[msgspec.Struct], entry: Entry, path: str = "") -> dict[str, Any]:
+    def read_struct(self, kind: type[msgspec.Struct], entry: YamlEntry, path: str = "") -> dict[str, Any]:
         """The fields of `kind` that `entry` sets rightly. A section left empty sets nothing."""
         if entry.value is None:
             return {}
         if not isinstance(entry.value, dict):
-            self.wrong(entry.place, path, "a mapping is expected here")
+            self.report_mistake(entry.place, path, "a mapping is expected here")
             return {}
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         values: dict[str, Any] = {}
         for key, child in entry.value.items():
             name = f"{path}.{key}" if path else key
             if key not in fields:
-                self.wrong(child.place, name, _unknown(key, fields))
+                self.report_mistake(child.place, name, _explain_unknown_key(key, fields))
                 continue
-            self._field(fields[key].type, child, name, values, key)
+            self._read_field(fields[key].type, child, name, values, key)
         return values
 
-    def wrong(self, place: Place, key: str, message: str) -> None:
+    def report_mistake(self, place: SourcePosition, key: str, message: str) -> None:
         fatal = key.partition(".")[0] in self._fatal
         self.mistakes.append(Mistake(place=place, key=key, message=message, fatal=fatal))
 
-    def ignored(self, place: Place, key: str, message: str) -> None:
+    def report_ignored(self, place: SourcePosition, key: str, message: str) -> None:
         """Something right in itself that is not taken from here."""
         self.mistakes.append(Mistake(place=place, key=key, message=message))
 
-    def unusable(self, place: Place, message: str) -> None:
+    def report_unusable(self, place: SourcePosition, message: str) -> None:
         """A whole source that cannot be used."""
         self.mistakes.append(Mistake(place=place, key="", message=message, fatal=True))
 
-    def _field(self, kind: Any, entry: Entry, path: str, values: dict[str, Any], key: str) -> None:
-        inner = _bare(kind)
+    def _read_field(self, kind: Any, entry: YamlEntry, path: str, values: dict[str, Any], key: str) -> None:
+        inner = _strip_annotation(kind)
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            values[key] = self.struct(inner, entry, path)
+            values[key] = self.read_struct(inner, entry, path)
             return
         self.places[path] = entry.place
         if typing.get_origin(inner) is tuple and isinstance(entry.value, list):
-            values[key] = self._items(typing.get_args(inner)[0], entry, path)
+            values[key] = self._read_items(typing.get_args(inner)[0], entry, path)
             return
-        message = _objection(kind, plain(entry), path)
+        message = _explain_mismatch(kind, to_plain_value(entry), path)
         if message:
-            self.wrong(entry.place, path, message)
+            self.report_mistake(entry.place, path, message)
             del self.places[path]
         else:
-            values[key] = plain(entry)
+            values[key] = to_plain_value(entry)
 
-    def _items(self, kind: Any, entry: Entry, path: str) -> list[Any]:
+    def _read_items(self, kind: Any, entry: YamlEntry, path: str) -> list[Any]:
         """One bad item is left out; the good ones beside it stand."""
         good = []
         for index, item in enumerate(entry.value):
-            message = _objection(kind, plain(item), path)
+            message = _explain_mismatch(kind, to_plain_value(item), path)
             if message:
-                self.wrong(item.place, f"{path}[{index}]", message)
+                self.report_mistake(item.place, f"{path}[{index}]", message)
             else:
-                good.append(plain(item))
+                good.append(to_plain_value(item))
                 self.places[f"{path}[{len(good) - 1}]"] = item.place
         return good
 
 
-def known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
+def list_known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, Any]:
     """Every dotted key there is, with its type."""
     keys: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         name = f"{prefix}{field.encode_name}"
-        inner = _bare(field.type)
+        inner = _strip_annotation(field.type)
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            keys.update(known_keys(inner, name + "."))
+            keys.update(list_known_keys(inner, name + "."))
         else:
             keys[name] = field.type
     return keys
 
 
-def _bare(kind: Any) -> Any:
+def _strip_annotation(kind: Any) -> Any:
     return typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
 
 
-def _objection(kind: Any, value: Any, path: str) -> str:
+def _explain_mismatch(kind: Any, value: Any, path: str) -> str:
     """Why `value` does not do; empty when it does. A secret is never repeated."""
-    choices = _choices(_bare(kind))
+    choices = _list_choices(_strip_annotation(kind))
     if choices and value not in choices:
         words = [choice for choice in choices if isinstance(choice, str)]
-        return f"expected {', '.join(words)}{_instead(value, path)}{_near(value, words)}"
+        return f"expected {', '.join(words)}{_describe_value(value, path)}{_suggest_choice(value, words)}"
     if isinstance(value, float) and not math.isfinite(value):
         return "expected a finite number"
-    if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
+    if isinstance(value, int) and abs(value) > MAX_NUMBER:
         return "the number is too large"
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         expected = str(error).partition(", got ")[0].partition(" - at ")[0].replace("`", "").removeprefix("Expected ")
-        words = [WORDS.get(word, word) for word in expected.replace(" | null", "").split(" ")]
-        return f"expected {' '.join(words)}{_instead(value, path)}"
+        words = [TYPE_WORDS.get(word, word) for word in expected.replace(" | null", "").split(" ")]
+        return f"expected {' '.join(words)}{_describe_value(value, path)}"
     return ""
 
 
-def _choices(kind: Any) -> list[Any]:
+def _list_choices(kind: Any) -> list[Any]:
     """The words a Literal field takes, also when it may be unset."""
     if typing.get_origin(kind) is typing.Literal:
         return list(typing.get_args(kind))
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        found = [_choices(part) for part in typing.get_args(kind)]
+        found = [_list_choices(part) for part in typing.get_args(kind)]
         words = next((part for part in found if part), [])
         return [*words, None] if words else []
     return []
 
 
-def _instead(value: Any, path: str) -> str:
+def _describe_value(value: Any, path: str) -> str:
     if path.lower().endswith("apikey"):
         return ""
     shown = "nothing" if value is None else repr(value)
     return f", not {shown if len(shown) <= 40 else shown[:37] + '...'}"
 
 
-def _near(value: Any, words: list[str]) -> str:
+def _suggest_choice(value: Any, words: list[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(str(value), words, n=1)
     return f", did you mean {near[0]}?" if near else ""
 
 
-def _unknown(key: str, fields: typing.Mapping[str, Any]) -> str:
+def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any]) -> str:
     """`unknown key`, with the likely right one: of this section, else one that has this name elsewhere."""
     from difflib import get_close_matches
 
     from ollm.config.settings import Settings
 
-    folded = {_folded(name): name for name in fields}
-    near = get_close_matches(_folded(key), folded, n=1, cutoff=0.7)
+    folded = {_fold_name(name): name for name in fields}
+    near = get_close_matches(_fold_name(key), folded, n=1, cutoff=0.7)
     if near:
         return f"unknown key, did you mean {folded[near[0]]}?"
-    elsewhere = [name for name in known_keys(Settings) if _folded(name.rpartition(".")[2]) == _folded(key)]
+    elsewhere = [name for name in list_known_keys(Settings) if _fold_name(name.rpartition(".")[2]) == _fold_name(key)]
     return f"unknown key, did you mean {elsewhere[0]}?" if elsewhere else "unknown key"
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ollm.config.yaml_tree import Entry, Place
+from ollm.config.yaml_tree import SourcePosition, YamlEntry
 
 VARIABLES = {
     "OLLM_PROVIDER": "provider.type",
@@ -17,18 +17,22 @@ VARIABLES = {
 OLLAMA_PORT = 11434
 
 
-def from_variables(environment: Mapping[str, str]) -> Entry:
+def read_variables(environment: Mapping[str, str]) -> YamlEntry:
     """What our own variables set; one that is empty counts as unset."""
     named = {key: (name, environment.get(name, "").strip()) for name, key in VARIABLES.items()}
-    return tree({key: (Place(file=name), _number(key, text)) for key, (name, text) in named.items() if text})
+    return build_entry_tree(
+        {key: (SourcePosition(file=name), _parse_number(key, text)) for key, (name, text) in named.items() if text}
+    )
 
 
-def from_flags(flags: Mapping[str, Any]) -> Entry:
+def read_flags(flags: Mapping[str, Any]) -> YamlEntry:
     """What the command line set, by dotted key; None counts as not given."""
-    return tree({key: (Place(file="the command line"), value) for key, value in flags.items() if value is not None})
+    return build_entry_tree(
+        {key: (SourcePosition(file="the command line"), value) for key, value in flags.items() if value is not None}
+    )
 
 
-def ollama_url(host: str) -> str:
+def parse_ollama_host(host: str) -> str:
     """OLLAMA_HOST as Ollama reads it: scheme, port, even the host may be missing; a wildcard means loopback."""
     text = host.strip().strip("\"'").strip()
     scheme, separator, rest = text.partition("://")
@@ -36,13 +40,13 @@ def ollama_url(host: str) -> str:
         scheme, rest = "http", text
     port = {"http": 80, "https": 443}.get(scheme, OLLAMA_PORT) if separator else OLLAMA_PORT
     address, slash, path = rest.partition("/")
-    name, found = _host_and_port(address)
+    name, found = _split_host_port(address)
     name = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104 - replaced, not bound
     shown = f"[{name}]" if ":" in name else name
     return f"{scheme}://{shown}:{found or port}{(slash + path).rstrip('/')}"
 
 
-def _host_and_port(address: str) -> tuple[str, int | None]:
+def _split_host_port(address: str) -> tuple[str, int | None]:
     if address.count(":") > 1 and not address.startswith("["):
         return address, None
     host, colon, port = address.rpartition(":") if not address.endswith("]") else (address, "", "")
@@ -52,26 +56,26 @@ def _host_and_port(address: str) -> tuple[str, int | None]:
     return host.strip("[]"), number
 
 
-def _number(key: str, text: str) -> Any:
+def _parse_number(key: str, text: str) -> Any:
     return int(text) if key.endswith("contextWindow") and text.isascii() and text.isdigit() else text
 
 
-def tree(values: Mapping[str, tuple[Place, Any]]) -> Entry:
+def build_entry_tree(values: Mapping[str, tuple[SourcePosition, Any]]) -> YamlEntry:
     """Entries nested as their dotted keys say."""
-    root: dict[str, Entry] = {}
+    root: dict[str, YamlEntry] = {}
     for key, (place, value) in values.items():
         *sections, last = key.split(".")
         into = root
         for section in sections:
-            into = into.setdefault(section, Entry(place=place, value={})).value
-        into[last] = Entry(place=place, value=_entries(place, value))
-    return Entry(place=Place(file=""), value=root)
+            into = into.setdefault(section, YamlEntry(place=place, value={})).value
+        into[last] = YamlEntry(place=place, value=_build_entries(place, value))
+    return YamlEntry(place=SourcePosition(file=""), value=root)
 
 
-def _entries(place: Place, value: Any) -> Any:
+def _build_entries(place: SourcePosition, value: Any) -> Any:
     """Lists and mappings of plain values, each with the place of the whole."""
     if isinstance(value, list | tuple):
-        return [Entry(place=place, value=_entries(place, item)) for item in value]
+        return [YamlEntry(place=place, value=_build_entries(place, item)) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): Entry(place=place, value=_entries(place, item)) for key, item in value.items()}
+        return {str(key): YamlEntry(place=place, value=_build_entries(place, item)) for key, item in value.items()}
     return value

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.yaml_tree import Entry, Place, parse
+from ollm.config.yaml_tree import SourcePosition, YamlEntry, parse_yaml
 from ollm.domain.struct import Data
 
-FORM = 1
+FORMAT_VERSION = 1
 
 
-class Remembered(Data, frozen=True):
+class CachedYaml(Data, frozen=True):
     """`tree` holds `[line, column, value]` for each entry, nested; None for a file of comments."""
 
     form: int
@@ -26,31 +26,31 @@ class Remembered(Data, frozen=True):
     tree: Any
 
 
-def parse_or_remember(text: str, place: Place, memory: Path) -> Entry | None:
+def parse_yaml_cached(text: str, place: SourcePosition, memory: Path) -> YamlEntry | None:
     """What `parse` gives, from `memory` when the text is the one remembered there."""
-    found = _recalled(memory)
+    found = _load_cache(memory)
     if found is not None and found.text == text:
         with contextlib.suppress(TypeError, ValueError):
-            return None if found.tree is None else _entry(found.tree, place)
-    entry = parse(text, place)
-    _remember(memory, text, entry, place)
+            return None if found.tree is None else _decode_entry(found.tree, place)
+    entry = parse_yaml(text, place)
+    _store_cache(memory, text, entry, place)
     return entry
 
 
-def _recalled(memory: Path) -> Remembered | None:
+def _load_cache(memory: Path) -> CachedYaml | None:
     try:
-        found = msgspec.json.decode(memory.read_bytes(), type=Remembered)
+        found = msgspec.json.decode(memory.read_bytes(), type=CachedYaml)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    return found if found.form == FORM else None
+    return found if found.form == FORMAT_VERSION else None
 
 
-def _remember(memory: Path, text: str, entry: Entry | None, place: Place) -> None:
+def _store_cache(memory: Path, text: str, entry: YamlEntry | None, place: SourcePosition) -> None:
     """Kept only when it comes back the same; a home that does not exist yet is not made for it."""
-    tree = None if entry is None else _tree(entry)
-    data = msgspec.json.encode(Remembered(form=FORM, text=text, tree=tree))
-    back = msgspec.json.decode(data, type=Remembered).tree
-    if back is not None and _entry(back, place) != entry:
+    tree = None if entry is None else _encode_entry(entry)
+    data = msgspec.json.encode(CachedYaml(form=FORMAT_VERSION, text=text, tree=tree))
+    back = msgspec.json.decode(data, type=CachedYaml).tree
+    if back is not None and _decode_entry(back, place) != entry:
         return
     from ollm.system.atomic import make_private_directory, replace_file
 
@@ -60,19 +60,19 @@ def _remember(memory: Path, text: str, entry: Entry | None, place: Place) -> Non
             replace_file(memory, data, durable=False)
 
 
-def _tree(entry: Entry) -> list[Any]:
+def _encode_entry(entry: YamlEntry) -> list[Any]:
     value = entry.value
     if isinstance(value, dict):
-        value = {key: _tree(child) for key, child in value.items()}
+        value = {key: _encode_entry(child) for key, child in value.items()}
     elif isinstance(value, list):
-        value = [_tree(child) for child in value]
+        value = [_encode_entry(child) for child in value]
     return [entry.place.line, entry.place.column, value]
 
 
-def _entry(tree: Any, file: Place) -> Entry:
+def _decode_entry(tree: Any, file: SourcePosition) -> YamlEntry:
     line, column, value = tree
     if isinstance(value, dict):
-        value = {key: _entry(child, file) for key, child in value.items()}
+        value = {key: _decode_entry(child, file) for key, child in value.items()}
     elif isinstance(value, list):
-        value = [_entry(child, file) for child in value]
-    return Entry(place=Place(file=file.file, name=file.name, line=line, column=column), value=value)
+        value = [_decode_entry(child, file) for child in value]
+    return YamlEntry(place=SourcePosition(file=file.file, name=file.name, line=line, column=column), value=value)

@@ -7,80 +7,81 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ollm.config.yaml_tree import DEEPEST, Entry, Place, parse, plain
+from ollm.config.yaml_tree import MAX_YAML_DEPTH, SourcePosition, YamlEntry, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 
 PLAIN_WORD = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
-NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
+RESERVED_WORDS = {"true", "false", "null", "yes", "no", "on", "off", ".inf", ".nan"}
 
 
 def set_key(text: str, path: Sequence[str], value: Any) -> str:
     """`text` with the dotted `path` set to `value`. Refuses, rather than risk anything else in the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
-    changed = _edited(text, path, flow(value), newline)
-    before, after = _plain(text), _plain(changed)
-    if after != _with(before, path, value):
-        raise _refusal(path)
+    changed = _apply_edit(text, path, format_flow_value(value), newline)
+    before, after = _parse_plain(text), _parse_plain(changed)
+    if after != _set_value(before, path, value):
+        raise _make_refusal(path)
     return changed
 
 
 def remove_key(text: str, path: Sequence[str]) -> str:
     """`text` without the key at `path` and its value; a mapping that loses its last key stays, empty."""
-    document = _plain(text)
+    document = _parse_plain(text)
     parent = document
     for part in path[:-1]:
         parent = parent.get(part) if isinstance(parent, dict) else None
     if not isinstance(parent, dict) or path[-1] not in parent:
         raise UsageError(f"There is no {'.'.join(path)} in the file.")
     rest = {key: value for key, value in parent.items() if key != path[-1]}
-    changed = _cut_out(text, path) if rest else _emptied(text, path[:-1])
-    if _plain(changed) != _with(document, path[:-1], rest):
-        raise _refusal(path)
+    changed = _remove_pair(text, path) if rest else _empty_mapping(text, path[:-1])
+    if _parse_plain(changed) != _set_value(document, path[:-1], rest):
+        raise _make_refusal(path)
     return changed
 
 
-def _emptied(text: str, path: Sequence[str]) -> str:
+def _empty_mapping(text: str, path: Sequence[str]) -> str:
     """The mapping at `path` with nothing in it; a comment behind its key stays."""
     node = _compose(text)
     for part in path:
         key, node = next(pair for pair in node.value if pair[0].value == part)
-    start, end = node.start_mark.index, _end(node)
+    start, end = node.start_mark.index, _find_end(node)
     if node.flow_style:
         return f"{text[:start]}{{}}{text[end:]}"
     colon = text.index(":", key.end_mark.index) + 1
     return f"{text[:colon]} {{}}{text[colon:start].rstrip(' ')}{text[end:].removeprefix(chr(10))}"
 
 
-def _cut_out(text: str, path: Sequence[str]) -> str:
+def _remove_pair(text: str, path: Sequence[str]) -> str:
     node = _compose(text)
     for part in path[:-1]:
         node = next(value for key, value in node.value if key.value == part)
     place = next(place for place, (key, _) in enumerate(node.value) if key.value == path[-1])
     key, value = node.value[place]
-    start, end = key.start_mark.index, _end(value)
+    start, end = key.start_mark.index, _find_end(value)
     if not node.flow_style:
         line_end = text.find("\n", end)
         return text[: text.rfind("\n", 0, start) + 1] + (text[line_end + 1 :] if line_end >= 0 else "")
     if place + 1 < len(node.value):
         return text[:start] + text[node.value[place + 1][0].start_mark.index :]
-    return text[: _end(node.value[place - 1][1])] + text[end:]
+    return text[: _find_end(node.value[place - 1][1])] + text[end:]
 
 
-def flow(value: Any) -> str:
+def format_flow_value(value: Any) -> str:
     """A value on one line: a bare word where YAML reads it as that word, else the JSON form, which is YAML too."""
-    if isinstance(value, str) and PLAIN_WORD.fullmatch(value) and value.lower() not in NOT_TEXT:
+    if isinstance(value, str) and PLAIN_WORD.fullmatch(value) and value.lower() not in RESERVED_WORDS:
         return value
     if isinstance(value, list | tuple):
-        return f"[{', '.join(flow(item) for item in value)}]"
+        return f"[{', '.join(format_flow_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{flow(str(key))}: {flow(item)}' for key, item in value.items())}}}"
+        pairs = (f"{format_flow_value(str(key))}: {format_flow_value(item)}" for key, item in value.items())
+        return f"{{{', '.join(pairs)}}}"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _edited(text: str, path: Sequence[str], value: str, newline: str) -> str:
+def _apply_edit(text: str, path: Sequence[str], value: str, newline: str) -> str:
     root = _compose(text)
     if root is None:
-        return _appended(text, path, value, newline)
+        return _append_lines(text, path, value, newline)
     key, node, rest = None, root, list(path)
     while rest and node.id == "mapping":
         found = next((pair for pair in node.value if pair[0].value == rest[0]), None)
@@ -88,63 +89,63 @@ def _edited(text: str, path: Sequence[str], value: str, newline: str) -> str:
             break
         (key, node), rest = found, rest[1:]
     if not rest:
-        return _replaced(text, node, value, path)
+        return _replace_value(text, node, value, path)
     if key is None:
-        return _appended(text, path, value, newline)
-    return _inserted(text, key, node, _nested(rest, value), newline)
+        return _append_lines(text, path, value, newline)
+    return _insert_lines(text, key, node, _nest_lines(rest, value), newline)
 
 
-def _replaced(text: str, node: Any, value: str, path: Sequence[str]) -> str:
+def _replace_value(text: str, node: Any, value: str, path: Sequence[str]) -> str:
     """The value's own characters exchanged; a list over several lines only when no comment stands inside it."""
-    start, end = node.start_mark.index, _end(node)
+    start, end = node.start_mark.index, _find_end(node)
     if node.id != "scalar" and not node.flow_style:
         if "#" in text[start:end]:
-            raise _refusal(path)
+            raise _make_refusal(path)
         return f"{text[:start].rstrip()} {value}{text[end:]}"
     if node.id == "scalar" and node.style in ("|", ">"):
-        raise _refusal(path)
+        raise _make_refusal(path)
     space = "" if start and text[start - 1].isspace() else " "
     return f"{text[:start]}{space}{value}{text[end:]}"
 
 
-def _end(node: Any) -> int:
+def _find_end(node: Any) -> int:
     """Where a value ends; the parser's own mark of a block lies behind the comments that follow it."""
     if node.id == "scalar" or node.flow_style or not node.value:
         return int(node.end_mark.index)
     last = node.value[-1]
-    return _end(last[1] if isinstance(last, tuple) else last)
+    return _find_end(last[1] if isinstance(last, tuple) else last)
 
 
-def _inserted(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
+def _insert_lines(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
     """New lines right under the section's own, before whatever stands in it."""
     if node.id == "mapping" and node.flow_style:
         start = node.start_mark.index + 1
         more = ", " if node.value else ""
-        return f"{text[:start]}{_one_line(lines)}{more}{text[start:]}"
+        return f"{text[:start]}{_join_flow(lines)}{more}{text[start:]}"
     if node.id == "mapping":
         column = node.value[0][0].start_mark.column
     elif node.id == "scalar" and node.value in ("", "~", "null") and node.style is None:
         column = key.start_mark.column + 2
         text = text[: node.start_mark.index] + text[node.end_mark.index :] if node.value else text
     else:
-        raise _refusal([str(key.value)])
+        raise _make_refusal([str(key.value)])
     end = text.find("\n", key.end_mark.index)
     head, tail = (text[: end + 1], text[end + 1 :]) if end >= 0 else (text + newline, "")
     return head + "".join(f"{' ' * column}{line}{newline}" for line in lines) + tail
 
 
-def _appended(text: str, path: Sequence[str], value: str, newline: str) -> str:
+def _append_lines(text: str, path: Sequence[str], value: str, newline: str) -> str:
     gap = "" if not text or text.endswith("\n") else newline
-    return text + gap + "".join(line + newline for line in _nested(list(path), value))
+    return text + gap + "".join(line + newline for line in _nest_lines(list(path), value))
 
 
-def _nested(path: list[str], value: str) -> list[str]:
+def _nest_lines(path: list[str], value: str) -> list[str]:
     """`a:`, `  b: value`: one line for each part of the path."""
-    lines = [f"{'  ' * depth}{flow(part)}:" for depth, part in enumerate(path)]
+    lines = [f"{'  ' * depth}{format_flow_value(part)}:" for depth, part in enumerate(path)]
     return [*lines[:-1], f"{lines[-1]} {value}"]
 
 
-def _one_line(lines: list[str]) -> str:
+def _join_flow(lines: list[str]) -> str:
     """The same inside braces."""
     parts = [line.strip() for line in lines]
     return " {".join(parts) + "}" * (len(parts) - 1)
@@ -154,22 +155,22 @@ def _compose(text: str) -> Any:
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="safe", pure=True, plug_ins=[])
-    yaml.max_depth = DEEPEST
+    yaml.max_depth = MAX_YAML_DEPTH
     return yaml.compose(text)
 
 
-def _plain(text: str) -> Any:
-    entry: Entry | None = parse(text, Place(file="config.yaml"))
-    return {} if entry is None else plain(entry)
+def _parse_plain(text: str) -> Any:
+    entry: YamlEntry | None = parse_yaml(text, SourcePosition(file="config.yaml"))
+    return {} if entry is None else to_plain_value(entry)
 
 
-def _with(document: Any, path: Sequence[str], value: Any) -> Any:
+def _set_value(document: Any, path: Sequence[str], value: Any) -> Any:
     first, *rest = path
     inner = document.get(first) if isinstance(document, dict) else None
-    return {**(document or {}), first: _with(inner or {}, rest, value) if rest else value}
+    return {**(document or {}), first: _set_value(inner or {}, rest, value) if rest else value}
 
 
-def _refusal(path: Sequence[str]) -> UsageError:
+def _make_refusal(path: Sequence[str]) -> UsageError:
     return UsageError(
         f"{'.'.join(path)} cannot be set without touching other text of yours.",
         action="Edit the file itself; `ollm config path` says where it is.",

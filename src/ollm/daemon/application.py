@@ -16,9 +16,9 @@ from litestar.response import Response
 
 from ollm import __version__
 from ollm.daemon.attachments import TooLargeError
-from ollm.daemon.auth import BODIES, LARGEST_BODY, Application, Guard, Receive, Scope, Send
+from ollm.daemon.auth import MAX_BODY_BYTES, METHODS_WITH_BODY, Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
-from ollm.daemon.hub import ClosingError, FullError
+from ollm.daemon.hub import ClosingError, TooManyClientsError
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
@@ -30,7 +30,7 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BusyError, 409),
     (TooLargeError, 413),
     (ClosingError, 503),
-    (FullError, 503),
+    (TooManyClientsError, 503),
     (NoServerError, 502),
     (UsageError, 422),
 )
@@ -38,27 +38,27 @@ TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: 
           422: "Unprocessable", 500: "Internal Error", 502: "No Model Server", 503: "Unavailable"}  # fmt: skip
 
 
-def application(service: DaemonService, token: str) -> Application:
+def build_application(service: DaemonService, token: str) -> Application:
     """The guarded application."""
     inner = Litestar(
         route_handlers=HANDLERS,
         dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
         exception_handlers={
-            OllmError: told,
-            HTTPException: refused,
-            RecursionError: too_deep,
-            Exception: broken,
+            OllmError: handle_ollm_error,
+            HTTPException: handle_http_error,
+            RecursionError: handle_recursion_error,
+            Exception: handle_unexpected_error,
         },
         openapi_config=OpenAPIConfig(
             title="ollm", version=__version__, path="/schema", render_plugins=[JsonRenderPlugin()]
         ),
-        request_max_body_size=LARGEST_BODY,
+        request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,
     )
-    return Guard(whole_segments(cast("Application", inner)), token, lambda: service.hub.closing)
+    return Guard(route_raw_paths(cast("Application", inner)), token, lambda: service.hub.closing)
 
 
-def whole_segments(inner: Application) -> Application:
+def route_raw_paths(inner: Application) -> Application:
     """Encoded slashes divide nothing: a workspace is routed by the path as it was sent, all else with them left so."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
@@ -73,38 +73,44 @@ def whole_segments(inner: Application) -> Application:
     return routed
 
 
-def told(_request: Request[Any, Any, Any], error: OllmError) -> Response[bytes]:
+def handle_ollm_error(_request: Request[Any, Any, Any], error: OllmError) -> Response[bytes]:
     status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
-    return reply(status, error.message, error.action)
+    return make_problem_response(status, error.message, error.action)
 
 
-def refused(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def handle_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
     status = error.status_code
     if isinstance(error, ValidationException):
-        if request.method in BODIES and request.headers.get("content-length", "0") == "0" and not chunked(request):
-            return reply(400, "The request needs a JSON body.")
+        if (
+            request.method in METHODS_WITH_BODY
+            and request.headers.get("content-length", "0") == "0"
+            and not is_chunked(request)
+        ):
+            return make_problem_response(400, "The request needs a JSON body.")
         status = 400 if isinstance(error.__cause__, SerializationException) else 422
     details = error.extra if isinstance(error.extra, list) else []
     found = "; ".join(f"{item.get('key', '')}: {item.get('message', '')}" for item in details if isinstance(item, dict))
-    return reply(status, found or error.detail, headers=error.headers)
+    return make_problem_response(status, found or error.detail, headers=error.headers)
 
 
-def chunked(request: Request[Any, Any, Any]) -> bool:
+def is_chunked(request: Request[Any, Any, Any]) -> bool:
     return "transfer-encoding" in request.headers
 
 
-def too_deep(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
-    return reply(400, "The body is nested too deeply.")
+def handle_recursion_error(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
+    return make_problem_response(400, "The body is nested too deeply.")
 
 
-def broken(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     import logging
 
     logging.getLogger("ollm.daemon").error("A request failed.", exc_info=error, extra={"operation": request.url.path})
-    return reply(500, f"Something went wrong inside: {type(error).__name__}.", "The log says more.")
+    return make_problem_response(500, f"Something went wrong inside: {type(error).__name__}.", "The log says more.")
 
 
-def reply(status: int, detail: str, action: str = "", headers: dict[str, str] | None = None) -> Response[bytes]:
+def make_problem_response(
+    status: int, detail: str, action: str = "", headers: dict[str, str] | None = None
+) -> Response[bytes]:
     problem = Problem(title=TITLES.get(status, "Error"), status=status, detail=detail, action=action)
     content = msgspec.json.encode(problem)
     return Response(content, status_code=status, media_type="application/problem+json", headers=headers)

@@ -10,15 +10,15 @@ from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.messages import ImagePart
 from ollm.runtime.base import Attachment
 
-LARGEST = 10_000_000
-MOST = 32_000_000  # bytes that wait in one session
+MAX_ATTACHMENT_BYTES = 10_000_000
+MAX_WAITING_BYTES = 32_000_000  # bytes that wait in one session
 
 
 class TooLargeError(OllmError):
     """More than is kept."""
 
 
-class Attachments:
+class PendingAttachments:
     """Of one session. Each waits until a message takes it."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Attachments:
         name = body.id or str(uuid4())
         _, content = self._find(name) if body.id else (body, bytearray())
         waiting = sum(len(found) for _, found in self._waiting.values())
-        if len(content) + len(body.data) > LARGEST or waiting + len(body.data) > MOST:
+        if len(content) + len(body.data) > MAX_ATTACHMENT_BYTES or waiting + len(body.data) > MAX_WAITING_BYTES:
             self._waiting.pop(name, None)
             raise TooLargeError(
                 f"{body.name[:80]!r} is too large to go beside a message: 10 MB at most, 32 MB of all that wait."
@@ -43,7 +43,7 @@ class Attachments:
         found = [self._find(name) for name in ids]
         for name in ids:
             self._waiting.pop(name, None)
-        return tuple(attachment(body, bytes(content)) for body, content in found)
+        return tuple(make_attachment(body, bytes(content)) for body, content in found)
 
     def _find(self, name: str) -> tuple[AttachmentBody, bytearray]:
         if name not in self._waiting:
@@ -51,7 +51,7 @@ class Attachments:
         return self._waiting[name]
 
 
-def attachment(body: AttachmentBody, content: bytes) -> Attachment:
+def make_attachment(body: AttachmentBody, content: bytes) -> Attachment:
     if body.media_type == "text/plain":
         return Attachment(name=body.name, text=content.decode("utf-8", "replace"))
     image = ImagePart(media_type=body.media_type, data=base64.b64encode(content).decode())

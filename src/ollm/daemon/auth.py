@@ -13,10 +13,10 @@ import msgspec
 
 from ollm.daemon.bodies import Problem
 
-LARGEST_BODY = 1024 * 1024
-DRAINED = 16 * LARGEST_BODY
+MAX_BODY_BYTES = 1024 * 1024
+MAX_DRAINED_BYTES = 16 * MAX_BODY_BYTES
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-BODIES = ("POST", "PUT", "PATCH")
+METHODS_WITH_BODY = ("POST", "PUT", "PATCH")
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,58 +32,60 @@ class Guard:
         self._closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (problem := self._problem(scope)) is not None:
+        if scope["type"] == "http" and (problem := self._find_problem(scope)) is not None:
             await drain(receive)
-            await refuse(send, problem)
+            await send_problem(send, problem)
         else:
             await self._application(scope, receive, send)
 
-    def _problem(self, scope: Scope) -> Problem | None:
+    def _find_problem(self, scope: Scope) -> Problem | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         return (
-            self._foreign(scope, headers)
-            or self._without_token(scope, headers)
-            or self._too_late()
-            or self._wrong_type(scope["method"], headers)
-            or self._too_large(headers)
+            self._check_origin(scope, headers)
+            or self._check_token(scope, headers)
+            or self._check_closing()
+            or self._check_content_type(scope["method"], headers)
+            or self._check_length(headers)
         )
 
-    def _foreign(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
+    def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return problem(403, "Forbidden", "Requests from web pages are refused.")
-        port = port_of(scope)
+            return make_problem(403, "Forbidden", "Requests from web pages are refused.")
+        port = get_port(scope)
         if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
-            return problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
+            return make_problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
         return None
 
-    def _without_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        if port_of(scope) is None:
+    def _check_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
+        if get_port(scope) is None:
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token.encode()):
             return None
-        return problem(401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` names its file.")
+        return make_problem(
+            401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` names its file."
+        )
 
-    def _too_late(self) -> Problem | None:
-        return problem(503, "Unavailable", "The daemon is shutting down.") if self._closing() else None
+    def _check_closing(self) -> Problem | None:
+        return make_problem(503, "Unavailable", "The daemon is shutting down.") if self._closing() else None
 
-    def _wrong_type(self, method: str, headers: dict[str, str]) -> Problem | None:
+    def _check_content_type(self, method: str, headers: dict[str, str]) -> Problem | None:
         given = headers.get("content-type", "").partition(";")[0].strip().lower()
         has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-        if method in BODIES and has_body and given != "application/json":
-            return problem(415, "Unsupported Media Type", "The body must be application/json.")
+        if method in METHODS_WITH_BODY and has_body and given != "application/json":
+            return make_problem(415, "Unsupported Media Type", "The body must be application/json.")
         return None
 
-    def _too_large(self, headers: dict[str, str]) -> Problem | None:
+    def _check_length(self, headers: dict[str, str]) -> Problem | None:
         length = headers.get("content-length", "0")
-        if length.isdigit() and int(length) <= LARGEST_BODY:
+        if length.isdigit() and int(length) <= MAX_BODY_BYTES:
             return None
-        return problem(413, "Too Large", "The body may have 1 MiB at most.")
+        return make_problem(413, "Too Large", "The body may have 1 MiB at most.")
 
 
 async def drain(receive: Receive) -> None:
     """Read what the client is still sending, within limits: an answer sent too early is lost with the connection."""
-    left = DRAINED
+    left = MAX_DRAINED_BYTES
     while left > 0:
         message = await receive()
         left -= len(message.get("body", b""))
@@ -91,17 +93,17 @@ async def drain(receive: Receive) -> None:
             return
 
 
-def port_of(scope: Scope) -> int | None:
+def get_port(scope: Scope) -> int | None:
     """The TCP port a request came in by; None on the Unix socket."""
     server = scope.get("server")
     return server[1] if server else None
 
 
-def problem(status: int, title: str, detail: str, action: str = "") -> Problem:
+def make_problem(status: int, title: str, detail: str, action: str = "") -> Problem:
     return Problem(title=title, status=status, detail=detail, action=action)
 
 
-async def refuse(send: Send, found: Problem) -> None:
+async def send_problem(send: Send, found: Problem) -> None:
     body = msgspec.json.encode(found)
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
     if found.status == 401:

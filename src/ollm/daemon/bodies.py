@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from ollm.domain.struct import Data
-from ollm.domain.tools import Scope
+from ollm.domain.tools import GrantScope
 
 Text = Annotated[str, Meta(min_length=1, max_length=1_000_000)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -94,7 +94,7 @@ class CommandBody(Data, frozen=True, forbid_unknown_fields=True):
 
 class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
     approved: bool
-    scope: Scope = "once"
+    scope: GrantScope = "once"
     reason: Annotated[str, Meta(max_length=10_000)] = ""
 
 

@@ -12,11 +12,11 @@ import msgspec
 from ollm.daemon.bodies import Problem, SessionLine
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
 from ollm.domain.events import AnyEvent
-from ollm.system.http import Client, HttpFailure, Timeouts, open_client, server_events
+from ollm.system.http import Client, HttpFailure, Timeouts, iter_server_events, open_client
 
 T = TypeVar("T")
-PATIENT = Timeouts(connect=5, first=600, stall=float(10**9))
-KINDS: dict[int, type[OllmError]] = {400: UsageError, 404: NotFoundError, 409: BusyError, 422: UsageError}
+DAEMON_TIMEOUTS = Timeouts(connect=5, first=600, stall=float(10**9))
+ERRORS_BY_STATUS: dict[int, type[OllmError]] = {400: UsageError, 404: NotFoundError, 409: BusyError, 422: UsageError}
 
 
 class DaemonClient:
@@ -24,10 +24,10 @@ class DaemonClient:
 
     def __init__(self, socket: Path) -> None:
         self._socket = str(socket)
-        self._client = self._connected({})
+        self._client = self._open_client({})
 
-    def _connected(self, headers: dict[str, str]) -> Client:
-        return open_client("http://localhost", socket_path=self._socket, timeouts=PATIENT, headers=headers)
+    def _open_client(self, headers: dict[str, str]) -> Client:
+        return open_client("http://localhost", socket_path=self._socket, timeouts=DAEMON_TIMEOUTS, headers=headers)
 
     async def call(self, method: str, path: str, body: Any = None, *, type: type[T]) -> T:  # noqa: A002
         content = b"" if body is None else msgspec.json.encode(body)
@@ -38,7 +38,7 @@ class DaemonClient:
                 f"The daemon does not answer: {error}.", action="`ollm daemon start` starts it."
             ) from error
         if whole.status >= 400:
-            raise failure(whole.status, whole.body)
+            raise make_error(whole.status, whole.body)
         return msgspec.json.decode(whole.body or b"null", type=type)
 
     @asynccontextmanager
@@ -47,12 +47,12 @@ class DaemonClient:
     ) -> AsyncIterator[AsyncIterator[AnyEvent]]:
         """The events of an answer; `last` is the number of the last one known."""
         content = b"" if body is None else msgspec.json.encode(body)
-        client = self._client if last is None else self._connected({"last-event-id": str(last)})
+        client = self._client if last is None else self._open_client({"last-event-id": str(last)})
         try:
             async with client.stream(method, path, content) as response:
                 if response.status >= 400:
-                    raise failure(response.status, b"".join([chunk async for chunk in response.chunks()]))
-                yield decoded(response.chunks())
+                    raise make_error(response.status, b"".join([chunk async for chunk in response.iter_chunks()]))
+                yield decode_events(response.iter_chunks())
         finally:
             if client is not self._client:
                 await client.close()
@@ -61,21 +61,21 @@ class DaemonClient:
         await self._client.close()
 
 
-async def decoded(chunks: AsyncGenerator[bytes, None]) -> AsyncIterator[AnyEvent]:
-    async with aclosing(server_events(chunks)) as events:
+async def decode_events(chunks: AsyncGenerator[bytes, None]) -> AsyncIterator[AnyEvent]:
+    async with aclosing(iter_server_events(chunks)) as events:
         async for event in events:
             yield msgspec.json.decode(event.data, type=AnyEvent)
 
 
-def failure(status: int, body: bytes) -> OllmError:
+def make_error(status: int, body: bytes) -> OllmError:
     try:
         problem = msgspec.json.decode(body, type=Problem)
     except msgspec.MsgspecError:
         return OllmError(f"The daemon answered {status}.")
-    return KINDS.get(status, OllmError)(problem.detail, action=problem.action)
+    return ERRORS_BY_STATUS.get(status, OllmError)(problem.detail, action=problem.action)
 
 
-async def remote_sessions(client: DaemonClient, workspace: Path) -> list[SessionLine]:
+async def list_remote_sessions(client: DaemonClient, workspace: Path) -> list[SessionLine]:
     from urllib.parse import quote
 
     return await client.call("GET", f"/workspaces/{quote(str(workspace), safe='')}/sessions", type=list[SessionLine])

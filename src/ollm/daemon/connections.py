@@ -19,10 +19,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from ollm.daemon.bodies import Problem
 
 RECEIVE_SECONDS = 30.0
-MOST = 256
+MAX_CONNECTIONS = 256
 
 
-class OurPeers(H11Protocol):
+class DaemonHttpProtocol(H11Protocol):
     """Closes a connection on the Unix socket that another user has opened, and any whose request does not arrive."""
 
     _waiting: asyncio.TimerHandle | None = None
@@ -35,24 +35,28 @@ class OurPeers(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         connection = transport.get_extra_info("socket")
-        if connection is not None and connection.family == socket.AF_UNIX and peer(connection) not in (os.getuid(), 0):
+        if (
+            connection is not None
+            and connection.family == socket.AF_UNIX
+            and get_peer_user(connection) not in (os.getuid(), 0)
+        ):
             transport.abort()
             return
         super().connection_made(transport)
         self.idle_since = self.loop.time()
-        self._wait_for_the_rest()
-        make_room(cast("set[OurPeers]", self.connections))
+        self._start_receive_timeout()
+        close_longest_waiting(cast("set[DaemonHttpProtocol]", self.connections))
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._wait_for_the_rest()
+        self._start_receive_timeout()
 
     def on_response_complete(self) -> None:
         self.idle_since = self.loop.time()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._wait_no_more()
+        self._cancel_receive_timeout()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -67,28 +71,28 @@ class OurPeers(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
-    def _wait_for_the_rest(self) -> None:
+    def _start_receive_timeout(self) -> None:
         """A request has so long from its first byte, however slowly the others come."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._wait_no_more()
+            self._cancel_receive_timeout()
         elif self._waiting is None:
             self._waiting = self.loop.call_later(RECEIVE_SECONDS, self.transport.abort)
 
-    def _wait_no_more(self) -> None:
+    def _cancel_receive_timeout(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
 
 
-def make_room(connections: set[OurPeers]) -> None:
+def close_longest_waiting(connections: set[DaemonHttpProtocol]) -> None:
     """Close the connection that has waited longest, when there are too many; of equals the first that came."""
     standing = [found for found in connections if not found.transport.is_closing()]
     waiting = [found for found in standing if not found.answering]
-    if len(standing) > MOST and waiting:
+    if len(standing) > MAX_CONNECTIONS and waiting:
         min(waiting, key=lambda found: found.idle_since).transport.abort()
 
 
-def peer(connection: socket.socket) -> int:
+def get_peer_user(connection: socket.socket) -> int:
     """The user at the other end; our own where the system cannot say."""
     if not hasattr(socket, "SO_PEERCRED"):
         return os.getuid()

@@ -11,14 +11,14 @@ from collections import deque
 from collections.abc import AsyncIterator
 from functools import cached_property
 
-from ollm.daemon.sse import encoded
+from ollm.daemon.sse import encode_event
 from ollm.domain.events import AnyEvent
 
-KEPT = 5_000
-WAITING = 10_000
+MAX_KEPT_EVENTS = 5_000
+MAX_WAITING_EVENTS = 10_000
 
 
-class Frame:
+class EventFrame:
     """An event and how it is sent; put into bytes once, for however many readers."""
 
     def __init__(self, event: AnyEvent) -> None:
@@ -26,30 +26,30 @@ class Frame:
 
     @cached_property
     def data(self) -> bytes:
-        return encoded(self.event)
+        return encode_event(self.event)
 
 
 class EventLog:
     """Fed with every event of one conversation; any number of readers."""
 
     def __init__(self) -> None:
-        self._frames: deque[Frame] = deque(maxlen=KEPT)
-        self._readers: set[asyncio.Queue[Frame | None]] = set()
+        self._frames: deque[EventFrame] = deque(maxlen=MAX_KEPT_EVENTS)
+        self._readers: set[asyncio.Queue[EventFrame | None]] = set()
         self._closed = False
 
     @property
-    def last(self) -> int:
+    def last_seq(self) -> int:
         return self._frames[-1].event.seq if self._frames else 0
 
     @property
-    def readers(self) -> int:
+    def reader_count(self) -> int:
         return len(self._readers)
 
     def add(self, event: AnyEvent) -> None:
-        frame = Frame(event)
+        frame = EventFrame(event)
         self._frames.append(frame)
         for queue in tuple(self._readers):
-            if queue.qsize() < WAITING:
+            if queue.qsize() < MAX_WAITING_EVENTS:
                 queue.put_nowait(frame)
             else:
                 self._readers.discard(queue)
@@ -60,10 +60,10 @@ class EventLog:
         for queue in self._readers:
             queue.put_nowait(None)
 
-    async def after(self, seq: int) -> AsyncIterator[Frame]:
+    async def read_after(self, seq: int) -> AsyncIterator[EventFrame]:
         """Everything after number `seq`, then what comes; ends when the session is closed."""
-        queue: asyncio.Queue[Frame | None] = asyncio.Queue()
-        known = [frame for frame in self._frames if frame.event.seq > (seq if seq <= self.last else 0)]
+        queue: asyncio.Queue[EventFrame | None] = asyncio.Queue()
+        known = [frame for frame in self._frames if frame.event.seq > (seq if seq <= self.last_seq else 0)]
         self._readers.add(queue)
         try:
             for frame in known:

@@ -9,38 +9,38 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
-from ollm.daemon.attachments import Attachments
-from ollm.daemon.event_log import EventLog, Frame
+from ollm.daemon.attachments import PendingAttachments
+from ollm.daemon.event_log import EventFrame, EventLog
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
-from ollm.runtime.conversation_options import Opening
+from ollm.runtime.conversation_options import ConversationOptions
 
-Opener = Callable[[Opening, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
+Opener = Callable[[ConversationOptions, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
 
 
 class ClosingError(OllmError):
     """The daemon is shutting down and takes nothing new."""
 
 
-class FullError(OllmError):
+class TooManyClientsError(OllmError):
     """As many clients listen as may."""
 
 
-class Held:
+class DaemonSession:
     """A conversation that is open here, with its newest events, what was asked, and the turn under way."""
 
     def __init__(self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack) -> None:
         self.conversation = conversation
         self.workspace = workspace
         self.log = EventLog()
-        self.attachments = Attachments()
+        self.attachments = PendingAttachments()
         self.asked: set[str] = set()  # the questions there were, answered or not
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
         self._stack = stack
-        self._stop = conversation.parts.stream.listen(self._hear)
+        self._stop = conversation.parts.stream.listen(self._record_event)
 
     @property
     def session_id(self) -> str:
@@ -53,7 +53,7 @@ class Held:
     def is_at(self, workspace: Path) -> bool:
         return os.path.realpath(self.workspace) == os.path.realpath(workspace)
 
-    def _hear(self, event: AnyEvent) -> None:
+    def _record_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
             self.asked.add(event.correlation_id)
         self.log.add(event)
@@ -72,11 +72,11 @@ class Hub:
     def __init__(self, opener: Opener, most_clients: int) -> None:
         self._opener = opener
         self._most_clients = most_clients
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, DaemonSession] = {}
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.closing = False
 
-    async def open(self, opening: Opening) -> tuple[str, bool]:
+    async def open(self, opening: ConversationOptions) -> tuple[str, bool]:
         """A session, new or resumed: its id, and whether it was resumed. Another one of the workspace is closed."""
         async with self._opening[os.path.realpath(opening.workspace)]:
             self._refuse_when_closing()
@@ -85,22 +85,22 @@ class Hub:
                 return opening.session, True
             for other in here:
                 await self.close(other.session_id)
-            held = await self._open(opening)
+            held = await self._open_session(opening)
             self._held[held.session_id] = held
             if self.closing:
                 await self.close(held.session_id)
             self._refuse_when_closing()
             return held.session_id, opening.session is not None
 
-    async def _open(self, opening: Opening) -> Held:
+    async def _open_session(self, opening: ConversationOptions) -> DaemonSession:
         stack = AsyncExitStack()
-        found: list[Held] = []
+        found: list[DaemonSession] = []
         try:
-            opened = self._opener(opening, lambda: bool(found and found[0].log.readers))
+            opened = self._opener(opening, lambda: bool(found and found[0].log.reader_count))
             conversation = await stack.enter_async_context(opened)
-            held = Held(conversation, opening.workspace, stack)
+            held = DaemonSession(conversation, opening.workspace, stack)
             found.append(held)
-            await conversation.begin()
+            await conversation.create_session()
         except BaseException:
             await stack.aclose()
             raise
@@ -110,40 +110,40 @@ class Hub:
     def count(self) -> int:
         return len(self._held)
 
-    def get(self, session_id: str) -> Held:
+    def get(self, session_id: str) -> DaemonSession:
         held = self._held.get(session_id)
         if held is None:
             raise NotFoundError(f"Session {session_id} is not open here.", action="Open it with POST /sessions.")
         return held
 
-    def find(self, session_id: str) -> Held | None:
+    def find(self, session_id: str) -> DaemonSession | None:
         return self._held.get(session_id)
 
     def refuse_when_full(self) -> None:
-        if sum(held.log.readers for held in self._held.values()) >= self._most_clients:
-            raise FullError(
+        if sum(held.log.reader_count for held in self._held.values()) >= self._most_clients:
+            raise TooManyClientsError(
                 f"{self._most_clients} clients listen already.", action="Close one, or raise daemon.maxClients."
             )
 
-    def send(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
+    def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
         """Begin a turn; the number of the last event before it. `attachments` are ids of what waits in the session."""
         self._refuse_when_closing()
         held = self.get(session_id)
         if held.running:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
         beside = held.attachments.take(attachments)
-        before = held.turn_after = held.log.last
-        held.turn = asyncio.create_task(self._turn(held, text, beside), name=f"turn of {session_id}")
+        before = held.turn_after = held.log.last_seq
+        held.turn = asyncio.create_task(self._run_turn(held, text, beside), name=f"turn of {session_id}")
         return before
 
-    async def _turn(self, held: Held, text: str, attachments: tuple[Attachment, ...]) -> None:
+    async def _run_turn(self, held: DaemonSession, text: str, attachments: tuple[Attachment, ...]) -> None:
         async with held.conversation.turn(text, attachments) as events:
             async for _ in events:
                 pass
 
-    async def turn_events(self, session_id: str, after: int) -> AsyncIterator[Frame]:
+    async def follow_turn(self, session_id: str, after: int) -> AsyncIterator[EventFrame]:
         """The events of the turn that began after number `after`, up to its end."""
-        async for frame in self.get(session_id).log.after(after):
+        async for frame in self.get(session_id).log.read_after(after):
             yield frame
             if isinstance(frame.event, TurnFinished):
                 return
@@ -162,7 +162,7 @@ class Hub:
         for session_id in list(self._held):
             await self.close(session_id)
 
-    async def give_way(self) -> None:
+    async def close_requested(self) -> None:
         """Close what another process has asked for."""
         for session_id, held in list(self._held.items()):
             if held.conversation.asked_to_close():

@@ -13,7 +13,7 @@ from ollm.domain.errors import StorageError
 from ollm.domain.struct import Data
 
 
-class Running(Data, frozen=True):
+class DaemonProcess(Data, frozen=True):
     """What `daemon.pid` says of the daemon that runs."""
 
     pid: int
@@ -45,7 +45,7 @@ class RunFiles:
         if stat.S_IMODE(found.st_mode) != 0o700:
             self.directory.chmod(0o700)
 
-    def new_token(self) -> str:
+    def create_token(self) -> str:
         """256 bits, in a file that only this user can read."""
         token = secrets.token_urlsafe(32)
         self.token_file.unlink(missing_ok=True)
@@ -54,24 +54,24 @@ class RunFiles:
             file.write(token)
         return token
 
-    def write(self, running: Running) -> None:
+    def write_pid_file(self, running: DaemonProcess) -> None:
         self.pid_file.write_bytes(msgspec.json.encode(running))
         self.pid_file.chmod(0o600)
 
-    def running(self) -> Running | None:
+    def find_running(self) -> DaemonProcess | None:
         """The daemon that runs, or None: a file left by one that died says nothing."""
         try:
-            found = msgspec.json.decode(self.pid_file.read_bytes(), type=Running)
+            found = msgspec.json.decode(self.pid_file.read_bytes(), type=DaemonProcess)
         except (OSError, msgspec.MsgspecError):
             return None
-        return found if started_at(found.pid) == found.started else None
+        return found if get_start_time(found.pid) == found.started else None
 
-    def clean(self) -> None:
+    def remove_files(self) -> None:
         for file in (self.socket, self.pid_file, self.token_file):
             file.unlink(missing_ok=True)
 
 
-def started_at(pid: int) -> float | None:
-    from ollm.store.lease import process_start
+def get_start_time(pid: int) -> float | None:
+    from ollm.store.lease import get_process_start
 
-    return process_start(pid)
+    return get_process_start(pid)

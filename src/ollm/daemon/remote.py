@@ -12,11 +12,11 @@ from ollm.daemon.client import DaemonClient
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError
 from ollm.domain.events import AnyEvent, MessageRecorded, TurnFinished, TurnStarted
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, Begun, CommandReply, Status
+from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
 from ollm.system.http import HttpFailure
 
-TRIES = 5
-PIECE = 600_000  # bytes of an attachment in one request
+MAX_RECONNECTS = 5
+PIECE_BYTES = 600_000  # bytes of an attachment in one request
 
 
 class RemoteConversation:
@@ -39,11 +39,11 @@ class RemoteConversation:
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
         finished: list[TurnFinished] = []
-        await self._stay_open()
-        body = {"text": text, "attachments": [await self._attach(found) for found in attachments]}
+        await self._ensure_open()
+        body = {"text": text, "attachments": [await self._upload_attachment(found) for found in attachments]}
 
         async def events() -> AsyncIterator[AnyEvent]:
-            async for event in self._turn_events(body):
+            async for event in self._stream_turn(body):
                 if isinstance(event, TurnFinished):
                     finished.append(event)
                 yield event
@@ -55,46 +55,48 @@ class RemoteConversation:
                 await self.cancel()
 
     @asynccontextmanager
-    async def following(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
         self._last = after
-        yield self._rest()
+        yield self._stream_rest()
 
-    async def begun_elsewhere(self) -> Begun | None:
+    async def wait_for_foreign_turn(self) -> ForeignTurn | None:
         """Listens to the session's events after the last one that was seen. None when the daemon sends no more."""
         asked = 0
         try:
-            async with self._client.stream("GET", self._path("events"), last=self._last) as events:
+            async with self._client.stream("GET", self._build_path("events"), last=self._last) as events:
                 async for event in events:
                     self._last = event.seq
                     if isinstance(event, MessageRecorded) and event.role == "user":
                         asked = event.message_id
                     if isinstance(event, TurnStarted):
-                        return Begun(text=await self._said(asked), after=event.seq - 1)
+                        return ForeignTurn(text=await self._fetch_message_text(asked), after=event.seq - 1)
         except (HttpFailure, OllmError):
             pass
         return None
 
-    async def _said(self, number: int) -> str:
+    async def _fetch_message_text(self, number: int) -> str:
         page = await self.history(before=number + 1, limit=1) if number else []
         parts = page[-1]["parts"] if page and page[-1]["id"] == number else []
         return "".join(part["text"] for part in parts if part["type"] == "text")
 
-    async def _attach(self, attachment: Attachment) -> str:
+    async def _upload_attachment(self, attachment: Attachment) -> str:
         """Send what goes beside a message, in pieces that fit a request; its id."""
         image = attachment.image
         content = base64.b64decode(image.data) if image else attachment.text.encode("utf-8", "replace")
         kind = image.media_type if image else "text/plain"
         body: dict[str, Any] = {"name": attachment.name[-200:], "mediaType": kind}
-        for start in range(0, max(len(content), 1), PIECE):
-            piece = {**body, "data": content[start : start + PIECE]}
-            body["id"] = (await self._client.call("POST", self._path("attachments"), piece, type=AttachmentReply)).id
+        for start in range(0, max(len(content), 1), PIECE_BYTES):
+            piece = {**body, "data": content[start : start + PIECE_BYTES]}
+            body["id"] = (
+                await self._client.call("POST", self._build_path("attachments"), piece, type=AttachmentReply)
+            ).id
         return str(body["id"])
 
-    async def _turn_events(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:
+    async def _stream_turn(self, body: dict[str, Any]) -> AsyncIterator[AnyEvent]:
         """The text is sent once; when the stream breaks off, the rest is read from the session's events."""
         before = self._last
         try:
-            async with self._client.stream("POST", self._path("messages"), body) as events:
+            async with self._client.stream("POST", self._build_path("messages"), body) as events:
                 async for event in events:
                     self._last = event.seq
                     yield event
@@ -103,10 +105,10 @@ class RemoteConversation:
         except HttpFailure as error:
             if self._last == before and (await self.status()).last_event == before:
                 raise NoServerError(f"The daemon broke off: {error}.", action="Send your message again.") from error
-        async for event in self._rest():
+        async for event in self._stream_rest():
             yield event
 
-    async def _stay_open(self) -> None:
+    async def _ensure_open(self) -> None:
         try:
             await self.status()
         except NotFoundError:
@@ -115,10 +117,10 @@ class RemoteConversation:
             self._last = 0  # the daemon counts its events anew
             await self.status()
 
-    async def _rest(self) -> AsyncIterator[AnyEvent]:
-        for _ in range(TRIES):
+    async def _stream_rest(self) -> AsyncIterator[AnyEvent]:
+        for _ in range(MAX_RECONNECTS):
             try:
-                async with self._client.stream("GET", self._path("events"), last=self._last) as events:
+                async with self._client.stream("GET", self._build_path("events"), last=self._last) as events:
                     async for event in events:
                         self._last = event.seq
                         yield event
@@ -131,35 +133,37 @@ class RemoteConversation:
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
         try:
             reply = await self._client.call(
-                "POST", self._path(f"confirmations/{correlation_id}"), answer, type=Accepted
+                "POST", self._build_path(f"confirmations/{correlation_id}"), answer, type=Accepted
             )
         except BusyError:
             return False
         return reply.accepted
 
     async def cancel(self) -> None:
-        await self._client.call("POST", self._path("cancel"), type=Accepted)
+        await self._client.call("POST", self._build_path("cancel"), type=Accepted)
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
-        await self._stay_open()
+        await self._ensure_open()
         body = {"name": name, "arguments": arguments}
-        return await self._client.call("POST", self._path("commands"), body, type=CommandReply)
+        return await self._client.call("POST", self._build_path("commands"), body, type=CommandReply)
 
     async def status(self) -> Status:
-        status = await self._client.call("GET", self._path("status"), type=Status)
+        status = await self._client.call("GET", self._build_path("status"), type=Status)
         self._last = self._last or status.last_event
         return status
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
         earlier = f"&before={before}" if before else ""
-        return await self._client.call("GET", self._path(f"history?limit={limit}{earlier}"), type=list[dict[str, Any]])
+        return await self._client.call(
+            "GET", self._build_path(f"history?limit={limit}{earlier}"), type=list[dict[str, Any]]
+        )
 
     async def close(self) -> None:
         """Let go of it; the session stays open in the daemon, and its turn goes on."""
         self._left = True
         await self._client.close()
 
-    def _path(self, rest: str) -> str:
+    def _build_path(self, rest: str) -> str:
         return f"/sessions/{self._id}/{rest}"
 
 

@@ -27,9 +27,9 @@ from ollm.daemon.bodies import (
     SessionLine,
     SnapshotReply,
 )
-from ollm.daemon.event_log import Frame
+from ollm.daemon.event_log import EventFrame
 from ollm.daemon.service import DaemonService, parse_id
-from ollm.daemon.snapshots import Snapshots
+from ollm.daemon.snapshots import SnapshotService
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
@@ -37,7 +37,7 @@ Limit = Annotated[int, Parameter(ge=1, le=1000)]
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
-def stream(frames: AsyncIterator[Frame]) -> Stream:
+def make_event_stream(frames: AsyncIterator[EventFrame]) -> Stream:
     sent = (frame.data async for frame in frames)
     return Stream(sent, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -56,7 +56,7 @@ async def init(service: DaemonService, data: InitBody) -> InitReply:
 @get("/workspaces/{encoded_path:str}/sessions")
 async def workspace_sessions(service: DaemonService, encoded_path: str) -> list[SessionLine]:
     """Sessions of a workspace, newest first. The path is percent-encoded, slashes too."""
-    return await service.workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
+    return await service.list_workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
 
 
 @post("/sessions", status_code=201)
@@ -67,13 +67,13 @@ async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
 
 @get("/sessions/{session_id:str}")
 async def show_session(service: DaemonService, session_id: str) -> dict[str, Any]:
-    return service.session(parse_id(session_id))
+    return service.read_session(parse_id(session_id))
 
 
 @get("/sessions/{session_id:str}/status")
 async def session_status(service: DaemonService, session_id: str) -> Status:
     """What a status line shows; for a session that is open here."""
-    return await service.status(parse_id(session_id))
+    return await service.get_status(parse_id(session_id))
 
 
 @patch("/sessions/{session_id:str}")
@@ -99,8 +99,8 @@ async def send_message(service: DaemonService, session_id: str, data: MessageBod
     found = parse_id(session_id)
     service.hub.get(found)
     service.hub.refuse_when_full()
-    before = service.hub.send(found, data.text, data.attachments)
-    return stream(service.hub.turn_events(found, before))
+    before = service.hub.start_turn(found, data.text, data.attachments)
+    return make_event_stream(service.hub.follow_turn(found, before))
 
 
 @get("/sessions/{session_id:str}/events")
@@ -113,13 +113,13 @@ async def session_events(
     held = service.hub.get(parse_id(session_id))
     service.hub.refuse_when_full()
     known = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
-    return stream(held.log.after(known if last_event_id else held.log.last))
+    return make_event_stream(held.log.read_after(known if last_event_id else held.log.last_seq))
 
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
 async def run_command(service: DaemonService, session_id: str, data: CommandBody) -> CommandReply:
     """What a slash command can do."""
-    return await service.command(parse_id(session_id), data.name, data.arguments)
+    return await service.run_command(parse_id(session_id), data.name, data.arguments)
 
 
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
@@ -140,23 +140,23 @@ async def cancel(service: DaemonService, session_id: str) -> Accepted:
 
 @get("/sessions/{session_id:str}/snapshots")
 async def list_snapshots(service: DaemonService, session_id: str) -> list[dict[str, Any]]:
-    return await Snapshots(service).list(parse_id(session_id))
+    return await SnapshotService(service).list(parse_id(session_id))
 
 
 @post("/sessions/{session_id:str}/snapshots", status_code=201)
 async def take_snapshot(service: DaemonService, session_id: str) -> SnapshotReply:
-    return SnapshotReply(id=await Snapshots(service).take(parse_id(session_id)))
+    return SnapshotReply(id=await SnapshotService(service).take(parse_id(session_id)))
 
 
 @post("/snapshots/{snapshot_id:str}/restore", status_code=200)
 async def restore_snapshot(service: DaemonService, snapshot_id: str) -> Accepted:
-    await Snapshots(service).restore(snapshot_id)
+    await SnapshotService(service).restore(snapshot_id)
     return Accepted(accepted=True)
 
 
 @delete("/snapshots/{snapshot_id:str}")
 async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
-    await Snapshots(service).delete(snapshot_id)
+    await SnapshotService(service).delete(snapshot_id)
 
 
 @get("/sessions/{session_id:str}/history")
@@ -167,7 +167,7 @@ async def history(
     limit: Limit = 50,
 ) -> list[dict[str, Any]]:
     """A page of the archive, oldest first, ending before message `before`."""
-    return service.history(parse_id(session_id), before, limit)
+    return service.read_history(parse_id(session_id), before, limit)
 
 
 @get("/sessions/{session_id:str}/export")

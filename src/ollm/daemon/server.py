@@ -14,37 +14,37 @@ from typing import Any
 
 import uvicorn
 
-from ollm.app import Process, open_conversation
-from ollm.daemon.application import application
-from ollm.daemon.connections import OurPeers
+from ollm.app import ProcessScope, open_conversation
+from ollm.daemon.application import build_application
+from ollm.daemon.connections import DaemonHttpProtocol
 from ollm.daemon.hub import Hub
-from ollm.daemon.places import RunFiles, Running, started_at
+from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError
 from ollm.system.process_tree import make_undumpable
 
 
-async def serve(process: Process, *, tcp: bool) -> None:
+async def serve(process: ProcessScope, *, tcp: bool) -> None:
     """Run until SIGTERM or SIGINT. Raises BusyError when a daemon runs already."""
     make_undumpable()
     files = RunFiles(process.home)
     files.prepare()
     with ExitStack() as stack:
-        hold(files, stack)
-        stack.callback(files.clean)
+        acquire_lock(files, stack)
+        stack.callback(files.remove_files)
         sockets = [bind_unix(files)]
         port = None
         if tcp:
             sockets.append(bind_tcp())
             port = sockets[-1].getsockname()[1]
-        token = files.new_token() if tcp else ""
+        token = files.create_token() if tcp else ""
         hub = Hub(open_conversation, process.settings.daemon.max_clients)
-        server = uvicorn.Server(configuration(application(DaemonService(process, hub), token)))
-        files.write(Running(pid=os.getpid(), started=started_at(os.getpid()) or 0.0, port=port))
-        await until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
+        server = uvicorn.Server(build_server_config(build_application(DaemonService(process, hub), token)))
+        files.write_pid_file(DaemonProcess(pid=os.getpid(), started=get_start_time(os.getpid()) or 0.0, port=port))
+        await serve_until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
 
 
-def hold(files: RunFiles, stack: ExitStack) -> None:
+def acquire_lock(files: RunFiles, stack: ExitStack) -> None:
     """One daemon per home: the lock is free as soon as its holder is gone."""
     import fcntl
 
@@ -74,10 +74,10 @@ def bind_tcp() -> socket.socket:
     return found
 
 
-def configuration(app: Any) -> uvicorn.Config:
+def build_server_config(app: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=OurPeers,
+        http=DaemonHttpProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -91,14 +91,14 @@ def configuration(app: Any) -> uvicorn.Config:
     )
 
 
-async def until_stopped(server: uvicorn.Server, sockets: list[socket.socket], hub: Hub, drain: float) -> None:
+async def serve_until_stopped(server: uvicorn.Server, sockets: list[socket.socket], hub: Hub, drain: float) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
-    loop.add_signal_handler(signal.SIGUSR1, lambda: tasks.add(loop.create_task(hub.give_way())))
+    loop.add_signal_handler(signal.SIGUSR1, lambda: tasks.add(loop.create_task(hub.close_requested())))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=sockets)

@@ -12,18 +12,18 @@ from uuid import UUID
 
 import msgspec
 
-from ollm.app import Process, WorkspaceScope
+from ollm.app import ProcessScope, WorkspaceScope
 from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine
 from ollm.daemon.hub import Hub
-from ollm.domain.clock import epoch_ms
+from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError
 from ollm.domain.session import SessionStatus
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
-from ollm.runtime.conversation_options import Opening
-from ollm.runtime.resume.history import page
-from ollm.store.session_files import Page
+from ollm.runtime.conversation_options import ConversationOptions
+from ollm.runtime.resume.history import load_history_page
+from ollm.store.session_files import MessagePage
 
 
 class BadPathError(OllmError):
@@ -37,35 +37,35 @@ class BadFieldError(OllmError):
 class DaemonService:
     """One per daemon."""
 
-    def __init__(self, process: Process, hub: Hub) -> None:
+    def __init__(self, process: ProcessScope, hub: Hub) -> None:
         self.process = process
         self.hub = hub
 
     async def init(self, workspace_path: str) -> InitReply:
-        workspace = workspace_of(workspace_path)
-        process = Process(self.process.environment, workspace=workspace)
-        sessions = await self.workspace_sessions(workspace_path)
+        workspace = parse_workspace(workspace_path)
+        process = ProcessScope(self.process.environment, workspace=workspace)
+        sessions = await self.list_workspace_sessions(workspace_path)
         return InitReply(workspace_path=str(workspace), trusted=process.trusted, sessions=sessions)
 
-    async def workspace_sessions(self, workspace_path: str) -> list[SessionLine]:
+    async def list_workspace_sessions(self, workspace_path: str) -> list[SessionLine]:
         """All sessions of a workspace, newest first (W). A database that is locked keeps nobody else waiting."""
-        workspace = workspace_of(workspace_path)
+        workspace = parse_workspace(workspace_path)
 
         def records() -> list[ChatSession]:
-            with self._scope(workspace) as scope:
+            with self._open_scope(workspace) as scope:
                 return scope.context.list_sessions()
 
-        return [self._line(record) for record in await asyncio.to_thread(records)]
+        return [self._make_line(record) for record in await asyncio.to_thread(records)]
 
     @contextmanager
-    def _scope(self, workspace: Path) -> Iterator[WorkspaceScope]:
-        scope = WorkspaceScope(Process(self.process.environment, workspace=workspace), workspace)
+    def _open_scope(self, workspace: Path) -> Iterator[WorkspaceScope]:
+        scope = WorkspaceScope(ProcessScope(self.process.environment, workspace=workspace), workspace)
         try:
             yield scope
         finally:
             scope.close()
 
-    def _line(self, record: ChatSession) -> SessionLine:
+    def _make_line(self, record: ChatSession) -> SessionLine:
         open_here = self.hub.find(record.session_id) is not None
         return SessionLine(
             session_id=record.session_id,
@@ -77,11 +77,11 @@ class DaemonService:
 
     async def open(self, body: OpenBody) -> OpenReply:
         session = parse_id(body.session_id) if body.session_id is not None else None
-        workspace = workspace_of(body.workspace_path)
+        workspace = parse_workspace(body.workspace_path)
         if session is not None:
-            with self._scope(workspace) as scope:
-                scope.context.claim(self.process.session_files.read(session, Page(None, 1)).session)
-        opening = Opening(
+            with self._open_scope(workspace) as scope:
+                scope.context.check_ownership(self.process.session_files.read(session, MessagePage(None, 1)).session)
+        opening = ConversationOptions(
             workspace=workspace,
             session=session,
             full=body.full,
@@ -91,7 +91,7 @@ class DaemonService:
         session_id, resumed = await self.hub.open(opening)
         return OpenReply(session_id=session_id, resumed=resumed)
 
-    def session(self, session_id: str) -> dict[str, Any]:
+    def read_session(self, session_id: str) -> dict[str, Any]:
         """The document."""
         found: dict[str, Any] = msgspec.to_builtins(self.process.session_files.read(session_id).session)
         return found
@@ -108,19 +108,19 @@ class DaemonService:
         if body.status is not None:
             await self.hub.close(session_id)
             self.process.library.archive(session_id, body.status == "archived")
-            self._note_status(session_id, body.status)
-        return self.session(session_id)
+            self._record_status(session_id, body.status)
+        return self.read_session(session_id)
 
-    def _note_status(self, session_id: str, status: SessionStatus) -> None:
+    def _record_status(self, session_id: str, status: SessionStatus) -> None:
         """The workspace's own record follows the archive."""
-        if workspace := self.workspace_of(session_id):
-            with self._scope(workspace) as scope:
-                scope.database.set_status(session_id, status, epoch_ms(self.process.clock()))
+        if workspace := self.find_workspace(session_id):
+            with self._open_scope(workspace) as scope:
+                scope.database.set_status(session_id, status, to_epoch_ms(self.process.clock()))
 
     async def close(self, session_id: str, *, erase: bool) -> None:
         """End a session (W); with `erase` every trace of it goes. One that is open in another process is not ours."""
         held = self.hub.find(session_id)
-        self.known(session_id)
+        self.ensure_known(session_id)
         if held is None and self.process.session_files.is_open(session_id):
             raise BusyError(
                 f"Session {session_id} is open in another process.", action="Close it there, or open it here by force."
@@ -129,12 +129,12 @@ class DaemonService:
         if erase and self._exists(session_id):
             self.process.library.delete(session_id)
         elif held is None:
-            self._note_status(session_id, self.process.session_files.summary(session_id).status)
+            self._record_status(session_id, self.process.session_files.summarize_session(session_id).status)
 
     def _exists(self, session_id: str) -> bool:
-        return self.process.session_files.places.home_of(session_id) is not None
+        return self.process.session_files.places.find_home(session_id) is not None
 
-    def known(self, session_id: str) -> None:
+    def ensure_known(self, session_id: str) -> None:
         """Raises NotFoundError when there is no such session, here or in the archive."""
         if self.hub.find(session_id) is None and not self._exists(session_id):
             raise NotFoundError(
@@ -148,39 +148,39 @@ class DaemonService:
         if not await held.conversation.respond(correlation_id, answer):
             raise BusyError("This question was answered already, or is no longer asked.")
 
-    async def status(self, session_id: str) -> Status:
+    async def get_status(self, session_id: str) -> Status:
         held = self.hub.get(session_id)
         status = await held.conversation.status()
         running = held.turn_after if held.running else None
-        return msgspec.structs.replace(status, turn_after=running, last_event=held.log.last)
+        return msgspec.structs.replace(status, turn_after=running, last_event=held.log.last_seq)
 
-    async def command(self, session_id: str, name: str, arguments: str) -> CommandReply:
+    async def run_command(self, session_id: str, name: str, arguments: str) -> CommandReply:
         return await self.hub.get(session_id).conversation.command(name.removeprefix("/"), arguments)
 
-    def history(self, session_id: str, before: int | None, limit: int) -> list[dict[str, Any]]:
-        return page(lambda part: self.process.session_files.read(session_id, part), before, limit)
+    def read_history(self, session_id: str, before: int | None, limit: int) -> list[dict[str, Any]]:
+        return load_history_page(lambda part: self.process.session_files.read(session_id, part), before, limit)
 
     def export(self, session_id: str, form: str) -> Iterator[str | bytes]:
-        from ollm.services.session_export import html, markdown
+        from ollm.services.session_export import render_html, render_markdown
 
-        with self.process.session_files.stream(session_id) as stream:
+        with self.process.session_files.open_stream(session_id) as stream:
             if form == "json":
-                yield from stream.document()
+                yield from stream.iter_document()
             else:
-                yield from markdown(stream) if form == "markdown" else html(stream)
+                yield from render_markdown(stream) if form == "markdown" else render_html(stream)
 
     def search(self, text: str, limit: int) -> list[dict[str, Any]]:
-        from ollm.store.session_index.search import ANY, search
+        from ollm.store.session_index.search import NO_FILTERS, search_sessions
 
-        return search(self.process.session_index, text, ANY, limit).hits
+        return search_sessions(self.process.session_index, text, NO_FILTERS, limit).hits
 
-    def workspace_of(self, session_id: str) -> Path | None:
+    def find_workspace(self, session_id: str) -> Path | None:
         """Where a session was held, when that folder is still there."""
-        found = self.process.session_files.read(session_id, Page(None, 1)).session.metadata.workspace
+        found = self.process.session_files.read(session_id, MessagePage(None, 1)).session.metadata.workspace
         return Path(found) if found and Path(found).is_dir() else None
 
 
-def workspace_of(path: str) -> Path:
+def parse_workspace(path: str) -> Path:
     """An absolute path of a directory that is there; `..` and the like are refused, not resolved."""
     plain = os.path.normpath(path) == path.rstrip("/") and path.startswith("/") and not path.startswith("//")
     if "\0" in path or not plain:

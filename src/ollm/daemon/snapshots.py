@@ -6,51 +6,51 @@ from typing import Any
 
 import msgspec
 
-from ollm.app import Process, StoredScope
+from ollm.app import ClosedSession, ProcessScope
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import OllmError
 from ollm.runtime.base import CommandReply
 
 
-class Snapshots:
+class SnapshotService:
     """What the routes do with them."""
 
     def __init__(self, service: DaemonService) -> None:
         self._service = service
         self._hub = service.hub
-        self._all = StoredScope(service.process, service.process.user_home)
+        self._all = ClosedSession(service.process, service.process.user_home)
 
     async def list(self, session_id: str) -> list[dict[str, Any]]:
-        self._service.known(session_id)
+        self._service.ensure_known(session_id)
         found: list[dict[str, Any]] = msgspec.to_builtins(await self._all.snapshots.list_snapshots(session_id))
         return found
 
     async def take(self, session_id: str) -> str:
-        self._service.known(session_id)
+        self._service.ensure_known(session_id)
         if self._hub.find(session_id):
-            return str((await self._done(session_id, "snapshot")).data["id"])
-        stored = self._stored(session_id)
+            return str((await self._run_context_command(session_id, "snapshot")).data["id"])
+        stored = self._open_stored_scope(session_id)
         if made := await stored.take_snapshot(session_id):
             return made.id
-        raise OllmError(stored.why_not())
+        raise OllmError(stored.explain_refusal())
 
     async def restore(self, snapshot_id: str) -> None:
-        owner = self._all.snapshot_files.session_of(snapshot_id)
+        owner = self._all.snapshot_files.find_session(snapshot_id)
         if self._hub.find(owner):
-            await self._done(owner, f"restore {snapshot_id}")
+            await self._run_context_command(owner, f"restore {snapshot_id}")
         else:
-            await self._stored(owner).restore_snapshot(snapshot_id)
+            await self._open_stored_scope(owner).restore_snapshot(snapshot_id)
 
     async def delete(self, snapshot_id: str) -> None:
         await self._all.snapshots.delete_snapshot(snapshot_id)
 
-    def _stored(self, session_id: str) -> StoredScope:
+    def _open_stored_scope(self, session_id: str) -> ClosedSession:
         process = self._service.process
-        workspace = self._service.workspace_of(session_id) or process.user_home
-        return StoredScope(Process(process.environment, workspace=workspace), workspace)
+        workspace = self._service.find_workspace(session_id) or process.user_home
+        return ClosedSession(ProcessScope(process.environment, workspace=workspace), workspace)
 
-    async def _done(self, session_id: str, step: str) -> CommandReply:
-        reply = await self._service.command(session_id, "context", step)
+    async def _run_context_command(self, session_id: str, step: str) -> CommandReply:
+        reply = await self._service.run_command(session_id, "context", step)
         if not reply.ok:
             raise OllmError(reply.text)
         return reply

@@ -7,7 +7,7 @@ import msgspec
 from ollm.domain.events import AnyEvent
 
 
-def encoded(event: AnyEvent) -> bytes:
+def encode_event(event: AnyEvent) -> bytes:
     data = msgspec.json.encode(event)
     name = type(event).__struct_config__.tag
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, str(name).encode(), data)

@@ -10,14 +10,14 @@ import msgspec
 
 Clock = Callable[[], datetime]
 NewId = Callable[[], str]
-STARTED = time.time_ns()  # when this process began to import us
+PROCESS_STARTED_NS = time.time_ns()  # when this process began to import us
 
 
 def now() -> datetime:
     return datetime.now(UTC)
 
 
-def stamp(moment: datetime) -> str:
+def format_stamp(moment: datetime) -> str:
     """UTC, ISO 8601 with milliseconds and `Z`: the form of every time on disk and on the wire."""
     in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     text: str = msgspec.to_builtins(in_utc)  # six digits of a second, or none: eight times as fast as isoformat
@@ -30,7 +30,7 @@ def parse_stamp(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def epoch_ms(moment: datetime) -> int:
+def to_epoch_ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 

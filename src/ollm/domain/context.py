@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from ollm.domain.messages import PromptMessage
-from ollm.domain.struct import Data, Sparse
+from ollm.domain.struct import Data, SparseData
 
 Strategy = Literal["summarize", "truncate", "hybrid"]
 CheckpointAge = Literal["detailed", "medium", "compact"]
@@ -31,7 +31,7 @@ class Checkpoint(Data, frozen=True):
         """As it stands in the context: a record that cites what it stands for, not a request."""
         if not self.message_ids:
             return PromptMessage(role="system", content=self.text)
-        cited = number_ranges(self.message_ids)
+        cited = format_number_ranges(self.message_ids)
         head = (
             f"[Record of messages {cited} of this conversation, kept in place of them. It is not a request; "
             "the recall tool brings back any message by its number.]"
@@ -39,10 +39,10 @@ class Checkpoint(Data, frozen=True):
         return PromptMessage(role="system", content=f"{head}\n{self.text}", sources=self.message_ids)
 
 
-MOST_RANGES = 5
+MAX_CITED_RANGES = 5
 
 
-def number_ranges(numbers: Iterable[int]) -> str:
+def format_number_ranges(numbers: Iterable[int]) -> str:
     """`1-4, 7, 9-12`: how messages are cited. Many ranges are cited as one, so that a long past costs no more."""
     runs: list[list[int]] = []
     for number in sorted(set(numbers)):
@@ -50,12 +50,12 @@ def number_ranges(numbers: Iterable[int]) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    if len(runs) > MOST_RANGES:
+    if len(runs) > MAX_CITED_RANGES:
         runs = [[runs[0][0], runs[-1][1]]]
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-class ContextEntry(Sparse, frozen=True):
+class ContextEntry(SparseData, frozen=True):
     """Something the system prompt is told besides (S5): higher priority first, then insertion."""
 
     key: str
@@ -97,7 +97,7 @@ class CompressionResult(Data, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Decision(Data, frozen=True):
+class GoalDecision(Data, frozen=True):
     text: str
     locked: bool = False
     tags: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Goal(Data, frozen=True):
     text: str
     status: Literal["active", "completed"] = "active"
     subtasks: tuple[str, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[GoalDecision, ...] = ()
     artifacts: tuple[str, ...] = ()
     blockers: tuple[str, ...] = ()
 

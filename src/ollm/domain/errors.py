@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class Exit(IntEnum):
+class ExitCode(IntEnum):
     """What the command's exit code says."""
 
     DONE = 0
@@ -22,7 +22,7 @@ class Exit(IntEnum):
 class OllmError(Exception):
     """Something the user must hear: what happened, where, and what to do next (`action`)."""
 
-    exit_code: Exit = Exit.FAILED
+    exit_code: ExitCode = ExitCode.FAILED
 
     def __init__(self, message: str, *, action: str = "") -> None:
         super().__init__(message)
@@ -36,7 +36,7 @@ class OllmError(Exception):
 class UsageError(OllmError):
     """The command was called wrongly, or the configuration cannot be used."""
 
-    exit_code = Exit.USAGE
+    exit_code = ExitCode.USAGE
 
 
 class NotFoundError(OllmError):
@@ -46,19 +46,19 @@ class NotFoundError(OllmError):
 class NoServerError(OllmError):
     """No model server could be reached."""
 
-    exit_code = Exit.NO_SERVER
+    exit_code = ExitCode.NO_SERVER
 
 
 class ModelError(OllmError):
     """The server answered, but with an error, or broke off."""
 
-    exit_code = Exit.MODEL_FAILED
+    exit_code = ExitCode.MODEL_FAILED
 
 
 class ModelTimeoutError(ModelError):
     """The server was reached and then said nothing for too long."""
 
-    exit_code = Exit.TIMED_OUT
+    exit_code = ExitCode.TIMED_OUT
 
 
 class UnknownModelError(ModelError):
@@ -81,7 +81,7 @@ class PromptTooLongError(ModelError):
 class DeniedError(OllmError):
     """Policy, or the person asked, said no."""
 
-    exit_code = Exit.DENIED
+    exit_code = ExitCode.DENIED
 
 
 class BusyError(OllmError):

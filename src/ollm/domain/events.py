@@ -14,7 +14,7 @@ from ollm.domain.context import ModeName, Usage
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolResult
 
 TurnReason = Literal["answered", "no-server", "model-error", "context-full", "loop", "timeout", "cancelled"]
-Level = Literal["info", "warning", "error"]
+NoticeLevel = Literal["info", "warning", "error"]
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel", tag_field="type", kw_only=True):
@@ -193,7 +193,7 @@ class PromptTruncated(Event, frozen=True, tag="prompt-truncated"):
 class Notice(Event, frozen=True, tag="notice"):
     """One line for the person."""
 
-    level: Level
+    level: NoticeLevel
     text: str
 
 

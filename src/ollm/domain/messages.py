@@ -6,42 +6,42 @@ from typing import Any, Literal
 
 import msgspec
 
-from ollm.domain.struct import Data, Sparse
+from ollm.domain.struct import Data, SparseData
 
 Role = Literal["user", "assistant", "system", "tool"]
 JsonObject = dict[str, Any]
-UNPARSED = "_unparsed"  # where arguments that are no object are kept
+UNPARSED_KEY = "_unparsed"  # where arguments that are no object are kept
 
 
-class Part(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
+class MessagePart(msgspec.Struct, frozen=True, rename="camel", tag_field="type"):
     """A piece of a message. Arguments and results of calls stand once, in the session's `toolCalls`."""
 
 
-class TextPart(Part, frozen=True, tag="text"):
+class TextPart(MessagePart, frozen=True, tag="text"):
     text: str
 
 
-class ThinkingPart(Part, frozen=True, tag="thinking"):
+class ThinkingPart(MessagePart, frozen=True, tag="thinking"):
     text: str
 
 
-class ImagePart(Part, frozen=True, tag="image"):
+class ImagePart(MessagePart, frozen=True, tag="image"):
     media_type: str
     data: str  # base64
 
 
-class ToolCallPart(Part, frozen=True, tag="tool_call"):
+class ToolCallPart(MessagePart, frozen=True, tag="tool_call"):
     id: str
 
 
-class ToolResultPart(Part, frozen=True, tag="tool_result"):
+class ToolResultPart(MessagePart, frozen=True, tag="tool_result"):
     id: str
 
 
 AnyPart = TextPart | ThinkingPart | ImagePart | ToolCallPart | ToolResultPart
 
 
-class Message(Sparse, frozen=True):
+class Message(SparseData, frozen=True):
     """A recorded message. Its id is its number in the session, from 1; 0 means not recorded yet."""
 
     role: Role
@@ -64,7 +64,7 @@ class Message(Sparse, frozen=True):
         return tuple(part.id for part in self.parts if isinstance(part, ToolCallPart | ToolResultPart))
 
 
-class Call(Data, frozen=True):
+class ToolCall(Data, frozen=True):
     """What the model asked for: a tool by name, with arguments as it wrote them."""
 
     id: str
@@ -72,7 +72,7 @@ class Call(Data, frozen=True):
     arguments: JsonObject
 
 
-class PromptMessage(Sparse, frozen=True):
+class PromptMessage(SparseData, frozen=True):
     """One message as the model is sent it: calls and results resolved, long ones folded.
 
     `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote).
@@ -82,7 +82,7 @@ class PromptMessage(Sparse, frozen=True):
     content: str
     thinking: str = ""
     images: tuple[ImagePart, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     call_id: str | None = None
     tool_name: str | None = None
     sources: tuple[int, ...] = ()

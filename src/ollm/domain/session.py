@@ -12,7 +12,7 @@ from ollm.domain.tools import ToolCallRecord
 
 SCHEMA_VERSION = 1
 SessionStatus = Literal["active", "closed", "archived"]
-Trigger = Literal["manual", "auto", "tool"]
+ModeTrigger = Literal["manual", "auto", "tool"]
 
 
 class ModeChange(Data, frozen=True):
@@ -21,7 +21,7 @@ class ModeChange(Data, frozen=True):
     from_: str = msgspec.field(name="from")
     to: str
     timestamp: str
-    trigger: Trigger
+    trigger: ModeTrigger
     confidence: float = 1.0
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ollm.domain.context import Checkpoint, GoalStack, ModeName, ReasoningStorage
-from ollm.domain.struct import Data, Sparse
+from ollm.domain.struct import Data, SparseData
 
 SnapshotTrigger = Literal["compression", "threshold", "mode", "manual", "restore", "rewind", "compact", "window"]
 
 
-class SnapshotMetadata(Sparse, frozen=True):
+class SnapshotMetadata(SparseData, frozen=True):
     model: str
     context_size: int
     compression_ratio: float

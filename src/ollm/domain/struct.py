@@ -9,5 +9,5 @@ class Data(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """Frozen data with camelCase names outside. Change is a copy: `msgspec.structs.replace`."""
 
 
-class Sparse(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+class SparseData(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """Like `Data`, but fields that hold their default are not written."""

@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from ollm.domain.messages import ImagePart, JsonObject
-from ollm.domain.struct import Data, Sparse
+from ollm.domain.struct import Data, SparseData
 
 CallStatus = Literal["running", "ok", "failed", "denied", "cancelled", "interrupted"]
 Decision = Literal["allow", "ask", "deny"]
-Scope = Literal["once", "session", "always"]
+GrantScope = Literal["once", "session", "always"]
 Access = Literal["read", "write", "run"]
 
 
@@ -29,7 +29,7 @@ class ErrorInfo(Data, frozen=True):
     message: str
 
 
-class ToolResult(Sparse, frozen=True):
+class ToolResult(SparseData, frozen=True):
     """The outcome of a call: one channel for the model, one for the person.
 
     `full_output` holds what truncation left out of `llm_content` (up to 1 MiB), so that `recall` can read it.
@@ -49,7 +49,7 @@ class ToolResult(Sparse, frozen=True):
         return self.error is None
 
 
-class RecordedResult(Sparse, frozen=True):
+class RecordedResult(SparseData, frozen=True):
     """A result as the session keeps it (D's fields, plus what was cut)."""
 
     llm_content: str
@@ -151,7 +151,7 @@ class ConfirmationAnswer(Data, frozen=True):
     """The answer to a confirmation: `reason` is read by the model when it is no."""
 
     approved: bool
-    scope: Scope = "once"
+    scope: GrantScope = "once"
     reason: str = ""
 
 

@@ -48,11 +48,11 @@ class PlanState(Data, frozen=True):
     paused: bool = False
 
     @property
-    def current(self) -> PlanStep | None:
+    def current_step(self) -> PlanStep | None:
         return self.steps[self.current_step_index] if 0 <= self.current_step_index < len(self.steps) else None
 
     @property
-    def done(self) -> int:
+    def done_count(self) -> int:
         return sum(step.done for step in self.steps)
 
 

@@ -13,12 +13,12 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import Hook
-from ollm.system.processes import Command, ProcessHost, StartError
+from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 
-LARGEST = 1024 * 1024
-BLOCKS = 2
-SHOWN = 500
-LAST_WORDS = 0.5  # seconds for output that is still in the pipe when the hook has ended
+MAX_OUTPUT_BYTES = 1024 * 1024
+BLOCK_EXIT_CODE = 2
+MAX_SHOWN_CHARACTERS = 500
+LAST_OUTPUT_SECONDS = 0.5  # seconds for output that is still in the pipe when the hook has ended
 
 
 class HookReply(Data, frozen=True):
@@ -46,18 +46,20 @@ class HookRunner:
             return HookReply(failure=f"it took longer than {hook.timeout:g} s")
         except StartError as error:
             return HookReply(failure=f"it could not be started: {error}")
-        if len(out) > LARGEST:
+        if len(out) > MAX_OUTPUT_BYTES:
             return HookReply(failure="it said more than 1 MiB")
-        if code == BLOCKS:
-            return msgspec.structs.replace(read_reply(out), go_on=False, failure="", message=reason(out, errors))
+        if code == BLOCK_EXIT_CODE:
+            return msgspec.structs.replace(read_reply(out), go_on=False, failure="", message=find_reason(out, errors))
         if code != 0:
-            return HookReply(failure=f"it ended with exit code {code}: {plain(errors) or plain(out)}".rstrip(": "))
+            return HookReply(
+                failure=f"it ended with exit code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
+            )
         return read_reply(out)
 
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
         pipes = [os.pipe() for _ in range(3)]
         (source, feeding), (reading, output), (reading_errors, errors) = pipes
-        command = Command(
+        command = ProcessCommand(
             argv=("/bin/sh", "-c", hook.command), cwd=self._workspace, environment=dict(self._environment)
         )
         try:
@@ -69,13 +71,13 @@ class HookRunner:
         finally:
             for end in (source, output, errors):
                 os.close(end)
-        said, complained = Kept(), Kept()
+        said, complained = PipeCollector(), PipeCollector()
         try:
-            await listen(reading, said)
-            await listen(reading_errors, complained)
-            await feed(feeding, document)
+            await connect_reader(reading, said)
+            await connect_reader(reading_errors, complained)
+            await write_document(feeding, document)
             code = await process.wait()
-            await asyncio.wait([said.over, complained.over], timeout=LAST_WORDS)
+            await asyncio.wait([said.over, complained.over], timeout=LAST_OUTPUT_SECONDS)
             return code, bytes(said.data), bytes(complained.data)
         finally:
             said.stop()
@@ -83,7 +85,7 @@ class HookRunner:
             await process.end(grace=0.1)
 
 
-class Kept(asyncio.Protocol):
+class PipeCollector(asyncio.Protocol):
     """What comes through a pipe, up to a little over the limit; then the pipe is closed."""
 
     def __init__(self) -> None:
@@ -96,7 +98,7 @@ class Kept(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.data += data
-        if len(self.data) > LARGEST:
+        if len(self.data) > MAX_OUTPUT_BYTES:
             self.stop()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -108,12 +110,12 @@ class Kept(asyncio.Protocol):
             self._transport.close()
 
 
-async def listen(descriptor: int, kept: Kept) -> None:
+async def connect_reader(descriptor: int, kept: PipeCollector) -> None:
     pipe = os.fdopen(descriptor, "rb", buffering=0)
     await asyncio.get_running_loop().connect_read_pipe(lambda: kept, pipe)
 
 
-async def feed(descriptor: int, document: bytes) -> None:
+async def write_document(descriptor: int, document: bytes) -> None:
     """Write the document; a hook that does not read it is no fault."""
     loop = asyncio.get_running_loop()
     pipe = os.fdopen(descriptor, "wb", buffering=0)
@@ -147,10 +149,10 @@ def read_reply(out: bytes) -> HookReply:
     )
 
 
-def reason(out: bytes, errors: bytes) -> str:
-    return read_reply(out).message or plain(errors) or plain(out) or "no reason was given"
+def find_reason(out: bytes, errors: bytes) -> str:
+    return read_reply(out).message or decode_output(errors) or decode_output(out) or "no reason was given"
 
 
-def plain(data: bytes) -> str:
-    text = data[: SHOWN * 4].decode("utf-8", "replace")
-    return "".join(c for c in text if c.isprintable() or c in "\n\t").strip()[:SHOWN]
+def decode_output(data: bytes) -> str:
+    text = data[: MAX_SHOWN_CHARACTERS * 4].decode("utf-8", "replace")
+    return "".join(c for c in text if c.isprintable() or c in "\n\t").strip()[:MAX_SHOWN_CHARACTERS]

@@ -21,8 +21,8 @@ HookEvent = Literal[
 ]
 EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
 KEYS = {"command", "tools", "required", "timeout"}
-TIMEOUT = 30.0
-LONGEST_TIMEOUT = 600.0
+DEFAULT_TIMEOUT_SECONDS = 30.0
+MAX_TIMEOUT_SECONDS = 600.0
 
 
 class Hook(Data, frozen=True):
@@ -33,9 +33,9 @@ class Hook(Data, frozen=True):
     command: str
     tools: tuple[str, ...] = ()
     required: bool = False
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
 
-    def concerns(self, tool: str | None) -> bool:
+    def applies_to(self, tool: str | None) -> bool:
         return tool is None or not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
 
 
@@ -63,14 +63,18 @@ def read_hook(event: HookEvent, entry: Any) -> Hook | str:
         return "a command, or a mapping with one, is expected"
     if unknown := sorted(set(entry) - KEYS):
         return f"unknown key {unknown[0]}; there are {', '.join(sorted(KEYS))}"
-    command, tools, timeout = entry.get("command"), entry.get("tools", ()), entry.get("timeout", TIMEOUT)
+    command, tools, timeout = (
+        entry.get("command"),
+        entry.get("tools", ()),
+        entry.get("timeout", DEFAULT_TIMEOUT_SECONDS),
+    )
     if not isinstance(command, str) or not command.strip():
         return "command: a text is expected"
     tools = (tools,) if isinstance(tools, str) else tools
     if not isinstance(tools, list | tuple) or not all(isinstance(name, str) for name in tools):
         return "tools: a list of names is expected"
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= LONGEST_TIMEOUT:
-        return f"timeout: seconds up to {LONGEST_TIMEOUT:g} are expected"
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
+        return f"timeout: seconds up to {MAX_TIMEOUT_SECONDS:g} are expected"
     return Hook(
         event=event, command=command, tools=tuple(tools), required=entry.get("required") is True, timeout=float(timeout)
     )

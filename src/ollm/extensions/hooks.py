@@ -41,7 +41,7 @@ class Hooks:
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         changed: JsonObject | None = None
-        for hook in self._for("before-tool", tool):
+        for hook in self._select_hooks("before-tool", tool):
             reply = await self._run(hook, {"tool": tool, "arguments": arguments if changed is None else changed})
             if reply.failure and hook.required:
                 return HookDecision(blocked=f"the required hook {hook.command!r} failed: {reply.failure}")
@@ -51,22 +51,22 @@ class Hooks:
         return HookDecision(arguments=changed)
 
     async def after_tool(self, record: ToolCallRecord) -> None:
-        await self._all("after-tool", {"call": msgspec.to_builtins(record)}, record.name)
+        await self._run_all("after-tool", {"call": msgspec.to_builtins(record)}, record.name)
 
     async def before_turn(self, text: str) -> None:
         """Raises DeniedError when a hook says that the turn is not to be."""
-        for reply in await self._all("before-turn", {"text": text}):
+        for reply in await self._run_all("before-turn", {"text": text}):
             if not reply.go_on:
                 raise DeniedError(f"A hook stopped this turn: {reply.message}")
 
-    async def happened(self, event: HookEvent, data: Mapping[str, Any]) -> None:
+    async def run_event(self, event: HookEvent, data: Mapping[str, Any]) -> None:
         """Tell the hooks of an event, and wait for them."""
-        await self._all(event, data)
+        await self._run_all(event, data)
 
     def notify(self, data: Mapping[str, Any]) -> None:
         """Tell notification hooks without waiting."""
-        if self._for("notification"):
-            task = asyncio.create_task(self._all("notification", data))
+        if self._select_hooks("notification"):
+            task = asyncio.create_task(self._run_all("notification", data))
             self._notifying.add(task)
             task.add_done_callback(self._notifying.discard)
 
@@ -74,8 +74,8 @@ class Hooks:
         if self._notifying:
             await asyncio.wait(self._notifying)
 
-    async def _all(self, event: HookEvent, data: Mapping[str, Any], tool: str | None = None) -> list[HookReply]:
-        hooks = self._for(event, tool)
+    async def _run_all(self, event: HookEvent, data: Mapping[str, Any], tool: str | None = None) -> list[HookReply]:
+        hooks = self._select_hooks(event, tool)
         return list(await asyncio.gather(*(self._run(hook, data) for hook in hooks))) if hooks else []
 
     async def _run(self, hook: Hook, data: Mapping[str, Any]) -> HookReply:
@@ -88,17 +88,17 @@ class Hooks:
         }
         reply = await self._runner.run(hook, document)
         if reply.failure:
-            self._tell_once(hook, reply.failure)
+            self._warn_once(hook, reply.failure)
         elif reply.message and reply.go_on:
             context.emit(Notice(level="info", text=reply.message))
         for entry in reply.context:
             context.add_context(entry)
         return reply
 
-    def _for(self, event: HookEvent, tool: str | None = None) -> list[Hook]:
-        return [hook for hook in self._hooks if hook.event == event and hook.concerns(tool)]
+    def _select_hooks(self, event: HookEvent, tool: str | None = None) -> list[Hook]:
+        return [hook for hook in self._hooks if hook.event == event and hook.applies_to(tool)]
 
-    def _tell_once(self, hook: Hook, failure: str) -> None:
+    def _warn_once(self, hook: Hook, failure: str) -> None:
         if hook.command not in self._told:
             self._told.add(hook.command)
             self._context.emit(Notice(level="warning", text=f"The hook {hook.command!r} failed: {failure}."))

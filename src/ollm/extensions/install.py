@@ -7,19 +7,19 @@ import shutil
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
-from ollm.extensions.manifest import FILE, Manifest, read_manifest
+from ollm.extensions.manifest import MANIFEST_FILE, Manifest, read_manifest
 from ollm.system.atomic import make_private_directory
 
-MOST_FILES = 2_000
-MOST_BYTES = 20 * 1024 * 1024
-LEFT_BEHIND = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv")
+MAX_FILES = 2_000
+MAX_BYTES = 20 * 1024 * 1024
+IGNORED_PATTERNS = shutil.ignore_patterns(".git", "__pycache__", "*.pyc", ".venv")
 
 
-def kept(home: Path) -> list[Manifest | str]:
+def list_installed(home: Path) -> list[Manifest | str]:
     """The manifests there are, by name; a sentence in place of one that cannot be read."""
     found: list[Manifest | str] = []
     for folder in sorted(home.iterdir()) if home.is_dir() else []:
-        if (folder / FILE).exists():
+        if (folder / MANIFEST_FILE).exists():
             try:
                 found.append(read_manifest(folder))
             except UsageError as error:
@@ -27,7 +27,7 @@ def kept(home: Path) -> list[Manifest | str]:
     return found
 
 
-def put(source: Path, home: Path, *, replace: bool) -> Path:
+def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
     """Copy an extension's folder in; nothing of it is there unless all of it is."""
     manifest = read_manifest(source)
     target = home / manifest.name
@@ -38,7 +38,7 @@ def put(source: Path, home: Path, *, replace: bool) -> Path:
     fresh = home / f".{manifest.name}.new"
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        shutil.copytree(source, fresh, ignore=LEFT_BEHIND)
+        shutil.copytree(source, fresh, ignore=IGNORED_PATTERNS)
         shutil.rmtree(target, ignore_errors=True)
         fresh.rename(target)
     except OSError as error:
@@ -47,9 +47,9 @@ def put(source: Path, home: Path, *, replace: bool) -> Path:
     return target
 
 
-def take_out(name: str, home: Path) -> Path:
+def remove_extension(name: str, home: Path) -> Path:
     folder = home / name
-    if folder.parent != home or not (folder / FILE).exists():
+    if folder.parent != home or not (folder / MANIFEST_FILE).exists():
         raise NotFoundError(f"There is no extension named {name} in {home}.")
     shutil.rmtree(folder)
     return folder
@@ -58,7 +58,7 @@ def take_out(name: str, home: Path) -> Path:
 def _check_size(source: Path) -> None:
     files = size = 0
     for directory, names, members in os.walk(source):
-        skipped = LEFT_BEHIND(directory, [*names, *members])
+        skipped = IGNORED_PATTERNS(directory, [*names, *members])
         names[:] = [name for name in names if name not in skipped]
         for name in (*names, *(member for member in members if member not in skipped)):
             path = Path(directory) / name
@@ -66,5 +66,5 @@ def _check_size(source: Path) -> None:
                 raise UsageError(f"{path} is a link or a special file; an extension is made of plain files.")
             files += 1
             size += path.stat().st_size
-        if files > MOST_FILES or size > MOST_BYTES:
-            raise UsageError(f"{source} is too large: {MOST_FILES} files and {MOST_BYTES // 2**20} MiB are the most.")
+        if files > MAX_FILES or size > MAX_BYTES:
+            raise UsageError(f"{source} is too large: {MAX_FILES} files and {MAX_BYTES // 2**20} MiB are the most.")

@@ -15,7 +15,7 @@ GROUPS: dict[Kind, str] = {
 }
 
 
-class Package:
+class ExtensionPackage:
     """A package with entry points of ours; each is loaded by what it adds."""
 
     def __init__(self, manifest: Manifest, loading: dict[Addition, Callable[[], Any]]) -> None:
@@ -26,7 +26,7 @@ class Package:
         return self._loading[addition]()
 
 
-def packages() -> dict[str, Package]:
+def find_packages() -> dict[str, ExtensionPackage]:
     """Every installed package that extends ollm, by its name."""
     from importlib.metadata import entry_points
 
@@ -36,10 +36,10 @@ def packages() -> dict[str, Package]:
             if point.dist is not None:
                 addition = Addition(kind=kind, name=point.name, target=point.value)
                 found.setdefault(point.dist.name.lower().replace("_", "-"), []).append((addition, point))
-    return {name: _package(name, points) for name, points in found.items()}
+    return {name: _build_package(name, points) for name, points in found.items()}
 
 
-def _package(name: str, points: list[tuple[Addition, Any]]) -> Package:
+def _build_package(name: str, points: list[tuple[Addition, Any]]) -> ExtensionPackage:
     dist = points[0][1].dist
     manifest = Manifest(
         name=name,
@@ -48,4 +48,4 @@ def _package(name: str, points: list[tuple[Addition, Any]]) -> Package:
         adds=tuple(addition for addition, _ in points),
         place=f"the package {dist.name}",
     )
-    return Package(manifest, {addition: point.load for addition, point in points})
+    return ExtensionPackage(manifest, {addition: point.load for addition, point in points})

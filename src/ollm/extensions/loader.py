@@ -14,11 +14,11 @@ import msgspec
 
 from ollm.config.settings import Settings
 from ollm.domain.errors import OllmError, UsageError
-from ollm.extensions.installed import packages
-from ollm.extensions.manifest import FILE, NAME, Addition, Manifest, read_manifest
-from ollm.tools.framework.base import Tool, ToolSpec, spec_of
+from ollm.extensions.installed import find_packages
+from ollm.extensions.manifest import MANIFEST_FILE, NAME_PATTERN, Addition, Manifest, read_manifest
+from ollm.tools.framework.base import Tool, ToolSpec, make_spec
 
-ROOM = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
+ROOT_PACKAGE = "ollm_extensions"  # the package that folders are loaded into, so that they meet nobody else's modules
 
 Load = Callable[[Addition], Any]
 
@@ -50,21 +50,21 @@ class Extensions:
         self.providers: dict[str, Callable[[], Any]] = {}
         self.problems: list[str] = []
 
-    def take(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
+    def add_extension(self, manifest: Manifest, load: Load, context: ExtensionContext) -> None:
         """Everything of one extension, or nothing of it."""
         bringing = Extensions()
         for addition in manifest.adds:
-            bringing.add(manifest.name, addition, load(addition), context)
+            bringing.add_item(manifest.name, addition, load(addition), context)
         self.manifests.append(manifest)
         self.tools += bringing.tools
         self.context += bringing.context
         self.search_backends |= bringing.search_backends
         self.providers |= bringing.providers
 
-    def add(self, extension: str, addition: Addition, found: Any, context: ExtensionContext) -> None:
+    def add_item(self, extension: str, addition: Addition, found: Any, context: ExtensionContext) -> None:
         match addition.kind:
             case "tools":
-                self.tools += tools_in(found, context)
+                self.tools += collect_tools(found, context)
             case "context":
                 self.context.append(ContextSource(extension, addition.name, lambda: found(context)))
             case "searchBackends":
@@ -78,8 +78,8 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
     extensions = Extensions()
     for name in dict.fromkeys(enabled):
         try:
-            manifest, load = locate(name, home)
-            extensions.take(manifest, load, context)
+            manifest, load = locate_extension(name, home)
+            extensions.add_extension(manifest, load, context)
         except OllmError as error:
             extensions.problems.append(f"The extension {name} is not used: {error}")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything; the rest goes on
@@ -87,24 +87,24 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
     return extensions
 
 
-def locate(name: str, home: Path) -> tuple[Manifest, Load]:
+def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
     """The manifest of an extension and the way to load what it adds. UsageError when there is none of that name."""
     folder = home / name
-    if NAME.fullmatch(name) and (folder / FILE).is_file():
+    if NAME_PATTERN.fullmatch(name) and (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")
         if manifest.name != name:
             raise UsageError(f"{folder} holds an extension named {manifest.name}.")
-        return manifest, lambda addition: attribute(folder, manifest.name, addition.target)
-    installed = packages()
+        return manifest, lambda addition: load_attribute(folder, manifest.name, addition.target)
+    installed = find_packages()
     if name not in installed:
         raise UsageError(f"There is no extension named {name}.", action="`ollm extensions list` shows what there is.")
     package = installed[name]
     return package.manifest, package.load
 
 
-def attribute(folder: Path, name: str, target: str) -> Any:
+def load_attribute(folder: Path, name: str, target: str) -> Any:
     """`module:attribute` of a folder, imported as a package of its own so that relative imports work in it."""
-    package = f"{ROOM}.{name.replace('-', '_')}"
+    package = f"{ROOT_PACKAGE}.{name.replace('-', '_')}"
     if getattr(sys.modules.get(package), "__path__", None) != [str(folder)]:
         _make_package(package, folder)
     module, _, wanted = target.partition(":")
@@ -117,7 +117,7 @@ def attribute(folder: Path, name: str, target: str) -> Any:
 def _make_package(package: str, folder: Path) -> None:
     for known in [module for module in sys.modules if module == package or module.startswith(f"{package}.")]:
         del sys.modules[known]
-    room = sys.modules.setdefault(ROOM, ModuleType(ROOM))
+    room = sys.modules.setdefault(ROOT_PACKAGE, ModuleType(ROOT_PACKAGE))
     room.__path__ = []
     importlib.invalidate_caches()
     start = folder / "__init__.py"
@@ -134,14 +134,14 @@ def _make_package(package: str, folder: Path) -> None:
     spec.loader.exec_module(module)
 
 
-def tools_in(found: Any, context: ExtensionContext) -> list[ToolSpec]:
+def collect_tools(found: Any, context: ExtensionContext) -> list[ToolSpec]:
     """A tool class, a spec, several of them, or a function that makes them."""
     if isinstance(found, ToolSpec):
         return [found]
     if isinstance(found, type) and issubclass(found, Tool):
-        return [spec_of(found, None)]
+        return [make_spec(found, None)]
     if callable(found):
-        return tools_in(found(context), context)
+        return collect_tools(found(context), context)
     if isinstance(found, Iterable):
-        return [spec for one in found for spec in tools_in(one, context)]
+        return [spec for one in found for spec in collect_tools(one, context)]
     raise UsageError(f"{found!r} is no tool.")

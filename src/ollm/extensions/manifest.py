@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ollm.config.yaml_cache import parse_or_remember
-from ollm.config.yaml_tree import NotYaml, Place, parse, plain
+from ollm.config.yaml_cache import parse_yaml_cached
+from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
 
 Kind = Literal["tools", "context", "searchBackends", "providers"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-FILE = "extension.yaml"
+MANIFEST_FILE = "extension.yaml"
 KEYS = {"name", "version", "description", "adds", "asks"}
-NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
-TARGET = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-LARGEST = 64 * 1024
-ADDING: dict[Kind, str] = {
+NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+TARGET_PATTERN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+MAX_MANIFEST_BYTES = 64 * 1024
+KIND_DESCRIPTIONS: dict[Kind, str] = {
     "tools": "tools the model may call, under your policy",
     "context": "text for the model in every turn",
     "searchBackends": "a backend for web_search",
@@ -45,13 +45,13 @@ class Manifest(Data, frozen=True):
     asks: tuple[str, ...] = ()
     place: str = ""
 
-    def abilities(self) -> list[str]:
+    def describe_abilities(self) -> list[str]:
         """What it will be able to do, in lines for the person who decides."""
         lines = [f"{self.name} {self.version}: {self.description}"]
         for kind in KINDS:
             names = [addition.name for addition in self.adds if addition.kind == kind]
             if names:
-                lines.append(f"  adds {ADDING[kind]}: {', '.join(names)}")
+                lines.append(f"  adds {KIND_DESCRIPTIONS[kind]}: {', '.join(names)}")
         lines.append(f"  says that it needs: {', '.join(self.asks) or 'nothing'}")
         lines.append(
             "  It is Python code that runs inside ollm, with all your rights; nothing holds it to what it says."
@@ -62,35 +62,35 @@ class Manifest(Data, frozen=True):
 def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
     """The manifest of a folder; UsageError says everything that is wrong with it. `memory` is where what was read is
     kept, so that an unchanged file is not read as YAML again."""
-    file = folder / FILE
+    file = folder / MANIFEST_FILE
     try:
-        if file.stat().st_size > LARGEST:
-            raise UsageError(f"{file} is larger than {LARGEST // 1024} KiB.")
-        text, place = file.read_text(encoding="utf-8"), Place(file=str(file))
-        entry = parse(text, place) if memory is None else parse_or_remember(text, place, memory)
+        if file.stat().st_size > MAX_MANIFEST_BYTES:
+            raise UsageError(f"{file} is larger than {MAX_MANIFEST_BYTES // 1024} KiB.")
+        text, place = file.read_text(encoding="utf-8"), SourcePosition(file=str(file))
+        entry = parse_yaml(text, place) if memory is None else parse_yaml_cached(text, place, memory)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}.", action="An extension has one.") from error
-    except NotYaml as error:
+    except InvalidYaml as error:
         raise UsageError(str(error)) from error
-    document = plain(entry) if entry is not None else None
+    document = to_plain_value(entry) if entry is not None else None
     if not isinstance(document, Mapping):
         raise UsageError(f"{file} is not a mapping.")
-    faults = list(_faults(document, folder))
+    faults = list(_find_faults(document, folder))
     if faults:
         raise UsageError(f"{file} cannot be used: {'; '.join(faults)}.")
     return Manifest(
         name=document["name"],
         version=str(document["version"]),
         description=str(document.get("description") or ""),
-        adds=tuple(_additions(document["adds"])),
+        adds=tuple(_read_additions(document["adds"])),
         asks=tuple(str(ask) for ask in document.get("asks") or ()),
         place=str(folder),
     )
 
 
-def _faults(document: Mapping[str, Any], folder: Path) -> list[str]:
+def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
     faults = [f"unknown key {key}" for key in document if key not in KEYS]
-    if not isinstance(document.get("name"), str) or not NAME.fullmatch(document["name"]):
+    if not isinstance(document.get("name"), str) or not NAME_PATTERN.fullmatch(document["name"]):
         faults.append("name: up to 40 small letters, digits and - are expected")
     if not isinstance(document.get("version"), str | int | float):
         faults.append("version is missing")
@@ -105,12 +105,12 @@ def _faults(document: Mapping[str, Any], folder: Path) -> list[str]:
         elif not isinstance(named, Mapping):
             faults.append(f"adds.{kind}: a mapping of names to module:attribute is expected")
         else:
-            faults += [fault for name, target in named.items() if (fault := _target_fault(kind, name, target, folder))]
+            faults += [fault for name, target in named.items() if (fault := _check_target(kind, name, target, folder))]
     return faults
 
 
-def _target_fault(kind: str, name: str, target: Any, folder: Path) -> str:
-    if not isinstance(target, str) or not TARGET.fullmatch(target):
+def _check_target(kind: str, name: str, target: Any, folder: Path) -> str:
+    if not isinstance(target, str) or not TARGET_PATTERN.fullmatch(target):
         return f"adds.{kind}.{name}: module:attribute is expected"
     module = folder.joinpath(*target.partition(":")[0].split("."))
     if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
@@ -118,7 +118,7 @@ def _target_fault(kind: str, name: str, target: Any, folder: Path) -> str:
     return ""
 
 
-def _additions(adds: Mapping[Kind, Mapping[str, str]]) -> list[Addition]:
+def _read_additions(adds: Mapping[Kind, Mapping[str, str]]) -> list[Addition]:
     return [
         Addition(kind=kind, name=str(name), target=target)
         for kind, named in adds.items()

@@ -17,18 +17,27 @@ import msgspec
 
 from ollm.domain.context import Approval
 from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, RuleReference, Verdict
-from ollm.policy.builtin import BUILTIN_RULES, OWN_RECORDS, READERS, RISKS, RUNNING_COMMAND, WEB, WRITERS, locations_of
-from ollm.policy.grants import GrantBook, covers_call, suggest
-from ollm.policy.matching import holds
-from ollm.policy.protection import Concern, strictest_concern
-from ollm.policy.rules import STRICTNESS, Rule, RuleSet, strictest
-from ollm.policy.visible import visible_command
+from ollm.policy.builtin import (
+    BACKGROUND_COMMAND_RULE,
+    BUILTIN_RULES,
+    NOTE_TOOLS,
+    READ_TOOLS,
+    TOOL_RISKS,
+    WEB_TOOLS,
+    WRITE_TOOLS,
+    find_locations,
+)
+from ollm.policy.grants import GrantBook, covers_call, suggest_grant
+from ollm.policy.matching import rule_matches
+from ollm.policy.protection import PathConcern, find_strictest_concern
+from ollm.policy.rules import STRICTNESS, Rule, RuleSet, find_strictest_rule
+from ollm.policy.visible import render_command
 from ollm.system.paths import Boundary
 
 if TYPE_CHECKING:
     from ollm.policy.shell.verdict import ShellJudge
 
-_BUILTIN = {rule.tool: rule for rule in BUILTIN_RULES}
+_BUILTIN_BY_TOOL = {rule.tool: rule for rule in BUILTIN_RULES}
 
 
 class PolicyEngine:
@@ -61,19 +70,19 @@ class PolicyEngine:
         """The verdict on one validated call."""
         if request.tool == "shell" and isinstance(request.params.get("command"), str):
             return self._evaluate_shell(request)
-        verdict = self._by_rule(request, self._tightened(request, self._group(request)))
+        verdict = self._apply_rule(request, self._tighten_rule(request, self._find_rule(request)))
         if verdict.decision == "ask":
-            verdict = self._answered(request, verdict)
-        verdict = self._protected(request, verdict)
+            verdict = self._apply_grants(request, verdict)
+        verdict = self._apply_protection(request, verdict)
         if verdict.decision == "ask" and not verdict.locked:
-            return msgspec.structs.replace(verdict, grant=suggest(request.tool, request.params, self.boundary))
+            return msgspec.structs.replace(verdict, grant=suggest_grant(request.tool, request.params, self.boundary))
         return verdict
 
-    def confirmation(
+    def build_confirmation(
         self, request: PolicyRequest, verdict: Verdict, call_id: str, description: str
     ) -> ConfirmationDetails:
         """What a person is asked (T7.8). A tool adds its diff with `msgspec.structs.replace`."""
-        locations = request.locations or locations_of(request.tool, request.params)
+        locations = request.locations or find_locations(request.tool, request.params)
         command = request.params.get("command") if request.tool == "shell" else None
         return ConfirmationDetails(
             call_id=call_id,
@@ -82,30 +91,30 @@ class PolicyEngine:
             risk=verdict.risk,
             reason=verdict.reason,
             locations=tuple(dict.fromkeys(location.target for location in locations)),
-            command=visible_command(command) if isinstance(command, str) else "",
+            command=render_command(command) if isinstance(command, str) else "",
             parts=verdict.parts,
             grant=None if verdict.locked else verdict.grant,
             locked=verdict.locked,
             rule=verdict.rule,
         )
 
-    def _group(self, request: PolicyRequest) -> Rule | None:
-        for group in self._groups(request.tool):
-            found = strictest(rule for rule in group if holds(rule, request.params, self.boundary))
+    def _find_rule(self, request: PolicyRequest) -> Rule | None:
+        for group in self._group_rules(request.tool):
+            found = find_strictest_rule(rule for rule in group if rule_matches(rule, request.params, self.boundary))
             if found is not None:
                 return found
         if not self.rules.builtin:
             return None
-        return RUNNING_COMMAND if _looks_after_a_command(request) else _BUILTIN.get(request.tool)
+        return BACKGROUND_COMMAND_RULE if _manages_background_command(request) else _BUILTIN_BY_TOOL.get(request.tool)
 
-    def _tightened(self, request: PolicyRequest, rule: Rule | None) -> Rule | None:
+    def _tighten_rule(self, request: PolicyRequest, rule: Rule | None) -> Rule | None:
         """What a workspace says in place of the rule, when that is stricter."""
-        theirs = [one for one in self.rules.rules if one.tightens and speaks_of(one, request.tool)]
-        found = strictest(one for one in theirs if holds(one, request.params, self.boundary))
+        theirs = [one for one in self.rules.rules if one.tightens and applies_to_tool(one, request.tool)]
+        found = find_strictest_rule(one for one in theirs if rule_matches(one, request.params, self.boundary))
         action = self.rules.default_action if rule is None else rule.action
         return found if found is not None and STRICTNESS[found.action] > STRICTNESS[action] else rule
 
-    def _groups(self, tool: str) -> tuple[tuple[Rule, ...], ...]:
+    def _group_rules(self, tool: str) -> tuple[tuple[Rule, ...], ...]:
         if not self.rules.rules:
             return ()
         if tool not in self._grouped:
@@ -115,8 +124,8 @@ class PolicyEngine:
             self._grouped[tool] = (named, general)
         return self._grouped[tool]
 
-    def _by_rule(self, request: PolicyRequest, rule: Rule | None) -> Verdict:
-        risk = RISKS.get(request.tool, request.risk)
+    def _apply_rule(self, request: PolicyRequest, rule: Rule | None) -> Verdict:
+        risk = TOOL_RISKS.get(request.tool, request.risk)
         if rule is None:
             action = self.rules.default_action
             text = f"no rule speaks of {request.tool}, and the default is {action}"
@@ -125,42 +134,42 @@ class PolicyEngine:
         reason = rule.message or f"the rule “{rule.reference.text}” says so"
         return Verdict(decision=rule.action, reason=reason, risk=rule.risk or risk, rule=rule.reference)
 
-    def _answered(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
-        for grant in self.grants.all():
+    def _apply_grants(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
+        for grant in self.grants.list_grants():
             if covers_call(grant, request.tool, request.params, self.boundary):
-                return allowed_by(verdict, "grant", str(grant), f"it was granted: {grant}")
-        if self.approval == "yolo" or (self.approval == "accept-edits" and request.tool in WRITERS):
-            return allowed_by(verdict, "approval", self.approval, f"the approval level is {self.approval}")
+                return allow_verdict(verdict, "grant", str(grant), f"it was granted: {grant}")
+        if self.approval == "yolo" or (self.approval == "accept-edits" and request.tool in WRITE_TOOLS):
+            return allow_verdict(verdict, "approval", self.approval, f"the approval level is {self.approval}")
         return verdict
 
-    def _protected(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
+    def _apply_protection(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         if verdict.decision == "deny":
             return verdict
-        verdict = self._with_concern(verdict, request.locations or locations_of(request.tool, request.params))
-        if self.approval == "read-only" and verdict.decision != "deny" and not self._reads(request):
-            return refused_read_only(verdict)
+        verdict = self._apply_concerns(verdict, request.locations or find_locations(request.tool, request.params))
+        if self.approval == "read-only" and verdict.decision != "deny" and not self._only_reads(request):
+            return deny_read_only(verdict)
         return verdict
 
-    def _with_concern(self, verdict: Verdict, locations: Sequence[Location]) -> Verdict:
-        concern = strictest_concern(self.boundary, locations)
-        return verdict if concern is None else with_concern(verdict, concern)
+    def _apply_concerns(self, verdict: Verdict, locations: Sequence[Location]) -> Verdict:
+        concern = find_strictest_concern(self.boundary, locations)
+        return verdict if concern is None else apply_concern(verdict, concern)
 
-    def _reads(self, request: PolicyRequest) -> bool:
-        if _looks_after_a_command(request):
+    def _only_reads(self, request: PolicyRequest) -> bool:
+        if _manages_background_command(request):
             return True
-        known = request.tool in READERS or request.tool in OWN_RECORDS or request.tool in WEB
+        known = request.tool in READ_TOOLS or request.tool in NOTE_TOOLS or request.tool in WEB_TOOLS
         return (known or request.reads_only) and all(location.access == "read" for location in request.locations)
 
     def _evaluate_shell(self, request: PolicyRequest) -> Verdict:
-        judged = self._shell.judge(request.params, self.grants.all(), self.approval)
+        judged = self._shell.judge(request.params, self.grants.list_grants(), self.approval)
         if judged.verdict.decision == "deny":
             return judged.verdict
         locations = [
-            Location(target=location.target, access="run") for location in locations_of("shell", request.params)
+            Location(target=location.target, access="run") for location in find_locations("shell", request.params)
         ]
-        verdict = self._with_concern(judged.verdict, locations)
+        verdict = self._apply_concerns(judged.verdict, locations)
         if self.approval == "read-only" and verdict.decision != "deny" and not judged.reads:
-            return refused_read_only(verdict)
+            return deny_read_only(verdict)
         return verdict
 
 
@@ -169,23 +178,23 @@ def names_tool(rule: Rule, tool: str) -> bool:
     return rule.tool == tool or ("*" in rule.tool and rule.tool != "*" and fnmatchcase(tool, rule.tool))
 
 
-def speaks_of(rule: Rule, tool: str) -> bool:
+def applies_to_tool(rule: Rule, tool: str) -> bool:
     """By its name, by a pattern, or as one for all tools."""
     return rule.tool == "*" or names_tool(rule, tool)
 
 
-def allowed_by(verdict: Verdict, layer: str, text: str, reason: str) -> Verdict:
+def allow_verdict(verdict: Verdict, layer: str, text: str, reason: str) -> Verdict:
     rule = RuleReference(layer=layer, text=text)
     return msgspec.structs.replace(verdict, decision="allow", reason=reason, rule=rule)
 
 
-def refused_read_only(verdict: Verdict) -> Verdict:
+def deny_read_only(verdict: Verdict) -> Verdict:
     rule = RuleReference(layer="approval", text="read-only")
     reason = "the approval level is read-only, and this is not known to only read"
     return msgspec.structs.replace(verdict, decision="deny", reason=reason, rule=rule, locked=False)
 
 
-def with_concern(verdict: Verdict, concern: Concern) -> Verdict:
+def apply_concern(verdict: Verdict, concern: PathConcern) -> Verdict:
     rule = RuleReference(layer="protection", text=concern.text)
     approve = () if concern.decision == "deny" else concern.resolved
     return msgspec.structs.replace(
@@ -200,6 +209,6 @@ def with_concern(verdict: Verdict, concern: Concern) -> Verdict:
     )
 
 
-def _looks_after_a_command(request: PolicyRequest) -> bool:
+def _manages_background_command(request: PolicyRequest) -> bool:
     """Reading, waiting for or stopping a background command: its start was judged."""
     return request.tool == "shell" and "command" not in request.params and "id" in request.params

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.struct import Data
-from ollm.domain.tools import Scope
+from ollm.domain.tools import GrantScope
 from ollm.system.paths import Boundary
 
 _HEADER = '# What was answered with "always". `ollm policy show` lists it, `ollm policy revoke N` takes it back.\n'
@@ -26,7 +26,7 @@ class Grant(Data, frozen=True):
 
     tool: str
     text: str | None = None
-    scope: Scope = "session"
+    scope: GrantScope = "session"
 
     def __str__(self) -> str:
         return self.tool if self.text is None else f"{self.tool}:{self.text}"
@@ -43,7 +43,7 @@ class Grant(Data, frozen=True):
         return tuple(text.split()) if not set(text) & set("'\"\\$`|&;<>(){}[]*?~#!\n") else ()
 
 
-def parse_grant(text: str, scope: Scope = "session") -> Grant:
+def parse_grant(text: str, scope: GrantScope = "session") -> Grant:
     tool, colon, rest = text.strip().partition(":")
     if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :=")):
         raise UsageError(
@@ -59,35 +59,35 @@ class GrantBook:
         self._file = file
         self._session = [parse_grant(text) for text in granted]
 
-    def all(self) -> list[Grant]:
+    def list_grants(self) -> list[Grant]:
         """Kept ones first, as `policy show` numbers them."""
-        return [*self.kept(), *self._session]
+        return [*self.list_saved(), *self._session]
 
-    def kept(self) -> list[Grant]:
+    def list_saved(self) -> list[Grant]:
         if self._file is None or not self._file.exists():
             return []
-        return [parse_grant(text, "always") for text in _read(self._file)]
+        return [parse_grant(text, "always") for text in _read_grants(self._file)]
 
-    def add(self, text: str, scope: Scope) -> Grant:
+    def add(self, text: str, scope: GrantScope) -> Grant:
         """Remember a grant; once is not remembered."""
         grant = parse_grant(text, scope)
         if scope == "always" and self._file is not None:
-            if str(grant) not in map(str, self.kept()):
-                self._write([*map(str, self.kept()), str(grant)])
+            if str(grant) not in map(str, self.list_saved()):
+                self._write([*map(str, self.list_saved()), str(grant)])
         elif scope != "once" and str(grant) not in map(str, self._session):
             self._session.append(grant)
         return grant
 
     def revoke(self, number: int) -> Grant:
         """Take back the kept grant with this number, counting from 1."""
-        kept = self.kept()
+        kept = self.list_saved()
         if not 1 <= number <= len(kept):
             raise UsageError(f"There is no grant {number}.", action="`ollm policy show` lists them.")
         self._write([str(grant) for grant in kept if grant is not kept[number - 1]])
         return kept[number - 1]
 
     def revoke_all(self) -> int:
-        count = len(self.kept())
+        count = len(self.list_saved())
         if count:
             self._write([])
         return count
@@ -107,7 +107,7 @@ class GrantBook:
         replace_file(self._file, out.getvalue().encode())
 
 
-def _read(file: Path) -> list[str]:
+def _read_grants(file: Path) -> list[str]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -160,7 +160,7 @@ def _covers_path(text: str, value: str, boundary: Boundary) -> bool:
     return fnmatch.fnmatchcase(path, wanted) and path.count("/") == wanted.count("/")
 
 
-def suggest(tool: str, params: Mapping[str, Any], boundary: Boundary) -> str:
+def suggest_grant(tool: str, params: Mapping[str, Any], boundary: Boundary) -> str:
     """The narrowest grant that makes sense for a call of a tool other than shell."""
     url, path = params.get("url"), params.get("path")
     if isinstance(url, str):

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from ollm.domain.errors import ToolFailure
-from ollm.policy.rules import Condition, Rule, pattern
-from ollm.system.paths import Boundary, resolve
+from ollm.policy.rules import Condition, Rule, compile_pattern
+from ollm.system.paths import Boundary, resolve_path
 
 PATH_PARAMETERS = frozenset({"path", "paths", "cwd", "file", "directory"})
 
 
-def holds(rule: Rule, params: Mapping[str, Any], boundary: Boundary) -> bool:
+def rule_matches(rule: Rule, params: Mapping[str, Any], boundary: Boundary) -> bool:
     """Whether every condition of the rule holds for these parameters."""
     allows = rule.action == "allow"
-    return all(condition_holds(condition, params, boundary, allows=allows) for condition in rule.conditions)
+    return all(condition_matches(condition, params, boundary, allows=allows) for condition in rule.conditions)
 
 
-def condition_holds(condition: Condition, params: Mapping[str, Any], boundary: Boundary, *, allows: bool) -> bool:
+def condition_matches(condition: Condition, params: Mapping[str, Any], boundary: Boundary, *, allows: bool) -> bool:
     if condition.param not in params:
         return False
     value = params[condition.param]
@@ -31,19 +31,19 @@ def condition_holds(condition: Condition, params: Mapping[str, Any], boundary: B
     if not items:
         return False
     every = all if allows else any
-    return every(_item_holds(condition, item, boundary, allows=allows) for item in items)
+    return every(_item_matches(condition, item, boundary, allows=allows) for item in items)
 
 
-def _item_holds(condition: Condition, item: Any, boundary: Boundary, *, allows: bool) -> bool:
+def _item_matches(condition: Condition, item: Any, boundary: Boundary, *, allows: bool) -> bool:
     if condition.operator == "under":
         return isinstance(item, str) and any(
             is_under(item, value, boundary, allows=allows) for value in condition.values
         )
-    forms = _forms(condition.param, item, boundary, allows=allows)
+    forms = _list_path_forms(condition.param, item, boundary, allows=allows)
     return any(_compare(condition.operator, form, value) for form in forms for value in condition.values)
 
 
-def _forms(param: str, item: Any, boundary: Boundary, *, allows: bool) -> list[Any]:
+def _list_path_forms(param: str, item: Any, boundary: Boundary, *, allows: bool) -> list[Any]:
     """A path counts without `.` and `..`, from the workspace and from the root; to restrict, as it was given too."""
     if param not in PATH_PARAMETERS or not isinstance(item, str):
         return [item]
@@ -54,7 +54,7 @@ def _forms(param: str, item: Any, boundary: Boundary, *, allows: bool) -> list[A
 
 def _compare(operator: str, item: Any, value: Any) -> bool:
     if operator == "equals":
-        return bool(item == value) or (not isinstance(item, str) and _plain(item) == str(value))
+        return bool(item == value) or (not isinstance(item, str) and _format_value(item) == str(value))
     if not isinstance(item, str):
         return False
     if operator == "contains":
@@ -62,11 +62,11 @@ def _compare(operator: str, item: Any, value: Any) -> bool:
     if operator == "startsWith":
         return item.startswith(value)
     if operator == "matches":
-        return pattern(value).search(item) is not None
+        return compile_pattern(value).search(item) is not None
     return operator == "program" and item == value
 
 
-def _plain(item: Any) -> str:
+def _format_value(item: Any) -> str:
     return str(item).lower() if isinstance(item, bool) else str(item)
 
 
@@ -79,7 +79,7 @@ def is_under(item: str, directory: str, boundary: Boundary, *, allows: bool, bas
         directory = str(home / directory[2:])
     written = Path(os.path.normpath(start / item)), Path(os.path.normpath(boundary.workspace / directory))
     try:
-        real = resolve(item, start), resolve(directory, boundary.workspace)
+        real = resolve_path(item, start), resolve_path(directory, boundary.workspace)
     except ToolFailure:
         return False
     inside = [path.is_relative_to(above) for path, above in (written, real)]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Literal
 from uuid import uuid4
 
-from ollm.domain.errors import Exit, OllmError
+from ollm.domain.errors import ExitCode, OllmError
 from ollm.domain.events import ConfirmationRequested, ConfirmationResolved
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
@@ -25,13 +25,13 @@ Outcome = Literal["approved", "refused", "timeout", "cancelled"]
 class ConfirmationTimeoutError(OllmError):
     """Nobody answered in time. It is not a refusal: nobody said no."""
 
-    exit_code = Exit.TIMED_OUT
+    exit_code = ExitCode.TIMED_OUT
 
 
 class ConfirmationCancelledError(OllmError):
     """The question was taken back before it was answered."""
 
-    exit_code = Exit.INTERRUPTED
+    exit_code = ExitCode.INTERRUPTED
 
 
 class PendingConfirmation(Data, frozen=True):
@@ -61,8 +61,8 @@ class MessageBus:
         outcome: Outcome = "cancelled"
         answer: ConfirmationAnswer | None = None
         try:
-            self._tell(ConfirmationRequested(correlation_id=correlation_id, details=details))
-            answer = await self._answer(future, details, timeout)
+            self._notify(ConfirmationRequested(correlation_id=correlation_id, details=details))
+            answer = await self._wait_for_answer(future, details, timeout)
             outcome = "approved" if answer.approved else "refused"
             return answer
         except ConfirmationTimeoutError:
@@ -70,9 +70,9 @@ class MessageBus:
             raise
         finally:
             self._waiting.pop(correlation_id, None)
-            self._tell(ConfirmationResolved(correlation_id=correlation_id, outcome=outcome, answer=answer))
+            self._notify(ConfirmationResolved(correlation_id=correlation_id, outcome=outcome, answer=answer))
 
-    async def _answer(
+    async def _wait_for_answer(
         self, future: asyncio.Future[ConfirmationAnswer], details: ConfirmationDetails, timeout: float | None
     ) -> ConfirmationAnswer:
         done, _ = await asyncio.wait((future,), timeout=timeout)
@@ -124,6 +124,6 @@ class MessageBus:
 
         return unsubscribe
 
-    def _tell(self, event: BusEvent) -> None:
+    def _notify(self, event: BusEvent) -> None:
         for listener in tuple(self._listeners):
             listener(event)

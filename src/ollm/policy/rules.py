@@ -28,7 +28,7 @@ class Condition(Data, frozen=True):
     values: tuple[Any, ...]
     flags: tuple[str, ...] = ()
 
-    def text(self) -> str:
+    def describe(self) -> str:
         wanted = " | ".join(str(value) for value in self.values)
         flags = f" with {', '.join(self.flags)}" if self.flags else ""
         return f"{self.param} {self.operator} {wanted}{flags}"
@@ -60,7 +60,7 @@ class RuleSet(Data, frozen=True):
         return tuple(rule.problem for rule in self.rules if rule.problem)
 
 
-class Source(Data, frozen=True):
+class RuleSource(Data, frozen=True):
     """Where entries come from. `workspace` sources may not allow anything."""
 
     layer: str = "configured"
@@ -68,7 +68,7 @@ class Source(Data, frozen=True):
     lines: tuple[int | None, ...] = ()
     workspace: bool = False
 
-    def reference(self, index: int, text: str) -> RuleReference:
+    def make_reference(self, index: int, text: str) -> RuleReference:
         line = self.lines[index] if index < len(self.lines) else None
         return RuleReference(layer=self.layer, text=text, file=self.file, line=line)
 
@@ -77,20 +77,20 @@ class BadRuleError(ValueError):
     """An entry that cannot be read, and why."""
 
 
-def read_rules(entries: Sequence[Any], source: Source | None = None) -> tuple[Rule, ...]:
+def read_rules(entries: Sequence[Any], source: RuleSource | None = None) -> tuple[Rule, ...]:
     """The entries in their order, bad ones as rules that ask."""
-    where = source or Source()
-    found = (_read(entry, index, where) for index, entry in enumerate(entries))
+    where = source or RuleSource()
+    found = (_read_rule(entry, index, where) for index, entry in enumerate(entries))
     return tuple(rule for rule in found if rule is not None)
 
 
-def _read(entry: Any, index: int, source: Source) -> Rule | None:
+def _read_rule(entry: Any, index: int, source: RuleSource) -> Rule | None:
     try:
-        rule = _rule(entry, index, source)
+        rule = _parse_rule(entry, index, source)
     except BadRuleError as error:
         tool = entry.get("tool") if isinstance(entry, Mapping) else None
         tool = tool if isinstance(tool, str) and tool else "*"
-        reference = source.reference(index, f"rule {index + 1}")
+        reference = source.make_reference(index, f"rule {index + 1}")
         problem = f"Rule {index + 1} cannot be read ({error}), so {'everything' if tool == '*' else tool} asks."
         return Rule(
             tool=tool,
@@ -103,10 +103,10 @@ def _read(entry: Any, index: int, source: Source) -> Rule | None:
     return None if source.workspace and rule.action == "allow" else rule
 
 
-def _rule(entry: Any, index: int, source: Source) -> Rule:
+def _parse_rule(entry: Any, index: int, source: RuleSource) -> Rule:
     if not isinstance(entry, Mapping):
         raise BadRuleError("it is not a mapping")
-    _known(entry, RULE_KEYS)
+    _check_keys(entry, RULE_KEYS)
     tool, action = entry.get("tool"), entry.get("action")
     if not isinstance(tool, str) or not tool:
         raise BadRuleError("tool must be a name or *")
@@ -117,23 +117,23 @@ def _rule(entry: Any, index: int, source: Source) -> Rule:
         listed = []
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise BadRuleError("conditions must be a list")
-    conditions = tuple(_condition(one) for one in listed)
-    text = f"{action} {tool}" + "".join(f", {one.text()}" for one in conditions)
+    conditions = tuple(_parse_condition(one) for one in listed)
+    text = f"{action} {tool}" + "".join(f", {one.describe()}" for one in conditions)
     return Rule(
         tool=tool,
         action=action,
-        reference=source.reference(index, text),
+        reference=source.make_reference(index, text),
         conditions=conditions,
-        risk=_risk(entry.get("risk")),
-        message=_text(entry.get("message"), "message"),
+        risk=_parse_risk(entry.get("risk")),
+        message=_parse_text(entry.get("message"), "message"),
         tightens=source.workspace,
     )
 
 
-def _condition(entry: Any) -> Condition:
+def _parse_condition(entry: Any) -> Condition:
     if not isinstance(entry, Mapping):
         raise BadRuleError("a condition is not a mapping")
-    _known(entry, CONDITION_KEYS)
+    _check_keys(entry, CONDITION_KEYS)
     param, operator = entry.get("param"), entry.get("operator")
     if not isinstance(param, str) or not param:
         raise BadRuleError("a condition needs a param")
@@ -141,24 +141,24 @@ def _condition(entry: Any) -> Condition:
         raise BadRuleError(f"operator must be one of {', '.join(OPERATORS)}")
     if entry.get("value") is None:
         raise BadRuleError("a condition needs a value")
-    values = _list(entry["value"])
+    values = _as_tuple(entry["value"])
     if not values:
         raise BadRuleError("a condition needs a value")
     if operator != "equals" and not all(isinstance(value, str) and value for value in values):
         raise BadRuleError(f"the value of {operator} must be text")
-    flags = _list(entry.get("flags", ()))
+    flags = _as_tuple(entry.get("flags", ()))
     if not all(isinstance(flag, str) and flag.strip("-") for flag in flags):
         raise BadRuleError("flags must be names")
     if flags and operator != "program":
         raise BadRuleError("flags go with the operator program")
     if operator == "matches":
         for value in values:
-            pattern(value)
+            compile_pattern(value)
     return Condition(param=param, operator=operator, values=values, flags=tuple(str(flag) for flag in flags))
 
 
 @cache
-def pattern(text: str, *, longest: bool = False) -> Any:
+def compile_pattern(text: str, *, longest: bool = False) -> Any:
     """The expression compiled by RE2, which takes linear time whatever it is given."""
     import re2
 
@@ -171,22 +171,22 @@ def pattern(text: str, *, longest: bool = False) -> Any:
         raise BadRuleError(f"{text!r} is not a regular expression: {error}") from error
 
 
-def strictest(rules: Iterable[Rule]) -> Rule | None:
+def find_strictest_rule(rules: Iterable[Rule]) -> Rule | None:
     """Deny beats ask beats allow; among equals the one written first."""
     return max(rules, key=lambda rule: STRICTNESS[rule.action], default=None)
 
 
-def _known(entry: Mapping[Any, Any], keys: set[str]) -> None:
+def _check_keys(entry: Mapping[Any, Any], keys: set[str]) -> None:
     unknown = [str(key) for key in entry if key not in keys]
     if unknown:
         raise BadRuleError(f"unknown key {', '.join(unknown)}")
 
 
-def _list(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-def _risk(value: Any) -> Risk | None:
+def _parse_risk(value: Any) -> Risk | None:
     if value is None:
         return None
     try:
@@ -195,7 +195,7 @@ def _risk(value: Any) -> Risk | None:
         raise BadRuleError("risk must be low, medium or high") from None
 
 
-def _text(value: Any, name: str) -> str:
+def _parse_text(value: Any, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ollm.domain.clock import Clock, now, stamp
+from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md")
-_CONFIGURATION = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore")
+_CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore")
 _DIRECTORIES = (".ollm/commands", ".ollm/hooks", ".ollm/extensions")
-_MOST_FILES = 2_000
+_MAX_FILES = 2_000
 
 
 class TrustState(Data, frozen=True):
@@ -43,20 +43,20 @@ class TrustBook:
         self._file = file
         self._clock = clock
 
-    def state(self, workspace: Path) -> TrustState:
+    def get_state(self, workspace: Path) -> TrustState:
         """What is known of a workspace, by its real path and the files it has now."""
         real = os.path.realpath(workspace)
-        entry = self._entries().get(real)
-        files = fingerprints(Path(real))
-        refused = self._declined().get(real)
-        declined = refused is not None and refused == overall(files)
+        entry = self._read_entries().get(real)
+        files = fingerprint_files(Path(real))
+        refused = self._read_declined().get(real)
+        declined = refused is not None and refused == combine_digests(files)
         if entry is None:
             return TrustState(workspace=real, trusted=False, declined=declined, files=tuple(files))
         before: dict[str, str] = entry.get("files", {})
         added = tuple(name for name in files if name not in before)
         removed = tuple(name for name in before if name not in files)
         changed = tuple(name for name, digest in files.items() if before.get(name, digest) != digest)
-        same = not (added or removed or changed) and entry.get("hash") == overall(files)
+        same = not (added or removed or changed) and entry.get("hash") == combine_digests(files)
         return TrustState(
             workspace=real,
             trusted=same,
@@ -72,37 +72,39 @@ class TrustBook:
     def trust(self, workspace: Path) -> TrustState:
         """Trust a workspace with the files it has now."""
         real = os.path.realpath(workspace)
-        files = fingerprints(Path(real))
-        entry = {"hash": overall(files), "since": stamp(self._clock()), "files": files}
-        self._write({**self._entries(), real: entry})
-        return self.state(Path(real))
+        files = fingerprint_files(Path(real))
+        entry = {"hash": combine_digests(files), "since": format_stamp(self._clock()), "files": files}
+        self._write({**self._read_entries(), real: entry})
+        return self.get_state(Path(real))
 
     def decline(self, workspace: Path) -> None:
         """Remember a no, for the files it has now: the question is not asked again until they change."""
         real = os.path.realpath(workspace)
-        self._write(self._entries(), {**self._declined(), real: overall(fingerprints(Path(real)))})
+        self._write(
+            self._read_entries(), {**self._read_declined(), real: combine_digests(fingerprint_files(Path(real)))}
+        )
 
     def revoke(self, workspace: Path) -> None:
         real = os.path.realpath(workspace)
-        entries = self._entries()
+        entries = self._read_entries()
         if real not in entries:
             raise NotFoundError(f"{real} was not trusted.", action="`ollm trust --list` lists what is.")
         self._write({path: entry for path, entry in entries.items() if path != real})
 
-    def all(self) -> list[TrustState]:
-        return [self.state(Path(path)) for path in sorted(self._entries())]
+    def list_states(self) -> list[TrustState]:
+        return [self.get_state(Path(path)) for path in sorted(self._read_entries())]
 
-    def _declined(self) -> dict[str, str]:
+    def _read_declined(self) -> dict[str, str]:
         """What was declined, by real path; a book that does not say has nothing."""
         try:
-            found = self._document().get("declined", {})
+            found = self._read_document().get("declined", {})
         except (OSError, ValueError, AttributeError):
             return {}
         return found if isinstance(found, dict) else {}
 
-    def _entries(self) -> dict[str, dict[str, Any]]:
+    def _read_entries(self) -> dict[str, dict[str, Any]]:
         try:
-            entries = self._document()["workspaces"]
+            entries = self._read_document()["workspaces"]
             if not all(isinstance(entry, dict) for entry in entries.values()):
                 raise TypeError("an entry is no mapping")
         except FileNotFoundError:
@@ -114,7 +116,7 @@ class TrustBook:
         found: dict[str, dict[str, Any]] = entries
         return found
 
-    def _document(self) -> Any:
+    def _read_document(self) -> Any:
         text = self._file.read_text(encoding="utf-8")
         import json
 
@@ -125,7 +127,7 @@ class TrustBook:
 
         from ollm.system.atomic import make_private_directory, replace_file
 
-        refused = self._declined() if declined is None else declined
+        refused = self._read_declined() if declined is None else declined
         document: dict[str, Any] = {"version": 1, "workspaces": entries}
         if refused:
             document["declined"] = refused
@@ -133,15 +135,15 @@ class TrustBook:
         replace_file(self._file, json.dumps(document, indent=2).encode())
 
 
-def fingerprints(workspace: Path) -> dict[str, str]:
+def fingerprint_files(workspace: Path) -> dict[str, str]:
     """The files that trust is about, each with the digest of what it holds; links count with where they lead."""
     found: dict[str, str] = {}
-    for path in _files(workspace):
-        found[str(path.relative_to(workspace))] = _digest(path)
+    for path in _find_files(workspace):
+        found[str(path.relative_to(workspace))] = _hash_file(path)
     return dict(sorted(found.items()))
 
 
-def overall(files: dict[str, str]) -> str:
+def combine_digests(files: dict[str, str]) -> str:
     """One digest for all of them."""
     import hashlib
     import json
@@ -149,8 +151,8 @@ def overall(files: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 
-def _files(workspace: Path) -> Iterator[Path]:
-    for name in (*_CONFIGURATION, *INSTRUCTION_FILES):
+def _find_files(workspace: Path) -> Iterator[Path]:
+    for name in (*_CONFIGURATION_FILES, *INSTRUCTION_FILES):
         path = workspace / name
         if path.is_symlink() or path.is_file():
             yield path
@@ -161,12 +163,12 @@ def _files(workspace: Path) -> Iterator[Path]:
             links = [folder for folder in folders if (Path(directory) / folder).is_symlink()]
             for file in sorted((*files, *links)):
                 count += 1
-                if count > _MOST_FILES:
+                if count > _MAX_FILES:
                     return
                 yield Path(directory) / file
 
 
-def _digest(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     import hashlib
 
     digest = hashlib.sha256()

@@ -21,21 +21,21 @@ def is_hidden(character: str) -> bool:
     return category == "Zs" or 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF
 
 
-def hidden_characters(text: str) -> list[str]:
+def find_hidden_characters(text: str) -> list[str]:
     """The names of the hidden characters in a text, each once."""
-    return list(dict.fromkeys(_name(character) for character in text if is_hidden(character)))
+    return list(dict.fromkeys(_name_code_point(character) for character in text if is_hidden(character)))
 
 
-def visible_command(text: str) -> str:
+def render_command(text: str) -> str:
     """The whole text with hidden characters written as ⟨U+202E⟩ and long runs of blanks folded to ⟨120 blanks⟩."""
-    shown = text if text.isascii() and text.isprintable() else "".join(map(_shown, text))
+    shown = text if text.isascii() and text.isprintable() else "".join(map(_render_character, text))
     folded = _BLANKS.sub(lambda match: f" ⟨{len(match.group())} blanks⟩ ", shown)
     return _EMPTY_LINES.sub(lambda match: f"\n⟨{match.group().count(chr(10)) - 1} empty lines⟩\n", folded)
 
 
-def _shown(character: str) -> str:
-    return f"⟨{_name(character)}⟩" if is_hidden(character) else character
+def _render_character(character: str) -> str:
+    return f"⟨{_name_code_point(character)}⟩" if is_hidden(character) else character
 
 
-def _name(character: str) -> str:
+def _name_code_point(character: str) -> str:
     return f"U+{ord(character):04X}"

@@ -9,18 +9,18 @@ import msgspec
 from ollm.domain.messages import PromptMessage
 
 
-def in_turn(messages: Iterable[PromptMessage]) -> list[PromptMessage]:
+def merge_user_messages(messages: Iterable[PromptMessage]) -> list[PromptMessage]:
     """The same messages, neighbours of the user joined into one."""
     found: list[PromptMessage] = []
     for message in messages:
         if found and message.role == found[-1].role == "user":
-            found[-1] = joined(found[-1], message)
+            found[-1] = join_messages(found[-1], message)
         else:
             found.append(message)
     return found
 
 
-def joined(first: PromptMessage, second: PromptMessage) -> PromptMessage:
+def join_messages(first: PromptMessage, second: PromptMessage) -> PromptMessage:
     return msgspec.structs.replace(
         first,
         content=f"{first.content}\n\n{second.content}",

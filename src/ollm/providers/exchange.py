@@ -12,18 +12,18 @@ import msgspec
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
-from ollm.providers.server_errors import ModelLoadingError, refusal
+from ollm.providers.server_errors import ModelLoadingError, make_server_error
 from ollm.system import http
 
-QUICK = 10.0
+QUICK_TIMEOUT_SECONDS = 10.0
 LOADING_SECONDS = 0.5
-BUSY = (429, 502, 503, 504)
+BUSY_STATUSES = (429, 502, 503, 504)
 
 
-class BusyAnswer(Exception):  # noqa: N818 - a reason to try again, not a fault
+class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
     """The server says it cannot answer yet."""
 
-    def __init__(self, answer: http.Whole) -> None:
+    def __init__(self, answer: http.FullResponse) -> None:
         super().__init__(answer.status)
         self.answer = answer
 
@@ -34,20 +34,20 @@ class Exchange:
     def __init__(self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False) -> None:
         self.url = url
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
-        headers = {"Authorization": f"Bearer {_clean(api_key)}"} if api_key else {}
+        headers = {"Authorization": f"Bearer {_clean_api_key(api_key)}"} if api_key else {}
         try:
             self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
         except ValueError as error:
             raise UsageError(f"{url} cannot be a model server: {error}.", action="Set provider.baseUrl.") from error
 
-    def allow(self, seconds: float) -> None:
+    def extend_first_token_timeout(self, seconds: float) -> None:
         """Wait at least so long for the first token: a slow machine takes its time to read a long prompt."""
         self._timeouts = msgspec.structs.replace(self._timeouts, first=max(self._timeouts.first, seconds))
 
     async def close(self) -> None:
         await self._client.close()
 
-    async def while_loading(self) -> AsyncGenerator[None, None]:
+    async def iter_loading_attempts(self) -> AsyncGenerator[None, None]:
         """One round per attempt, for a server that still loads its model; ends when the first token is overdue."""
         begin = monotonic()
         while monotonic() - begin < self._timeouts.first:
@@ -64,22 +64,28 @@ class Exchange:
             except http.HttpFailure as failure:
                 raise self.explain(failure) from failure
 
-    async def json(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> Any:
+    async def request_json(
+        self, method: str, path: str, body: Any = None, *, timeout: float = QUICK_TIMEOUT_SECONDS
+    ) -> Any:
         """A whole answer, decoded. Statuses other than 200 are raised, unreadable JSON too."""
-        answer = await self.whole(method, path, body, timeout=timeout)
+        answer = await self.send_request(method, path, body, timeout=timeout)
         if answer.status != 200:
-            raise refusal(self.url, answer)
+            raise make_server_error(self.url, answer)
         return self.decode(answer.body)
 
-    async def maybe(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> Any:
+    async def try_request_json(
+        self, method: str, path: str, body: Any = None, *, timeout: float = QUICK_TIMEOUT_SECONDS
+    ) -> Any:
         """Like `json`, for what a server may or may not offer: None when it refuses or answers something else."""
         try:
-            answer = await self.whole(method, path, body, timeout=timeout)
+            answer = await self.send_request(method, path, body, timeout=timeout)
             return msgspec.json.decode(answer.body) if answer.status == 200 else None
         except (msgspec.DecodeError, RecursionError, ModelError):
             return None
 
-    async def whole(self, method: str, path: str, body: Any = None, *, timeout: float = QUICK) -> http.Whole:
+    async def send_request(
+        self, method: str, path: str, body: Any = None, *, timeout: float = QUICK_TIMEOUT_SECONDS
+    ) -> http.FullResponse:
         data = b"" if body is None else msgspec.json.encode(body)
         limits = http.Timeouts(connect=self._timeouts.connect, first=timeout, stall=timeout)
         try:
@@ -99,7 +105,7 @@ class Exchange:
     def explain(self, failure: http.HttpFailure) -> OllmError:
         where = f"The model server at {self.url}"
         match failure:
-            case http.NotTrusted():
+            case http.CertificateNotTrusted():
                 return NoServerError(
                     f"{where} shows a certificate that is not trusted here ({failure}).",
                     action="Put the certificate of who signed it into a file (PEM) and name that in SSL_CERT_FILE.",
@@ -109,17 +115,17 @@ class Exchange:
                     f"No model server answers at {self.url} ({failure}).",
                     action="Start it, or set provider.baseUrl; `ollm doctor` shows what can be found.",
                 )
-            case http.NoFirstByte():
+            case http.FirstByteTimeout():
                 return ModelTimeoutError(
                     f"{where} did not begin to answer: {failure}.",
                     action="A large model may still be loading: try again, or raise provider.timeouts.firstToken.",
                 )
-            case http.Stalled():
+            case http.StreamStalled():
                 return ModelTimeoutError(
                     f"{where} fell silent in mid-answer: {failure}.",
                     action="Try again, or raise provider.timeouts.stall.",
                 )
-            case http.BrokenOff():
+            case http.ConnectionBroken():
                 return ModelError(
                     f"{where} broke off: {failure}.",
                     action="Its own log says why (often memory); start it again if it ended, then try again.",
@@ -130,8 +136,8 @@ class Exchange:
         """The first attempt costs nothing extra; the machinery of retries is fetched when it fails."""
         try:
             return await self._attempt(stack, path, data)
-        except (BusyAnswer, http.HttpFailure) as error:
-            if not _worth_repeating(error):
+        except (ServerBusy, http.HttpFailure) as error:
+            if not _is_worth_retrying(error):
                 raise
         import stamina
         from stamina.instrumentation import set_on_retry_hooks
@@ -139,7 +145,7 @@ class Exchange:
         set_on_retry_hooks([])  # a repeated request is nothing to tell on stderr
         try:
             async for attempt in stamina.retry_context(
-                on=_worth_repeating,
+                on=_is_worth_retrying,
                 attempts=4,
                 timeout=self._timeouts.first,
                 wait_initial=0.2,
@@ -148,42 +154,42 @@ class Exchange:
             ):
                 with attempt:
                     return await self._attempt(stack, path, data)
-        except BusyAnswer as busy:
-            raise refusal(self.url, busy.answer) from busy
+        except ServerBusy as busy:
+            raise make_server_error(self.url, busy.answer) from busy
         raise AssertionError("retry_context ends by returning or raising")
 
     async def _attempt(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
         async with AsyncExitStack() as trial:
             response = await trial.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
             if response.status != 200:
-                answer = await _whole(response)
-                error = refusal(self.url, answer)
-                if answer.status in BUSY and not isinstance(error, ModelLoadingError):
-                    raise BusyAnswer(answer)
+                answer = await _read_full_response(response)
+                error = make_server_error(self.url, answer)
+                if answer.status in BUSY_STATUSES and not isinstance(error, ModelLoadingError):
+                    raise ServerBusy(answer)
                 raise error
             stack.push_async_exit(trial.pop_all())
         return response
 
 
-async def _whole(response: http.Response) -> http.Whole:
+async def _read_full_response(response: http.Response) -> http.FullResponse:
     body = bytearray()
-    async for chunk in response.chunks():
+    async for chunk in response.iter_chunks():
         body += chunk
         if len(body) > 1_000_000:
             break
-    return http.Whole(status=response.status, headers=dict(response.headers), body=bytes(body))
+    return http.FullResponse(status=response.status, headers=dict(response.headers), body=bytes(body))
 
 
-def _worth_repeating(error: Exception) -> bool:
+def _is_worth_retrying(error: Exception) -> bool:
     """Before the first byte only, and not after a long silence."""
-    if isinstance(error, BusyAnswer):
+    if isinstance(error, ServerBusy):
         return True
-    if isinstance(error, http.NotTrusted):
+    if isinstance(error, http.CertificateNotTrusted):
         return False
-    return isinstance(error, http.ConnectFailed | http.BrokenOff) and not error.started
+    return isinstance(error, http.ConnectFailed | http.ConnectionBroken) and not error.started
 
 
-def _clean(api_key: str) -> str:
+def _clean_api_key(api_key: str) -> str:
     key = api_key.strip()
     if not key.isascii() or not key.isprintable():
         raise UsageError(

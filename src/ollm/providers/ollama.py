@@ -14,7 +14,7 @@ from typing import Any
 from ollm.domain.context import Usage
 from ollm.domain.errors import ModelError, UnknownModelError
 from ollm.domain.messages import JsonObject, PromptMessage
-from ollm.providers.alternation import in_turn
+from ollm.providers.alternation import merge_user_messages
 from ollm.providers.base import (
     AnyPiece,
     CallPiece,
@@ -27,9 +27,9 @@ from ollm.providers.base import (
     ThinkingPiece,
 )
 from ollm.providers.exchange import Exchange
-from ollm.providers.server_errors import as_int, from_words, server_words, unknown_model
-from ollm.providers.wire import arguments, entries, functions, mapping, text
-from ollm.system.http import lines
+from ollm.providers.server_errors import as_int, extract_error_text, make_error_from_text, make_unknown_model_error
+from ollm.providers.wire import as_entries, as_mapping, as_text, build_functions, parse_arguments
+from ollm.system.http import iter_lines
 
 REASONS: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
@@ -48,39 +48,43 @@ class Ollama:
         called = False
         try:
             async with (
-                self._exchange.stream("/api/chat", chat_body(request)) as response,
-                aclosing(lines(response.chunks())) as answer,
+                self._exchange.stream("/api/chat", build_chat_body(request)) as response,
+                aclosing(iter_lines(response.iter_chunks())) as answer,
             ):
                 async for line in answer:
                     if not line.strip():
                         continue
-                    last = self._checked(line)
-                    pieces = pieces_of(last)
-                    response.patience.sign(begun=not request.tools)  # a call is held back until it is whole
+                    last = self._decode_chunk(line)
+                    pieces = read_pieces(last)
+                    response.patience.reset(begun=not request.tools)  # a call is held back until it is whole
                     for piece in pieces:
                         called = called or isinstance(piece, CallPiece)
                         yield piece
                     if last.get("done"):
                         break
         except UnknownModelError as error:
-            raise await self._unknown(request.model) from error
+            raise await self._make_unknown_model_error(request.model) from error
         if last is None or not last.get("done"):
             raise ModelError(
                 f"The model server at {self.base_url} ended the answer in the middle.",
                 action="Its own log says why; try again.",
             )
-        yield finish_of(last, called=called)
+        yield read_finish(last, called=called)
 
     async def models(self) -> list[ModelInfo]:
-        found = mapping(await self._exchange.json("GET", "/api/tags"))
+        found = as_mapping(await self._exchange.request_json("GET", "/api/tags"))
         return [
-            ModelInfo(name=text(entry.get("name")) or text(entry.get("model")), size=as_int(entry.get("size")) or None)
-            for entry in entries(found.get("models"))
+            ModelInfo(
+                name=as_text(entry.get("name")) or as_text(entry.get("model")), size=as_int(entry.get("size")) or None
+            )
+            for entry in as_entries(found.get("models"))
         ]
 
     async def describe(self, model: str) -> ModelInfo:
-        shown, running = await asyncio.gather(self._shown(model), self._exchange.maybe("GET", "/api/ps"))
-        return info_of(model, mapping(shown), mapping(running))
+        shown, running = await asyncio.gather(
+            self._show_model(model), self._exchange.try_request_json("GET", "/api/ps")
+        )
+        return read_model_info(model, as_mapping(shown), as_mapping(running))
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         return None
@@ -95,32 +99,32 @@ class Ollama:
         raise ModelError("Ollama does not go on with a rendered prompt.", action="Send a response schema instead.")
 
     def allow(self, seconds: float) -> None:
-        self._exchange.allow(seconds)
+        self._exchange.extend_first_token_timeout(seconds)
 
     async def close(self) -> None:
         await self._exchange.close()
 
-    async def _shown(self, model: str) -> Any:
+    async def _show_model(self, model: str) -> Any:
         """What the server tells about the model; nothing where it has no such page."""
         try:
-            return await self._exchange.json("POST", "/api/show", {"model": model})
+            return await self._exchange.request_json("POST", "/api/show", {"model": model})
         except UnknownModelError as error:
-            raise await self._unknown(model) from error
+            raise await self._make_unknown_model_error(model) from error
         except ModelError:
             return None
 
-    def _checked(self, line: bytes) -> dict[str, Any]:
+    def _decode_chunk(self, line: bytes) -> dict[str, Any]:
         """An error in mid-stream comes as a line of its own, under a status that said all was well."""
-        value = mapping(self._exchange.decode(line))
+        value = as_mapping(self._exchange.decode(line))
         if value.get("error"):
-            raise from_words(self.base_url, server_words(value), 200, value)
+            raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
         return value
 
-    async def _unknown(self, model: str) -> UnknownModelError:
-        return unknown_model(self.base_url, model, [info.name for info in await self.models()])
+    async def _make_unknown_model_error(self, model: str) -> UnknownModelError:
+        return make_unknown_model_error(self.base_url, model, [info.name for info in await self.models()])
 
 
-def chat_body(request: ChatRequest) -> JsonObject:
+def build_chat_body(request: ChatRequest) -> JsonObject:
     options: JsonObject = {"num_ctx": request.window}
     if request.max_tokens is not None:
         options["num_predict"] = request.max_tokens
@@ -130,17 +134,17 @@ def chat_body(request: ChatRequest) -> JsonObject:
         options["stop"] = list(request.stop)
     body: JsonObject = {
         "model": request.model,
-        "messages": [message_body(m) for m in in_turn(request.messages)],
+        "messages": [build_message(m) for m in merge_user_messages(request.messages)],
         "stream": True,
     }
     if request.tools:
-        body["tools"] = functions(request.tools)
+        body["tools"] = build_functions(request.tools)
     if request.response_schema is not None:
         body["format"] = request.response_schema
     return body | {"options": options}
 
 
-def message_body(message: PromptMessage) -> JsonObject:
+def build_message(message: PromptMessage) -> JsonObject:
     body: JsonObject = {"role": message.role, "content": message.content}
     if message.images:
         body["images"] = [image.data for image in message.images]
@@ -151,33 +155,33 @@ def message_body(message: PromptMessage) -> JsonObject:
     return body
 
 
-def pieces_of(value: dict[str, Any]) -> list[AnyPiece]:
-    message = mapping(value.get("message"))
+def read_pieces(value: dict[str, Any]) -> list[AnyPiece]:
+    message = as_mapping(value.get("message"))
     pieces: list[AnyPiece] = []
-    if thinking := text(message.get("thinking")):
+    if thinking := as_text(message.get("thinking")):
         pieces.append(ThinkingPiece(thinking))
-    if content := text(message.get("content")):
+    if content := as_text(message.get("content")):
         pieces.append(TextPiece(content))
-    for entry in entries(message.get("tool_calls")):
-        function = mapping(entry.get("function"))
-        pieces.append(CallPiece(text(function.get("name")), arguments(function.get("arguments"))))
+    for entry in as_entries(message.get("tool_calls")):
+        function = as_mapping(entry.get("function"))
+        pieces.append(CallPiece(as_text(function.get("name")), parse_arguments(function.get("arguments"))))
     return pieces
 
 
-def finish_of(value: dict[str, Any], *, called: bool) -> FinishPiece:
-    reason = "tool_calls" if called else REASONS.get(text(value.get("done_reason")), "unknown")
+def read_finish(value: dict[str, Any], *, called: bool) -> FinishPiece:
+    reason = "tool_calls" if called else REASONS.get(as_text(value.get("done_reason")), "unknown")
     usage = Usage(
         prompt_tokens=as_int(value.get("prompt_eval_count")), completion_tokens=as_int(value.get("eval_count"))
     )
     return FinishPiece(reason, usage)
 
 
-def info_of(model: str, shown: dict[str, Any], running: dict[str, Any]) -> ModelInfo:
-    facts = mapping(shown.get("model_info"))
-    trained = as_int(facts.get(f"{text(facts.get('general.architecture'))}.context_length"))
+def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) -> ModelInfo:
+    facts = as_mapping(shown.get("model_info"))
+    trained = as_int(facts.get(f"{as_text(facts.get('general.architecture'))}.context_length"))
     listed = shown.get("capabilities")
     abilities = listed if isinstance(listed, list) else None
-    loaded = [entry for entry in entries(running.get("models")) if same_model(text(entry.get("name")), model)]
+    loaded = [entry for entry in as_entries(running.get("models")) if is_same_model(as_text(entry.get("name")), model)]
     return ModelInfo(
         name=model,
         window=(as_int(loaded[0].get("context_length")) or None) if loaded else None,
@@ -188,6 +192,6 @@ def info_of(model: str, shown: dict[str, Any], running: dict[str, Any]) -> Model
     )
 
 
-def same_model(one: str, other: str) -> bool:
+def is_same_model(one: str, other: str) -> bool:
     """`name` and `name:latest` are the same model."""
     return one.removesuffix(":latest") == other.removesuffix(":latest")

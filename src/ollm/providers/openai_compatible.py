@@ -10,27 +10,32 @@ from ollm.domain.errors import ModelError, ModelTimeoutError, UnknownModelError
 from ollm.domain.messages import JsonObject
 from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
 from ollm.providers.exchange import Exchange
-from ollm.providers.openai_messages import Encoded, chat_body
-from ollm.providers.openai_stream import DONE, Assembly
-from ollm.providers.server_errors import ModelLoadingError, from_words, server_words, unknown_model
+from ollm.providers.openai_messages import MessageEncoder, build_chat_body
+from ollm.providers.openai_stream import DONE_MARK, StreamAssembler
+from ollm.providers.server_errors import (
+    ModelLoadingError,
+    extract_error_text,
+    make_error_from_text,
+    make_unknown_model_error,
+)
 from ollm.providers.server_kind import (
     LLAMA_CPP,
     LM_STUDIO,
     VLLM,
     Kind,
-    completion_chunk,
-    kind_of,
-    model_infos,
-    served,
+    add_server_details,
+    convert_completion_chunk,
+    detect_kind,
+    parse_model_infos,
 )
-from ollm.providers.wire import mapping, text
-from ollm.system.http import Response, server_events
+from ollm.providers.wire import as_mapping, as_text
+from ollm.system.http import Response, iter_server_events
 
 Chunk = dict[str, Any]
 
 # For llama.cpp: inside a string a schema allows anything, and small models fill it with line breaks for ever. Only what
 # was just written counts, and only long repetitions do, so that a text copied from further up is not held against it.
-NO_ENDLESS_VALUES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 24, "dry_penalty_last_n": 64}
+REPETITION_PENALTIES: JsonObject = {"dry_multiplier": 0.8, "dry_allowed_length": 24, "dry_penalty_last_n": 64}
 
 
 class OpenAICompatible:
@@ -42,82 +47,86 @@ class OpenAICompatible:
         self._exchange = exchange
         self._api = api
         self._listing: Any = None
-        self._encoded = Encoded()
+        self._encoded = MessageEncoder()
         self.kind: Kind | None = None  # None: not asked yet
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        body = chat_body(request, self._encoded)
+        body = build_chat_body(request, self._encoded)
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
         try:
-            async with aclosing(self._when_loaded(body)) as pieces:
+            async with aclosing(self._stream_when_loaded(body)) as pieces:
                 async for piece in pieces:
                     yield piece
         except UnknownModelError as error:
-            names = [info.name for info in model_infos(await self._listed(anew=True))]
-            raise (unknown_model(self.base_url, request.model, names) if names else error) from error
+            names = [info.name for info in parse_model_infos(await self._get_listing(anew=True))]
+            raise (make_unknown_model_error(self.base_url, request.model, names) if names else error) from error
 
     async def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
         body: JsonObject = {"model": request.model, "prompt": request.prompt, "n_predict": request.max_tokens}
         body |= {"stream": True, "cache_prompt": True, "return_progress": True, "stop": list(request.stop)}
         if request.schema is not None:
-            body |= {"json_schema": request.schema, **NO_ENDLESS_VALUES}
+            body |= {"json_schema": request.schema, **REPETITION_PENALTIES}
         if request.temperature is not None:
             body["temperature"] = request.temperature
-        async with aclosing(self._pieces("/completion", body, completion_chunk)) as pieces:
+        async with aclosing(self._stream_pieces("/completion", body, convert_completion_chunk)) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def models(self) -> list[ModelInfo]:
-        self._remember(await self._exchange.json("GET", f"{self._api}/models"))
-        return model_infos(self._listing)
+        self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))
+        return parse_model_infos(self._listing)
 
     async def describe(self, model: str) -> ModelInfo:
         """A server that keeps no list is taken at its word for any name."""
-        infos = {info.name: info for info in model_infos(await self._listed())}
+        infos = {info.name: info for info in parse_model_infos(await self._get_listing())}
         info = infos.get(model, ModelInfo(name=model))
         if len(infos) == 1 and self.kind == LLAMA_CPP:
             info = next(iter(infos.values()))  # it serves one model under any name
         page = {LLAMA_CPP: "/props", LM_STUDIO: "/api/v0/models"}.get(self.kind or "other")
-        return served(info, self.kind or "other", await self._exchange.maybe("GET", page) if page else None)
+        return add_server_details(
+            info, self.kind or "other", await self._exchange.try_request_json("GET", page) if page else None
+        )
 
     async def count_tokens(self, model: str, text: str) -> int | None:
-        await self._listed()
+        await self._get_listing()
         if self.kind == LLAMA_CPP:
-            return await self._count({"content": text, "add_special": False})
+            return await self._request_token_count({"content": text, "add_special": False})
         if self.kind == VLLM:
-            return await self._count({"model": model, "prompt": text, "add_special_tokens": False})
+            return await self._request_token_count({"model": model, "prompt": text, "add_special_tokens": False})
         return None
 
     async def count_prompt(self, request: ChatRequest) -> int | None:
-        await self._listed()
+        await self._get_listing()
         if self.kind == VLLM:
-            return await self._count(_template_part(request))
+            return await self._request_token_count(_select_template_fields(request))
         rendered = await self.render(request)
         if rendered is None:
             return None
-        return await self._count({"content": rendered, "add_special": True, "parse_special": True})
+        return await self._request_token_count({"content": rendered, "add_special": True, "parse_special": True})
 
     async def render(self, request: ChatRequest) -> str | None:
-        await self._listed()
+        await self._get_listing()
         if self.kind != LLAMA_CPP:
             return None
-        found = mapping(await self._exchange.maybe("POST", "/apply-template", _template_part(request)))
-        return text(found.get("prompt")) or None
+        found = as_mapping(
+            await self._exchange.try_request_json("POST", "/apply-template", _select_template_fields(request))
+        )
+        return as_text(found.get("prompt")) or None
 
     def allow(self, seconds: float) -> None:
-        self._exchange.allow(seconds)
+        self._exchange.extend_first_token_timeout(seconds)
 
     async def close(self) -> None:
         await self._exchange.close()
 
-    async def _when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
+    async def _stream_when_loaded(self, body: JsonObject) -> AsyncGenerator[AnyPiece, None]:
         """llama.cpp answers 503 until the model is loaded, which takes minutes for a large one."""
         reason: ModelLoadingError | None = None
-        async with aclosing(self._exchange.while_loading()) as attempts:
+        async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
             async for _ in attempts:
                 try:
-                    async with aclosing(self._pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
+                    async with aclosing(self._stream_pieces(f"{self._api}/chat/completions", body, dict)) as pieces:
                         async for piece in pieces:
                             yield piece
                         return
@@ -127,22 +136,22 @@ class OpenAICompatible:
         assert reason is not None
         raise ModelTimeoutError(reason.message, action="Raise provider.timeouts.firstToken.") from reason
 
-    async def _pieces(
+    async def _stream_pieces(
         self, path: str, body: JsonObject, as_chunk: Callable[[Chunk], Chunk]
     ) -> AsyncGenerator[AnyPiece, None]:
-        assembly = Assembly()
+        assembly = StreamAssembler()
         done = False
-        async with self._exchange.stream(path, body) as response, aclosing(_events(response)) as events:
+        async with self._exchange.stream(path, body) as response, aclosing(_iter_events(response)) as events:
             async for data in events:
-                if done := data.strip() == DONE:
+                if done := data.strip() == DONE_MARK:
                     break
                 try:
-                    pieces = assembly.take(as_chunk(self._checked(data)))
+                    pieces = assembly.add_chunk(as_chunk(self._decode_chunk(data)))
                 except ModelError:
-                    if done := assembly.called:  # llama.cpp misses the end of a call that it gave whole
+                    if done := assembly.calls_complete:  # llama.cpp misses the end of a call that it gave whole
                         break
                     raise
-                response.patience.sign(begun=assembly.writing)
+                response.patience.reset(begun=assembly.writing)
                 for piece in pieces:
                     yield piece
         if not done and not assembly.ended:
@@ -153,21 +162,21 @@ class OpenAICompatible:
         for piece in assembly.finish():
             yield piece
 
-    def _checked(self, data: str) -> Chunk:
+    def _decode_chunk(self, data: str) -> Chunk:
         """An error in mid-stream comes as an event, under a status that said all was well."""
-        value = mapping(self._exchange.decode(data))
+        value = as_mapping(self._exchange.decode(data))
         if value.get("error"):
-            raise from_words(self.base_url, server_words(value), 200, value)
+            raise make_error_from_text(self.base_url, extract_error_text(value), 200, value)
         return value
 
-    async def _listed(self, *, anew: bool = False) -> Any:
+    async def _get_listing(self, *, anew: bool = False) -> Any:
         """The server's list, waited for while it loads its model; None when it keeps none."""
         if self.kind is not None and not anew:
             return self._listing
-        async with aclosing(self._exchange.while_loading()) as attempts:
+        async with aclosing(self._exchange.iter_loading_attempts()) as attempts:
             async for _ in attempts:
                 try:
-                    self._remember(await self._exchange.json("GET", f"{self._api}/models"))
+                    self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))
                     break
                 except ModelLoadingError:
                     continue
@@ -177,28 +186,28 @@ class OpenAICompatible:
         return self._listing
 
     def _remember(self, listing: Any) -> None:
-        self._listing, self.kind = listing, kind_of(listing)
+        self._listing, self.kind = listing, detect_kind(listing)
 
-    async def _count(self, body: JsonObject) -> int | None:
-        found = mapping(await self._exchange.maybe("POST", "/tokenize", body))
+    async def _request_token_count(self, body: JsonObject) -> int | None:
+        found = as_mapping(await self._exchange.try_request_json("POST", "/tokenize", body))
         tokens = found.get("tokens")
         return len(tokens) if isinstance(tokens, list) else None
 
 
-def _template_part(request: ChatRequest) -> JsonObject:
+def _select_template_fields(request: ChatRequest) -> JsonObject:
     """What of a request the model's template sees."""
-    body = chat_body(request)
+    body = build_chat_body(request)
     return {key: body[key] for key in ("model", "messages", "tools") if key in body}
 
 
-async def _events(response: Response) -> AsyncGenerator[str, None]:
+async def _iter_events(response: Response) -> AsyncGenerator[str, None]:
     """The data of each event; a server that does not stream answers with one document, taken as one event."""
     if "application/json" not in response.headers.get("content-type", ""):
-        async with aclosing(server_events(response.chunks())) as events:
+        async with aclosing(iter_server_events(response.iter_chunks())) as events:
             async for event in events:
                 yield event.data
         return
     body = bytearray()
-    async for chunk in response.chunks():
+    async for chunk in response.iter_chunks():
         body += chunk
     yield body.decode("utf-8", "replace")

@@ -7,44 +7,46 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from ollm.domain.messages import JsonObject, PromptMessage
-from ollm.providers.alternation import in_turn
+from ollm.providers.alternation import merge_user_messages
 from ollm.providers.base import ChatRequest
-from ollm.providers.wire import functions
+from ollm.providers.wire import build_functions
 
 
-class Encoded:
+class MessageEncoder:
     """The messages of the last request as JSON: those that stand in the next one too are not encoded again."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[PromptMessage, msgspec.Raw]] = {}
 
     def __call__(self, messages: Iterable[PromptMessage]) -> list[msgspec.Raw]:
-        found = [(message, self._raw(message)) for message in messages]
+        found = [(message, self._encode_cached(message)) for message in messages]
         self._known = {id(message): (message, raw) for message, raw in found}
         return [raw for _, raw in found]
 
-    def _raw(self, message: PromptMessage) -> msgspec.Raw:
+    def _encode_cached(self, message: PromptMessage) -> msgspec.Raw:
         held = self._known.get(id(message))
-        return held[1] if held and held[0] is message else _encoded(message)
+        return held[1] if held and held[0] is message else _encode_message(message)
 
 
-def _encoded(message: PromptMessage) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(message_body(message)))
+def _encode_message(message: PromptMessage) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(build_message(message)))
 
 
-def bodies(messages: Iterable[PromptMessage]) -> list[JsonObject]:
-    return [message_body(message) for message in messages]
+def build_messages(messages: Iterable[PromptMessage]) -> list[JsonObject]:
+    return [build_message(message) for message in messages]
 
 
-def chat_body(request: ChatRequest, written: Callable[[list[PromptMessage]], Sequence[object]] = bodies) -> JsonObject:
+def build_chat_body(
+    request: ChatRequest, written: Callable[[list[PromptMessage]], Sequence[object]] = build_messages
+) -> JsonObject:
     body: JsonObject = {
         "model": request.model,
-        "messages": written(in_turn(request.messages)),
+        "messages": written(merge_user_messages(request.messages)),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.tools:
-        body["tools"] = functions(request.tools)
+        body["tools"] = build_functions(request.tools)
     if request.max_tokens is not None:
         body["max_tokens"] = request.max_tokens
     if request.temperature is not None:
@@ -57,8 +59,8 @@ def chat_body(request: ChatRequest, written: Callable[[list[PromptMessage]], Seq
     return body
 
 
-def message_body(message: PromptMessage) -> JsonObject:
-    body: JsonObject = {"role": message.role, "content": _content(message)}
+def build_message(message: PromptMessage) -> JsonObject:
+    body: JsonObject = {"role": message.role, "content": _build_content(message)}
     if message.calls:
         body["tool_calls"] = [
             {
@@ -73,7 +75,7 @@ def message_body(message: PromptMessage) -> JsonObject:
     return body
 
 
-def _content(message: PromptMessage) -> str | list[JsonObject]:
+def _build_content(message: PromptMessage) -> str | list[JsonObject]:
     if not message.images:
         return message.content
     images: list[JsonObject] = [

@@ -7,7 +7,7 @@ from typing import Any
 from ollm.domain.context import Usage
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.providers.server_errors import as_int
-from ollm.providers.wire import arguments, entries, mapping, text
+from ollm.providers.wire import as_entries, as_mapping, as_text, parse_arguments
 
 REASONS: dict[str, FinishReason] = {
     "stop": "stop",
@@ -15,10 +15,10 @@ REASONS: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-DONE = "[DONE]"
+DONE_MARK = "[DONE]"
 
 
-class Fragments:
+class CallFragments:
     """One call as its pieces arrive."""
 
     def __init__(self, identity: str) -> None:
@@ -28,26 +28,28 @@ class Fragments:
         self.whole: dict[str, Any] | None = None
 
     def add(self, function: dict[str, Any]) -> None:
-        self.name += text(function.get("name"))
+        self.name += as_text(function.get("name"))
         given = function.get("arguments")
         if isinstance(given, dict):
             self.whole = given
-        self.written += text(given)
+        self.written += as_text(given)
 
     @property
     def ended(self) -> bool:
-        return self.whole is not None or (bool(self.written.strip()) and isinstance(arguments(self.written), dict))
+        return self.whole is not None or (
+            bool(self.written.strip()) and isinstance(parse_arguments(self.written), dict)
+        )
 
-    def piece(self) -> CallPiece:
-        return CallPiece(self.name, self.whole if self.whole is not None else arguments(self.written))
+    def build_piece(self) -> CallPiece:
+        return CallPiece(self.name, self.whole if self.whole is not None else parse_arguments(self.written))
 
 
-class Assembly:
+class StreamAssembler:
     """Takes decoded chunks, gives pieces; `finish` gives the calls and the end."""
 
     def __init__(self) -> None:
-        self._calls: list[Fragments] = []
-        self._by_index: dict[int, Fragments] = {}
+        self._calls: list[CallFragments] = []
+        self._by_index: dict[int, CallFragments] = {}
         self._reason: FinishReason | None = None
         self._usage = Usage()
         self.writing = False  # the model has begun: text, thinking or a fragment of a call came
@@ -58,51 +60,51 @@ class Assembly:
         return self._reason is not None
 
     @property
-    def called(self) -> bool:
+    def calls_complete(self) -> bool:
         """Calls were made, and all that came of them is whole."""
         return bool(self._calls) and all(call.ended for call in self._calls)
 
-    def take(self, chunk: dict[str, Any]) -> list[AnyPiece]:
-        self._count(chunk)
+    def add_chunk(self, chunk: dict[str, Any]) -> list[AnyPiece]:
+        self._update_usage(chunk)
         pieces: list[AnyPiece] = []
-        if progress := mapping(chunk.get("prompt_progress")):
+        if progress := as_mapping(chunk.get("prompt_progress")):
             pieces.append(ProgressPiece(as_int(progress.get("processed")), as_int(progress.get("total"))))
-        for choice in entries(chunk.get("choices"))[:1]:
-            pieces += self._choice(choice)
+        for choice in as_entries(chunk.get("choices"))[:1]:
+            pieces += self._read_choice(choice)
         return pieces
 
     def finish(self) -> list[AnyPiece]:
         reason = "tool_calls" if self._calls else self._reason or "unknown"
-        return [*(call.piece() for call in self._calls), FinishPiece(reason, self._usage)]
+        return [*(call.build_piece() for call in self._calls), FinishPiece(reason, self._usage)]
 
-    def _choice(self, choice: dict[str, Any]) -> list[AnyPiece]:
-        delta = mapping(choice.get("delta")) or mapping(choice.get("message"))
-        if ended := text(choice.get("finish_reason")):
+    def _read_choice(self, choice: dict[str, Any]) -> list[AnyPiece]:
+        delta = as_mapping(choice.get("delta")) or as_mapping(choice.get("message"))
+        if ended := as_text(choice.get("finish_reason")):
             self._reason = REASONS.get(ended, "unknown")
-        for entry in entries(delta.get("tool_calls")):
-            self._fragment(entry)
+        for entry in as_entries(delta.get("tool_calls")):
+            self._add_fragment(entry)
             self.writing = True
         pieces: list[AnyPiece] = []
-        if thinking := text(delta.get("reasoning_content")) or text(delta.get("reasoning")):
+        if thinking := as_text(delta.get("reasoning_content")) or as_text(delta.get("reasoning")):
             pieces.append(ThinkingPiece(thinking))
-        if content := text(delta.get("content")):
+        if content := as_text(delta.get("content")):
             pieces.append(TextPiece(content))
         self.writing = self.writing or bool(pieces)
         return pieces
 
-    def _fragment(self, entry: dict[str, Any]) -> None:
+    def _add_fragment(self, entry: dict[str, Any]) -> None:
         """Some servers number every call 0 and tell them apart by id alone, some give no number at all."""
-        identity, function = text(entry.get("id")), mapping(entry.get("function"))
+        identity, function = as_text(entry.get("id")), as_mapping(entry.get("function"))
         index = as_int(entry.get("index")) if "index" in entry else max(0, len(self._calls) - (0 if identity else 1))
         call = self._by_index.get(index)
         if call is None or (identity and call.identity and identity != call.identity and function.get("name")):
-            call = self._by_index[index] = Fragments(identity)
+            call = self._by_index[index] = CallFragments(identity)
             self._calls.append(call)
         call.add(function)
 
-    def _count(self, chunk: dict[str, Any]) -> None:
-        usage, timings = mapping(chunk.get("usage")), mapping(chunk.get("timings"))
-        details = mapping(usage.get("prompt_tokens_details"))
+    def _update_usage(self, chunk: dict[str, Any]) -> None:
+        usage, timings = as_mapping(chunk.get("usage")), as_mapping(chunk.get("timings"))
+        details = as_mapping(usage.get("prompt_tokens_details"))
         if not usage and not timings:
             return
         reused = as_int(details.get("cached_tokens")) or as_int(timings.get("cache_n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from ollm.config.environment import names_proxy
+from ollm.config.environment import has_proxy
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
@@ -14,14 +14,14 @@ from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
 from ollm.providers.server_errors import ModelLoadingError
-from ollm.providers.server_kind import split_base
+from ollm.providers.server_kind import split_base_url
 
 PROBE_SECONDS = 1.0
-UNNAMED = "default"
-NOT_FOR_CHAT = ("embed", "bge-", "rerank", "whisper", "clip")
+UNNAMED_MODEL = "default"
+NON_CHAT_WORDS = ("embed", "bge-", "rerank", "whisper", "clip")
 
 
-class Place(Data, frozen=True):
+class ServerLocation(Data, frozen=True):
     """Where a kind of server listens unless told otherwise."""
 
     label: str
@@ -29,7 +29,7 @@ class Place(Data, frozen=True):
     url: str
 
 
-class Choice(Data, frozen=True):
+class ProviderChoice(Data, frozen=True):
     """The server, the model on it, and why these. Whoever asked closes the provider."""
 
     provider: Provider
@@ -37,22 +37,22 @@ class Choice(Data, frozen=True):
     why: str
 
 
-class Found(Data, frozen=True):
+class DiscoveredServer(Data, frozen=True):
     """A server that answered, with the models it has."""
 
-    place: Place
+    place: ServerLocation
     provider: Provider
     models: list[ModelInfo]
 
 
-OLLAMA = Place("Ollama", "ollama", "http://127.0.0.1:11434")
-LM_STUDIO = Place("LM Studio", "openai", "http://127.0.0.1:1234")
-LLAMA_CPP = Place("llama.cpp", "openai", "http://127.0.0.1:8080")
-VLLM = Place("vLLM", "openai", "http://127.0.0.1:8000")
-USUAL_PLACES = (OLLAMA, LM_STUDIO, LLAMA_CPP)
+OLLAMA = ServerLocation("Ollama", "ollama", "http://127.0.0.1:11434")
+LM_STUDIO = ServerLocation("LM Studio", "openai", "http://127.0.0.1:1234")
+LLAMA_CPP = ServerLocation("llama.cpp", "openai", "http://127.0.0.1:8080")
+VLLM = ServerLocation("vLLM", "openai", "http://127.0.0.1:8000")
+DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP)
 
 
-class Registry:
+class ProviderRegistry:
     """Chooses and builds providers. `environment` is the process environment, of which a key may be taken by name
     and a cleaned part is given to the embedded server; `places` are tried when nothing is configured. `others` are
     the kinds of server that extensions bring, by name."""
@@ -62,7 +62,7 @@ class Registry:
         settings: ProviderSettings,
         home: Home,
         environment: Mapping[str, str],
-        places: tuple[Place, ...] = USUAL_PLACES,
+        places: tuple[ServerLocation, ...] = DEFAULT_LOCATIONS,
         others: Mapping[str, Callable[[], Provider]] | None = None,
     ) -> None:
         self._settings = settings
@@ -71,40 +71,40 @@ class Registry:
         self._places = places
         self._others = others or {}
 
-    async def choose(self) -> Choice:
+    async def choose(self) -> ProviderChoice:
         """Raises NoServerError when a configured server does not answer, or when nothing at all can be had."""
         settings = self._settings
         if settings.extension:
-            return await self._brought(settings.extension)
+            return await self._choose_extension(settings.extension)
         if settings.type == "embedded":
-            return self._embedded("provider.type is embedded")
+            return self._choose_embedded("provider.type is embedded")
         if settings.base_url or settings.type == "ollama":
-            return await self._configured(settings.base_url or OLLAMA.url)
+            return await self._choose_configured(settings.base_url or OLLAMA.url)
         found = await self.discover(only=settings.type)
         usable = [server for server in found if server.models]
         chosen = next((server for server in usable if has_model(server, settings.model)), None)
-        if chosen is None and usable and not (settings.model and self._is_file(settings.model)):
+        if chosen is None and usable and not (settings.model and self._is_model_file(settings.model)):
             chosen = usable[0]
         for server in found:
             if server is not chosen:
                 await server.provider.close()
         if chosen is not None:
-            model = settings.model or first_for_chat(await self._models(chosen.provider))
-            return Choice(chosen.provider, model, f"{chosen.place.label} answers at {chosen.provider.base_url}")
+            model = settings.model or pick_chat_model(await self._wait_for_models(chosen.provider))
+            return ProviderChoice(chosen.provider, model, f"{chosen.place.label} answers at {chosen.provider.base_url}")
         if settings.type:
-            raise nothing_answers(self._places, settings.type)
+            raise make_no_server_error(self._places, settings.type)
         empty = "".join(f"; {server.place.label} answers but has no model" for server in found if not server.models)
-        return self._embedded(
+        return self._choose_embedded(
             f"no model server answers at its usual port{empty}" if not usable else "the model is a file"
         )
 
-    async def discover(self, *, only: str | None = None) -> list[Found]:
+    async def discover(self, *, only: str | None = None) -> list[DiscoveredServer]:
         """Every server that answers at a usual place, asked side by side, in the order they are preferred."""
         places = [place for place in self._places if only in (None, place.type)]
         answers = await asyncio.gather(*(self._probe(place) for place in places))
         return [found for found in answers if found is not None]
 
-    async def everything(self) -> list[Found]:
+    async def list_servers(self) -> list[DiscoveredServer]:
         """For a list: servers at usual places, vLLM's too, and the configured one, which must answer."""
         url = self._settings.base_url
         known = [place for place in (*self._places, VLLM) if url is None or not url.startswith(place.url)]
@@ -112,26 +112,26 @@ class Registry:
         found = [server for server in answers if server is not None]
         if url is None:
             return found
-        kind = self._settings.type or await self._kind_at(url)
-        provider = self.build(kind, url, self._api_key())
-        return [Found(Place("configured", kind, url), provider, await provider.models()), *found]
+        kind = self._settings.type or await self._detect_kind(url)
+        provider = self.build(kind, url, self._read_api_key())
+        return [DiscoveredServer(ServerLocation("configured", kind, url), provider, await provider.models()), *found]
 
     def build(self, kind: str, url: str, api_key: str = "") -> Provider:
         """A provider for this place; nothing is connected yet. The key goes to the configured server only."""
         if kind == "ollama":
             from ollm.providers.ollama import Ollama
 
-            return Ollama(self._exchange(ollama_root(url), api_key))
+            return Ollama(self._open_exchange(strip_ollama_path(url), api_key))
         from ollm.providers.openai_compatible import OpenAICompatible
 
-        root, api = split_base(url)
-        return OpenAICompatible(self._exchange(root, api_key), api)
+        root, api = split_base_url(url)
+        return OpenAICompatible(self._open_exchange(root, api_key), api)
 
-    def _exchange(self, url: str, api_key: str) -> Exchange:
-        proxied = names_proxy(self._environment)
+    def _open_exchange(self, url: str, api_key: str) -> Exchange:
+        proxied = has_proxy(self._environment)
         return Exchange(url, self._settings.timeouts, api_key=api_key, proxied=proxied)
 
-    async def _brought(self, name: str) -> Choice:
+    async def _choose_extension(self, name: str) -> ProviderChoice:
         """The server of an extension."""
         if name not in self._others:
             known = ", ".join(self._others) or "none"
@@ -140,21 +140,25 @@ class Registry:
                 action="`ollm extensions list` shows what there is.",
             )
         provider = self._others[name]()
-        model = self._settings.model or first_for_chat(await self._models(provider) or [ModelInfo(name=UNNAMED)])
-        return Choice(provider, model, f"provider.extension is {name}")
+        model = self._settings.model or pick_chat_model(
+            await self._wait_for_models(provider) or [ModelInfo(name=UNNAMED_MODEL)]
+        )
+        return ProviderChoice(provider, model, f"provider.extension is {name}")
 
-    async def _configured(self, url: str) -> Choice:
-        kind = self._settings.type or await self._kind_at(url)
-        provider = self.build(kind, url, self._api_key())
+    async def _choose_configured(self, url: str) -> ProviderChoice:
+        kind = self._settings.type or await self._detect_kind(url)
+        provider = self.build(kind, url, self._read_api_key())
         if self._settings.model:
-            return Choice(provider, self._settings.model, f"{url} is configured")
+            return ProviderChoice(provider, self._settings.model, f"{url} is configured")
         try:
-            models = await self._models(provider)
+            models = await self._wait_for_models(provider)
         except (OllmError, asyncio.CancelledError) as error:
             await provider.close()
             if kind == "openai" and isinstance(error, ModelError):
-                return Choice(
-                    self.build(kind, url, self._api_key()), UNNAMED, f"{url} is configured; it names no models"
+                return ProviderChoice(
+                    self.build(kind, url, self._read_api_key()),
+                    UNNAMED_MODEL,
+                    f"{url} is configured; it names no models",
                 )
             raise
         if not models:
@@ -162,9 +166,9 @@ class Registry:
             raise ModelError(
                 f"The model server at {url} has no model.", action="Fetch or load one there, then try again."
             )
-        return Choice(provider, first_for_chat(models), f"{url} is configured; its first model")
+        return ProviderChoice(provider, pick_chat_model(models), f"{url} is configured; its first model")
 
-    async def _models(self, provider: Provider) -> list[ModelInfo]:
+    async def _wait_for_models(self, provider: Provider) -> list[ModelInfo]:
         """The server's models, waited for while it still loads one."""
         deadline = monotonic() + self._settings.timeouts.first_token
         while True:
@@ -175,40 +179,42 @@ class Registry:
                     raise
             await asyncio.sleep(LOADING_SECONDS)
 
-    async def _kind_at(self, url: str) -> str:
+    async def _detect_kind(self, url: str) -> str:
         """Ollama is known by its version page; everything else is taken to speak the OpenAI API."""
-        if split_base(url)[0] != url.rstrip("/"):
+        if split_base_url(url)[0] != url.rstrip("/"):
             return "openai"
-        exchange = self._exchange(url.rstrip("/"), self._api_key())
+        exchange = self._open_exchange(url.rstrip("/"), self._read_api_key())
         try:
-            answer = await exchange.maybe("GET", "/api/version")
+            answer = await exchange.try_request_json("GET", "/api/version")
         finally:
             await exchange.close()
         return "ollama" if isinstance(answer, dict) and "version" in answer else "openai"
 
-    async def _probe(self, place: Place) -> Found | None:
+    async def _probe(self, place: ServerLocation) -> DiscoveredServer | None:
         provider = self.build(place.type, place.url)
         try:
             async with asyncio.timeout(PROBE_SECONDS):
-                return Found(place, provider, await provider.models())
+                return DiscoveredServer(place, provider, await provider.models())
         except ModelLoadingError:
-            return Found(place, provider, [ModelInfo(name=UNNAMED)])
+            return DiscoveredServer(place, provider, [ModelInfo(name=UNNAMED_MODEL)])
         except (OllmError, TimeoutError):
             await provider.close()
             return None
 
-    def _is_file(self, model: str) -> bool:
-        from ollm.providers.local_models.model_files import find
+    def _is_model_file(self, model: str) -> bool:
+        from ollm.providers.local_models.model_files import find_model
 
-        return find(self._home.models, model) is not None
+        return find_model(self._home.models, model) is not None
 
-    def _embedded(self, why: str) -> Choice:
-        from ollm.providers.local_models.embedded import embedded
+    def _choose_embedded(self, why: str) -> ProviderChoice:
+        from ollm.providers.local_models.embedded import open_embedded
 
-        provider, model = embedded(self._settings, self._home.models, self._environment, why)
-        return Choice(provider, model, f"{why}, so the embedded one is used" if not self._settings.type else why)
+        provider, model = open_embedded(self._settings, self._home.models, self._environment, why)
+        return ProviderChoice(
+            provider, model, f"{why}, so the embedded one is used" if not self._settings.type else why
+        )
 
-    def _api_key(self) -> str:
+    def _read_api_key(self) -> str:
         if self._settings.api_key:
             return self._settings.api_key
         name = self._settings.api_key_env
@@ -219,24 +225,24 @@ class Registry:
         return self._environment[name] if name else ""
 
 
-def ollama_root(url: str) -> str:
+def strip_ollama_path(url: str) -> str:
     """Ollama's own pages stand beside `/v1` and under `/api`; an address that ends in either is meant as the root."""
     return url.rstrip("/").removesuffix("/v1").removesuffix("/api")
 
 
-def has_model(server: Found, model: str | None) -> bool:
-    from ollm.providers.ollama import same_model
+def has_model(server: DiscoveredServer, model: str | None) -> bool:
+    from ollm.providers.ollama import is_same_model
 
-    return model is None or any(same_model(info.name, model) for info in server.models)
+    return model is None or any(is_same_model(info.name, model) for info in server.models)
 
 
-def first_for_chat(models: list[ModelInfo]) -> str:
+def pick_chat_model(models: list[ModelInfo]) -> str:
     """The first on the list that can talk, judging by its name."""
-    talking = (info.name for info in models if not any(word in info.name.lower() for word in NOT_FOR_CHAT))
+    talking = (info.name for info in models if not any(word in info.name.lower() for word in NON_CHAT_WORDS))
     return next(talking, models[0].name)
 
 
-def nothing_answers(places: tuple[Place, ...], kind: str) -> NoServerError:
+def make_no_server_error(places: tuple[ServerLocation, ...], kind: str) -> NoServerError:
     tried = ", ".join(place.url for place in places if place.type == kind)
     return NoServerError(
         f"No model server of type {kind} answers at {tried}.", action="Start one, or set provider.baseUrl."

@@ -9,44 +9,51 @@ from typing import Any
 import msgspec
 
 from ollm.domain.errors import ModelError, PromptTooLongError, ToolsUnsupportedError, UnknownModelError
-from ollm.system.http import Whole
+from ollm.system.http import FullResponse
 
-TOO_LONG = ("context size", "context length", "context window", "maximum context", "exceed_context", "too many tokens")
-LONGEST = 300
+TOO_LONG_PHRASES = (
+    "context size",
+    "context length",
+    "context window",
+    "maximum context",
+    "exceed_context",
+    "too many tokens",
+)
+MAX_ERROR_CHARACTERS = 300
 
 
 class ModelLoadingError(ModelError):
     """The server is there and will answer when it has loaded the model."""
 
 
-def server_words(value: Any) -> str:
+def extract_error_text(value: Any) -> str:
     """What the server said went wrong, from any of the shapes in use; one line, cut to a readable length."""
     if isinstance(value, dict):
         for key in ("error", "message", "detail", "msg"):
             if value.get(key):
-                return server_words(value[key])
+                return extract_error_text(value[key])
         return ""
     if isinstance(value, list):
-        return server_words(value[0]) if value else ""
-    visible = "".join(c if c.isprintable() else " " for c in str(value)[: 4 * LONGEST])
-    return " ".join(visible.split())[:LONGEST].rstrip(" .")
+        return extract_error_text(value[0]) if value else ""
+    visible = "".join(c if c.isprintable() else " " for c in str(value)[: 4 * MAX_ERROR_CHARACTERS])
+    return " ".join(visible.split())[:MAX_ERROR_CHARACTERS].rstrip(" .")
 
 
-def refusal(url: str, answer: Whole) -> ModelError:
+def make_server_error(url: str, answer: FullResponse) -> ModelError:
     """The error for an answer that is not 200."""
     try:
         body = msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = re.sub(r"<[^>]*>", " ", answer.body[:2000].decode("utf-8", "replace"))
-    return from_words(url, server_words(body), answer.status, body)
+    return make_error_from_text(url, extract_error_text(body), answer.status, body)
 
 
-def from_words(url: str, words: str, status: int, body: Any = None) -> ModelError:
+def make_error_from_text(url: str, words: str, status: int, body: Any = None) -> ModelError:
     lowered = words.lower()
     where = f"The model server at {url}"
     told = f": {words}" if words else ""
-    if any(phrase in lowered for phrase in TOO_LONG):
-        return _too_long(where, words, body)
+    if any(phrase in lowered for phrase in TOO_LONG_PHRASES):
+        return _make_too_long_error(where, words, body)
     if "model" in lowered and (status == 404 or "not found" in lowered):
         return UnknownModelError(
             f"{where} does not have that model{told}.", action="`ollm models list` shows what it has."
@@ -55,11 +62,11 @@ def from_words(url: str, words: str, status: int, body: Any = None) -> ModelErro
         return ModelLoadingError(f"{where} is still loading the model.", action="Wait a little and try again.")
     if "does not support tools" in lowered or ("tool" in lowered and "--jinja" in lowered):
         return ToolsUnsupportedError(f"{where} takes no tools for this model{told}.", action="Choose another model.")
-    what, action = _meaning(status)
+    what, action = _explain_status(status)
     return ModelError(f"{where} {what} (HTTP {status}){told}.", action=action)
 
 
-def _meaning(status: int) -> tuple[str, str]:
+def _explain_status(status: int) -> tuple[str, str]:
     if status in (401, 403):
         return "refused the key", "Set provider.apiKeyEnv or OLLM_API_KEY."
     if status == 404:
@@ -73,7 +80,7 @@ def _meaning(status: int) -> tuple[str, str]:
     return "refused the request", "`ollm doctor` shows how it is spoken to."
 
 
-def _too_long(where: str, words: str, body: Any) -> PromptTooLongError:
+def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:
     details = body.get("error") if isinstance(body, dict) else None
     numbers = details if isinstance(details, dict) else {}
     return PromptTooLongError(
@@ -84,19 +91,19 @@ def _too_long(where: str, words: str, body: Any) -> PromptTooLongError:
     )
 
 
-def unknown_model(url: str, model: str, known: Iterable[str]) -> UnknownModelError:
+def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> UnknownModelError:
     """Names the nearest of the models there are."""
     names = sorted(known)
     if not names:
         return UnknownModelError(
             f"{url} has no model {model!r}, nor any other.", action="Fetch one on that server first."
         )
-    closest = nearest(model, names)
+    closest = find_nearest(model, names)
     hint = f"Did you mean {closest!r}?" if closest else f"It has {', '.join(names[:5])}."
     return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} `ollm models list` shows all.")
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def find_nearest(name: str, names: Iterable[str]) -> str | None:
     import difflib
 
     found = difflib.get_close_matches(name.lower(), {known.lower(): known for known in names}, n=1, cutoff=0.4)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ollm.providers.base import ModelInfo
 from ollm.providers.server_errors import as_int
-from ollm.providers.wire import entries, mapping, text
+from ollm.providers.wire import as_entries, as_mapping, as_text
 
 Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]
 LLAMA_CPP: Final = "llama.cpp"
@@ -18,7 +18,7 @@ LM_STUDIO: Final = "lm-studio"
 OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_owner": LM_STUDIO}
 
 
-def split_base(url: str) -> tuple[str, str]:
+def split_base_url(url: str) -> tuple[str, str]:
     """The server's root and the path of its API: `…/v1` is split there, a bare host has it at `/v1`."""
     trimmed = url.rstrip("/")
     if versioned := re.fullmatch(r"(.*?)(/v\d+)", trimmed):
@@ -27,37 +27,39 @@ def split_base(url: str) -> tuple[str, str]:
     return trimmed, "" if has_path else "/v1"
 
 
-def kind_of(listed: Any) -> Kind:
+def detect_kind(listed: Any) -> Kind:
     """By who owns the models on the list."""
-    owners = [text(entry.get("owned_by")) for entry in entries(mapping(listed).get("data"))]
+    owners = [as_text(entry.get("owned_by")) for entry in as_entries(as_mapping(listed).get("data"))]
     return next((OWNERS[owner] for owner in owners if owner in OWNERS), "other")
 
 
-def model_infos(listed: Any) -> list[ModelInfo]:
-    return [_info(entry) for entry in entries(mapping(listed).get("data")) if text(entry.get("id"))]
+def parse_model_infos(listed: Any) -> list[ModelInfo]:
+    return [
+        _parse_model_info(entry) for entry in as_entries(as_mapping(listed).get("data")) if as_text(entry.get("id"))
+    ]
 
 
-def _info(entry: dict[str, Any]) -> ModelInfo:
-    meta = mapping(entry.get("meta"))
+def _parse_model_info(entry: dict[str, Any]) -> ModelInfo:
+    meta = as_mapping(entry.get("meta"))
     return ModelInfo(
-        name=text(entry.get("id")),
+        name=as_text(entry.get("id")),
         size=as_int(meta.get("size")) or None,
         window=as_int(entry.get("max_model_len")) or None,
         trained_window=as_int(meta.get("n_ctx_train")) or None,
     )
 
 
-def served(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
+def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
     """The model with what the server's own pages add: the window of a slot, eyes."""
     if kind == LLAMA_CPP:
-        properties = mapping(details)
+        properties = as_mapping(details)
         return replace(
             info,
-            window=as_int(mapping(properties.get("default_generation_settings")).get("n_ctx")) or None,
-            vision=bool(mapping(properties.get("modalities")).get("vision")),
+            window=as_int(as_mapping(properties.get("default_generation_settings")).get("n_ctx")) or None,
+            vision=bool(as_mapping(properties.get("modalities")).get("vision")),
         )
     if kind == LM_STUDIO:
-        found = next((e for e in entries(mapping(details).get("data")) if e.get("id") == info.name), {})
+        found = next((e for e in as_entries(as_mapping(details).get("data")) if e.get("id") == info.name), {})
         return replace(
             info,
             window=as_int(found.get("loaded_context_length")) or None,
@@ -67,7 +69,7 @@ def served(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
     return info
 
 
-def completion_chunk(value: dict[str, Any]) -> dict[str, Any]:
+def convert_completion_chunk(value: dict[str, Any]) -> dict[str, Any]:
     """A chunk of llama.cpp's own `/completion`, in the shape of a chat chunk."""
     ended = ("length" if value.get("stop_type") == "limit" else "stop") if value.get("stop") else None
     choice = {"delta": {"content": value.get("content")}, "finish_reason": ended}

@@ -5,22 +5,22 @@ from __future__ import annotations
 from ollm.config.settings import ProviderSettings
 from ollm.providers.base import Provider
 
-ASKED_FOR = 8192
-UNKNOWN = 4096
-WORKABLE = 2048  # less holds hardly more than instructions, tools and one file
+DEFAULT_WINDOW_TOKENS = 8192
+FALLBACK_WINDOW_TOKENS = 4096
+MIN_WINDOW_TOKENS = 2048  # less holds hardly more than instructions, tools and one file
 
 
-def too_small(window: int) -> str:
+def explain_small_window(window: int) -> str:
     """What the user is told of a window in which little can be done; nothing where it will do."""
-    if window >= WORKABLE:
+    if window >= MIN_WINDOW_TOKENS:
         return ""
     return (
-        f"A window of {window} tokens is too small to work in: {WORKABLE} is the least that does, 4096 is better."
+        f"A context window of {window} tokens is too small: use at least {MIN_WINDOW_TOKENS}, better 4096."
         " Set provider.contextWindow, or serve the model with more."
     )
 
 
-async def window(
+async def choose_window(
     provider: Provider, model: str, settings: ProviderSettings, probed: int | None = None
 ) -> tuple[int, str]:
     """The window in tokens and the reason in words; the caller chooses once per session and keeps to it."""
@@ -30,9 +30,12 @@ async def window(
     if info.window:
         return info.window, "what the server serves this model with"
     if provider.name in ("ollama", "embedded") and info.trained_window:
-        if info.trained_window <= ASKED_FOR:
+        if info.trained_window <= DEFAULT_WINDOW_TOKENS:
             return info.trained_window, "all the model was trained for"
-        return ASKED_FOR, f"asked for; the model could take {info.trained_window}: set provider.contextWindow for more"
+        return (
+            DEFAULT_WINDOW_TOKENS,
+            f"asked for; the model could take {info.trained_window}: set provider.contextWindow for more",
+        )
     if probed:
         return probed, "what `ollm models probe` found"
-    return UNKNOWN, "a guess, as the server does not say: set provider.contextWindow to what it serves"
+    return FALLBACK_WINDOW_TOKENS, "a guess, as the server does not say: set provider.contextWindow to what it serves"

@@ -10,25 +10,25 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ToolSchema
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def as_mapping(value: Any) -> dict[str, Any]:
     """The value when it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def entries(value: Any) -> list[dict[str, Any]]:
+def as_entries(value: Any) -> list[dict[str, Any]]:
     """The objects in a list; nothing for anything else."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def arguments(value: Any) -> JsonObject | str:
+def parse_arguments(value: Any) -> JsonObject | str:
     """A call's arguments: an object where they are one, else the text as the model wrote it."""
     if isinstance(value, dict):
         return value
-    written = text(value)
+    written = as_text(value)
     if not written.strip():
         return {}
     try:
@@ -38,7 +38,7 @@ def arguments(value: Any) -> JsonObject | str:
     return decoded if isinstance(decoded, dict) else written
 
 
-def functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
+def build_functions(tools: tuple[ToolSchema, ...]) -> list[JsonObject]:
     """Tools in the form both kinds of server take."""
     return [
         {

@@ -9,15 +9,15 @@ from ollm.domain.events import Event, PrefillProgress, TextDelta, ThinkingDelta
 from ollm.domain.messages import AnyPart, TextPart, ThinkingPart
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
 
-KEEP_EVERY_SECONDS = 2.0
+SAVE_INTERVAL_SECONDS = 2.0
 
-Keep = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
+SavePartial = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
 
 
-class Answer:
+class StreamedAnswer:
     """What one request brought, readable at any moment: also after the stream broke off."""
 
-    def __init__(self, emit: Callable[[Event], None], keep: Keep, monotonic: Callable[[], float]) -> None:
+    def __init__(self, emit: Callable[[Event], None], keep: SavePartial, monotonic: Callable[[], float]) -> None:
         self.calls: list[CallPiece] = []
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
@@ -33,10 +33,10 @@ class Answer:
         async for piece in pieces:
             match piece:
                 case TextPiece(text=text):
-                    self._say(TextPart, text)
+                    self._append_text(TextPart, text)
                     self._emit(TextDelta(text=text))
                 case ThinkingPiece(text=text):
-                    self._say(ThinkingPart, text)
+                    self._append_text(ThinkingPart, text)
                     self._emit(ThinkingDelta(text=text))
                 case CallPiece():
                     self.calls.append(piece)
@@ -52,7 +52,7 @@ class Answer:
                 case FinishPiece():
                     self.finish, self.usage = piece.reason, piece.usage
             if isinstance(piece, TextPiece | ThinkingPiece):
-                await self._keep_now_and_then()
+                await self._save_periodically()
                 hear(piece.text, isinstance(piece, ThinkingPiece))
 
     @property
@@ -64,14 +64,14 @@ class Answer:
     def text(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
-    def _say(self, kind: type[TextPart | ThinkingPart], text: str) -> None:
+    def _append_text(self, kind: type[TextPart | ThinkingPart], text: str) -> None:
         if self.started is None:
             self.started = self._monotonic()
         if not self._spoken or self._spoken[-1][0] is not kind:
             self._spoken.append((kind, []))
         self._spoken[-1][1].append(text)
 
-    async def _keep_now_and_then(self) -> None:
-        if self._monotonic() - self._kept_at >= KEEP_EVERY_SECONDS:
+    async def _save_periodically(self) -> None:
+        if self._monotonic() - self._kept_at >= SAVE_INTERVAL_SECONDS:
             await self._keep(self.parts)
             self._kept_at = self._monotonic()

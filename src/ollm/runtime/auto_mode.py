@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ollm.domain.events import Notice
-from ollm.services.mode_proposal import propose
+from ollm.services.mode_proposal import propose_mode
 
 if TYPE_CHECKING:
-    from ollm.runtime.parts import Parts
+    from ollm.runtime.parts import ConversationParts
 
 
-async def follow(parts: Parts, text: str) -> None:
+async def auto_switch_mode(parts: ConversationParts, text: str) -> None:
     """Propose or make the change a message asks for, as `modes.autoSwitch` says."""
     if parts.auto_switch == "off":
         return
-    found = propose(text, parts.prompt.mode)
+    found = propose_mode(text, parts.prompt.mode)
     if found is None or found.mode in parts.proposed:
         return
     if parts.auto_switch == "on":

@@ -38,7 +38,7 @@ class Attachment(Data, frozen=True):
     image: ImagePart | None = None
 
 
-class Begun(Data, frozen=True):
+class ForeignTurn(Data, frozen=True):
     """A turn that somebody else began: what they said, and the number of the last event before it."""
 
     text: str
@@ -80,11 +80,11 @@ class Conversation(Protocol):
         """One turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`."""
         ...
 
-    def following(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
+    def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
         """The turn that runs already, from the event after number `after`. Leaving the block stops nothing."""
         ...
 
-    async def begun_elsewhere(self) -> Begun | None:
+    async def wait_for_foreign_turn(self) -> ForeignTurn | None:
         """Wait until somebody else begins a turn; None when nobody will, or none would be heard of."""
         ...
 

@@ -12,10 +12,10 @@ from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent, Notice, TurnFinished
 from ollm.domain.messages import AnyPart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
-from ollm.runtime.base import Attachment, Begun, CommandReply, Status
-from ollm.runtime.event_stream import Subscription
-from ollm.runtime.parts import Parts
-from ollm.runtime.resume.saved_context import RESUMED
+from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
+from ollm.runtime.event_stream import EventSubscription
+from ollm.runtime.parts import ConversationParts
+from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn, TurnParts
 from ollm.runtime.turn_observer import TurnReport
 from ollm.tools.framework.base import Tool, ToolSpec
@@ -29,7 +29,7 @@ RunCommand = Callable[["LocalConversation", str, str], Awaitable[CommandReply]]
 class LocalConversation:
     """One session, one turn at a time. Created empty: the session exists from the first message on."""
 
-    def __init__(self, parts: Parts, run_command: RunCommand) -> None:
+    def __init__(self, parts: ConversationParts, run_command: RunCommand) -> None:
         self.parts = parts
         self._run_command_of = run_command
         self._turn: asyncio.Task[None] | None = None
@@ -51,34 +51,34 @@ class LocalConversation:
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it with Esc.")
         subscription = self.parts.stream.subscribe()
-        self._turn = asyncio.create_task(self._run_safely(text, attachments), name="turn")
+        self._turn = asyncio.create_task(self._run_turn_task(text, attachments), name="turn")
         try:
-            yield until_finished(subscription)
+            yield iterate_until_finished(subscription)
         finally:
             await self._end_turn()
             subscription.close()
 
     @asynccontextmanager
-    async def following(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
+    async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
         """What is still to come of the turn that runs."""
         subscription = self.parts.stream.subscribe()
         try:
-            yield until_finished(subscription)
+            yield iterate_until_finished(subscription)
         finally:
             subscription.close()
 
-    async def begun_elsewhere(self) -> Begun | None:
+    async def wait_for_foreign_turn(self) -> ForeignTurn | None:
         """Nobody else talks in a session that this process has open."""
         return None
 
-    async def begin(self) -> None:
+    async def create_session(self) -> None:
         """Make the session now, before anything is said."""
         await self._open_session()
 
     def add_tool(self, tool: ToolSpec | type[Tool[None]]) -> None:
         """Let the model call one more tool from the next turn on; one of the same name is replaced."""
         self.parts.late.registry.register(tool)
-        self.parts.show_tools()
+        self.parts.update_tools()
 
     def asked_to_close(self) -> bool:
         """Whether another process wants this workspace."""
@@ -95,10 +95,10 @@ class LocalConversation:
         return await self._run_command_of(self, name, arguments)
 
     async def status(self) -> Status:
-        return self.parts.status()
+        return self.parts.get_status()
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        return self.parts.session.page(before, limit) if self.session_id else []
+        return self.parts.session.load_page(before, limit) if self.session_id else []
 
     async def close(self) -> None:
         """Stop the turn, end what runs in the background, fold the session. Safe to call twice."""
@@ -108,15 +108,15 @@ class LocalConversation:
         await self._end_turn()
         if session_id := self.session_id:
             for observer in self.parts.observers:
-                await self._told(observer.session_closed(session_id))
+                await self._warn_on_failure(observer.session_closed(session_id))
         await self.parts.dispatch.close()
         await self.parts.closing.aclose()
 
-    async def _run_safely(self, text: str, attachments: tuple[Attachment, ...]) -> None:
+    async def _run_turn_task(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         over: list[AnyEvent] = []
         stop = self.parts.stream.listen(lambda event: over.append(event) if isinstance(event, TurnFinished) else None)
         try:
-            await self._run_text(text, attachments)
+            await self._run_user_text(text, attachments)
         except Exception as error:
             log.exception("A turn broke off.", extra={"operation": "turn"})
             self.parts.stream.emit(Notice(level="error", text=f"Something went wrong in ollm itself: {error}"))
@@ -126,7 +126,7 @@ class LocalConversation:
                 self.parts.stream.emit(TurnFinished(reason="model-error"))
             stop()
 
-    async def _run_text(self, text: str, attachments: tuple[Attachment, ...]) -> None:
+    async def _run_user_text(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         if text.startswith("/") and not attachments:
             reply = await self._run_command(text)
             if reply.follow_up != "send":
@@ -159,25 +159,25 @@ class LocalConversation:
                 dispatch=parts.dispatch,
                 loops=parts.loops,
                 tools=lambda: parts.tools,
-                prepare=self._prepare,
+                prepare=self._prepare_turn,
                 emit=lambda event: held.append(event) if isinstance(event, TurnFinished) else parts.stream.emit(event),
                 monotonic=parts.monotonic,
             )
         )
         self._talking = True
         try:
-            await turn.run(message_parts(text, attachments))
+            await turn.run(build_message_parts(text, attachments))
         finally:
             self._talking = False
             await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
 
-    async def _prepare(self, text: str) -> None:
+    async def _prepare_turn(self, text: str) -> None:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
         for observer in self.parts.observers:
             await observer.before_turn(text)
-        from ollm.runtime.auto_mode import follow
+        from ollm.runtime.auto_mode import auto_switch_mode
 
-        await follow(self.parts, text)
+        await auto_switch_mode(self.parts, text)
 
     async def _after_turn(self, finished: TurnFinished) -> None:
         """Save, tell the observers, and only then say that the turn is over."""
@@ -189,22 +189,22 @@ class LocalConversation:
             reason=finished.reason,
             usage=finished.usage,
         )
-        self.parts.prompt.entries.remove_context(RESUMED)
+        self.parts.prompt.entries.remove_context(RESUMED_ENTRY_KEY)
         self.parts.last_loop = finished.message if finished.reason == "loop" else ""
-        await self._told(recorder.save())
+        await self._warn_on_failure(recorder.save())
         for observer in self.parts.observers:
-            await self._told(observer.after_turn(report))
+            await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)
 
     async def _open_session(self) -> None:
         if self.parts.session.id is None:
             session_id = await self.parts.session.create(self.parts.model)
             self.parts.stream.session_id = session_id
-            self.parts.prompt.belongs_to(session_id)
+            self.parts.prompt.set_session_id(session_id)
             for observer in self.parts.observers:
-                await self._told(observer.session_opened(session_id, resumed=False))
+                await self._warn_on_failure(observer.session_opened(session_id, resumed=False))
 
-    async def _told(self, work: Awaitable[None]) -> None:
+    async def _warn_on_failure(self, work: Awaitable[None]) -> None:
         """Do something beside the turn; when it fails the person is told and the turn goes on."""
         try:
             await work
@@ -223,14 +223,14 @@ class LocalConversation:
             turn.result()
 
 
-async def until_finished(subscription: Subscription) -> AsyncIterator[AnyEvent]:
+async def iterate_until_finished(subscription: EventSubscription) -> AsyncIterator[AnyEvent]:
     async for event in subscription:
         yield event
         if isinstance(event, TurnFinished):
             return
 
 
-def message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
+def build_message_parts(text: str, attachments: tuple[Attachment, ...]) -> tuple[AnyPart, ...]:
     """The person's words first, then what they put beside them."""
     parts: list[AnyPart] = [TextPart(text)]
     for attachment in attachments:

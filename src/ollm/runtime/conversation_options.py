@@ -11,7 +11,7 @@ from ollm.domain.context import ModeName
 from ollm.domain.struct import Data
 
 
-class Opening(Data, frozen=True):
+class ConversationOptions(Data, frozen=True):
     """Which session, in which workspace, with what besides the settings."""
 
     workspace: Path

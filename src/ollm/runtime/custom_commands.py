@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-LONGEST = 100_000
+MAX_COMMAND_CHARS = 100_000
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-_PLACE = r"\$(ARGUMENTS|[1-9])"
+_PLACEHOLDER = r"\$(ARGUMENTS|[1-9])"
 
 
 class CustomCommands:
@@ -16,8 +16,8 @@ class CustomCommands:
     def __init__(self, directories: tuple[Path, ...]) -> None:
         self._directories = directories
 
-    def names(self) -> list[str]:
-        found = {file.stem for directory in self._directories for file in _files(directory)}
+    def list_names(self) -> list[str]:
+        found = {file.stem for directory in self._directories for file in _list_files(directory)}
         return sorted(name for name in found if re.fullmatch(_NAME, name))
 
     def expand(self, name: str, arguments: str) -> str | None:
@@ -27,18 +27,20 @@ class CustomCommands:
         for directory in self._directories:
             file = directory / f"{name}.md"
             if file.is_file() and not file.is_symlink():
-                return _filled(file.read_text(encoding="utf-8", errors="replace")[:LONGEST], arguments)
+                return _fill_arguments(
+                    file.read_text(encoding="utf-8", errors="replace")[:MAX_COMMAND_CHARS], arguments
+                )
         return None
 
 
-def _files(directory: Path) -> list[Path]:
+def _list_files(directory: Path) -> list[Path]:
     try:
         return [file for file in directory.iterdir() if file.suffix == ".md" and file.is_file()]
     except OSError:
         return []
 
 
-def _filled(text: str, arguments: str) -> str:
+def _fill_arguments(text: str, arguments: str) -> str:
     given = arguments.split()
 
     def value(match: re.Match[str]) -> str:
@@ -47,5 +49,5 @@ def _filled(text: str, arguments: str) -> str:
             return arguments
         return given[int(which) - 1] if int(which) <= len(given) else ""
 
-    filled, places = re.subn(_PLACE, value, text)
+    filled, places = re.subn(_PLACEHOLDER, value, text)
     return filled if places or not arguments else f"{text.rstrip()}\n\n{arguments}"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 
-from ollm.domain.clock import Clock, stamp
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.events import AnyEvent, Event
 
 Listener = Callable[[AnyEvent], None]
@@ -25,7 +25,10 @@ class EventStream:
     def emit(self, event: Event) -> None:
         self.last_seq += 1
         sent = msgspec.structs.replace(
-            event, session_id=self.session_id or event.session_id, seq=self.last_seq, timestamp=stamp(self._clock())
+            event,
+            session_id=self.session_id or event.session_id,
+            seq=self.last_seq,
+            timestamp=format_stamp(self._clock()),
         )
         for listener in tuple(self._listeners):
             listener(sent)  # type: ignore[arg-type]  # every Event that exists is in AnyEvent
@@ -40,11 +43,11 @@ class EventStream:
 
         return stop
 
-    def subscribe(self) -> Subscription:
-        return Subscription(self)
+    def subscribe(self) -> EventSubscription:
+        return EventSubscription(self)
 
 
-class Subscription:
+class EventSubscription:
     """Every event from the moment it was made, as an async iterator; ends after `close`."""
 
     def __init__(self, stream: EventStream) -> None:

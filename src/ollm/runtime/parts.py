@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
-    from ollm.runtime.calls.late_dispatch import LateDispatch
+    from ollm.runtime.calls.late_dispatch import LazyDispatch
     from ollm.runtime.custom_commands import CustomCommands
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.model.model import Model
     from ollm.runtime.plan import Plan
     from ollm.runtime.prompt.prompt import Prompt
-    from ollm.runtime.resume.saved_context import TakenUp
+    from ollm.runtime.resume.saved_context import ResumePoint
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import OpenSession
     from ollm.runtime.turn_observer import TurnObserver
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ollm.tools.framework.registry import ToolRegistry
 
 
-class Late(Protocol):
+class LazyParts(Protocol):
     """Parts that are built when they are first asked for: a short conversation never asks for most of them."""
 
     @property
@@ -74,10 +74,10 @@ class Late(Protocol):
         ...
 
 
-class SessionView:
+class ConversationView:
     """What the workspace's record tells of a conversation, as it is now."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ConversationParts) -> None:
         self._parts = parts
 
     @property
@@ -90,27 +90,31 @@ class SessionView:
 
     @property
     def plan(self) -> PlanState:
-        return self._parts.late.plan.state()
+        return self._parts.late.plan.get_state()
 
     @property
-    def changed_at(self) -> int:
+    def last_changed_number(self) -> int:
         """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
-        from ollm.runtime.resume.saved_context import TakenUp
+        from ollm.runtime.resume.saved_context import ResumePoint
 
         before = self._parts.taken_up
-        return before.last_number if before and before != TakenUp.of(self._parts.prompt, before.last_number) else 0
+        return (
+            before.last_number
+            if before and before != ResumePoint.from_prompt(self._parts.prompt, before.last_number)
+            else 0
+        )
 
     @property
     def just_compressed(self) -> bool:
         return self._parts.prompt.just_compressed
 
-    def kept_context(self, last_number: int) -> bytes:
-        from ollm.runtime.resume.saved_context import KeptContext
+    def encode_saved_context(self, last_number: int) -> bytes:
+        from ollm.runtime.resume.saved_context import SavedContext
 
-        return msgspec.json.encode(KeptContext.of(self._parts.prompt, last_number))
+        return msgspec.json.encode(SavedContext.from_prompt(self._parts.prompt, last_number))
 
 
-class Parts(msgspec.Struct, kw_only=True):
+class ConversationParts(msgspec.Struct, kw_only=True):
     """Handed in, never built here."""
 
     workspace: Path
@@ -120,8 +124,8 @@ class Parts(msgspec.Struct, kw_only=True):
     model: Model
     prompt: Prompt
     loops: LoopDetectionService
-    dispatch: LateDispatch
-    late: Late
+    dispatch: LazyDispatch
+    late: LazyParts
     closing: AsyncExitStack
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
@@ -132,7 +136,7 @@ class Parts(msgspec.Struct, kw_only=True):
     auto_switch: Literal["off", "propose", "on"] = "propose"
     proposed: set[str] = msgspec.field(default_factory=set)  # modes that were spoken of already
     last_loop: str = ""
-    taken_up: TakenUp | None = None  # where a resumed session stood
+    taken_up: ResumePoint | None = None  # where a resumed session stood
     notices: list[str] = msgspec.field(default_factory=list)  # what the person is told when it opens
     observers: list[TurnObserver] = msgspec.field(default_factory=list)
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
@@ -140,24 +144,24 @@ class Parts(msgspec.Struct, kw_only=True):
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 
-    def show_tools(self) -> None:
+    def update_tools(self) -> None:
         """Show the model the tools of its mode."""
-        from ollm.tools.framework.tool_selection import tool_set
+        from ollm.tools.framework.tool_selection import select_tools
 
         schemas, facts = self.late.registry.get_function_schemas(), self.model.facts
         mode, window, most = self.prompt.mode, self.model.window, facts.max_tools
         self.prompt.set_forms(facts)
         self.prompt.set_tools(
-            tool_set(mode, schemas, window, most),
-            when_folded=lambda: tool_set(mode, schemas, window, most, folded=True),
+            select_tools(mode, schemas, window, most),
+            when_folded=lambda: select_tools(mode, schemas, window, most, folded=True),
         )
 
     @property
     def tools(self) -> tuple[ToolSchema, ...]:
         return self.prompt.tools
 
-    def status(self) -> Status:
-        budget = self.prompt.budget()
+    def get_status(self) -> Status:
+        budget = self.prompt.compute_budget()
         return Status(
             session_id=self.session.id,
             title=self.session.title,
@@ -168,10 +172,10 @@ class Parts(msgspec.Struct, kw_only=True):
             mode=self.prompt.mode,
             approval=self.late.approval,
             workspace=str(self.workspace),
-            used=self.prompt.used,
+            used=self.prompt.used_tokens,
             limit=budget.limit,
             trigger=budget.trigger,
             fixed=budget.fixed + budget.checkpoints,
-            todos=self.late.notes.todos() if self.session.id else (),
+            todos=self.late.notes.list_todos() if self.session.id else (),
             notices=tuple(self.notices),
         )

@@ -15,10 +15,10 @@ class Plan:
         self._todos = todos
         self._paused = False
 
-    def pause(self, paused: bool) -> None:
+    def set_paused(self, paused: bool) -> None:
         self._paused = paused
 
-    def state(self) -> PlanState:
+    def get_state(self) -> PlanState:
         steps = tuple(PlanStep(text=todo.text, done=todo.status == "done") for todo in self._todos())
         current = next((index for index, step in enumerate(steps) if not step.done), len(steps))
         return PlanState(steps=steps, current_step_index=current, paused=self._paused)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.domain.clock import Clock, stamp
-from ollm.domain.messages import AnyPart, Call, Message, Role, ToolCallPart
+from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.messages import AnyPart, Message, Role, ToolCall, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService, title_of
+from ollm.services.chat_recording import ChatRecordingService, make_title
 
 
 class Recorder:
@@ -28,35 +28,36 @@ class Recorder:
         self.calls = {}
         self.messages = []
 
-    async def message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
-        at = stamp(self._clock())
-        return await self._record(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
+    async def record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
+        at = format_stamp(self._clock())
+        return await self._write_message(Message(role=role, parts=parts, timestamp=at, interrupted=interrupted))
 
-    async def answer(self, parts: tuple[AnyPart, ...], calls: Sequence[Call]) -> Message:
+    async def record_answer(self, parts: tuple[AnyPart, ...], calls: Sequence[ToolCall]) -> Message:
         """The model's answer and, with it, that its calls start."""
         if not calls:
-            return await self.message("assistant", parts)
-        from ollm.runtime.calls.results import recordable
+            return await self.record_message("assistant", parts)
+        from ollm.runtime.calls.results import sanitize_arguments
 
-        at = stamp(self._clock())
+        at = format_stamp(self._clock())
         asked = tuple(ToolCallPart(call.id) for call in calls)
         started = [
-            ToolCallRecord(id=call.id, name=call.name, args=recordable(call.arguments), timestamp=at) for call in calls
+            ToolCallRecord(id=call.id, name=call.name, args=sanitize_arguments(call.arguments), timestamp=at)
+            for call in calls
         ]
-        return await self._record(Message(role="assistant", parts=(*parts, *asked), timestamp=at), started)
+        return await self._write_message(Message(role="assistant", parts=(*parts, *asked), timestamp=at), started)
 
-    async def _record(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
+    async def _write_message(self, draft: Message, started: Sequence[ToolCallRecord] = ()) -> Message:
         message = await self._service.record_message(self.session_id, draft, started)
         self.messages.append(message)
         self.calls |= {call.id: msgspec.structs.replace(call, message_id=message.id) for call in started}
         if message.role == "user" and not self.title:
-            self.title = title_of(message)
+            self.title = make_title(message)
         return message
 
-    async def partial(self, parts: tuple[AnyPart, ...]) -> None:
+    async def record_partial(self, parts: tuple[AnyPart, ...]) -> None:
         await self._service.record_partial(self.session_id, parts)
 
-    async def tool_call(self, record: ToolCallRecord) -> None:
+    async def record_tool_call(self, record: ToolCallRecord) -> None:
         """A call that starts or has ended; that it starts may have been written with the answer that asked for it."""
         known = self.calls.get(record.id)
         self.calls[record.id] = record

@@ -17,10 +17,10 @@ from ollm.runtime.recorder import Recorder
 from ollm.services.chat_recording import ChatRecordingService
 
 if TYPE_CHECKING:
-    from ollm.store.session_files import Page
+    from ollm.store.session_files import MessagePage
 
 
-class Resumed(Data, frozen=True):
+class ResumedSession(Data, frozen=True):
     """A session that was opened again, and what could not be read of it.
 
     Messages up to number `skipped` were left where they are; `OpenSession.load` reads them too.
@@ -63,50 +63,52 @@ class OpenSession:
         self._recorder = Recorder(self.service, session_id, 0, self._clock)
         return session_id
 
-    async def resume(self, session_id: str, since: int = 0) -> Resumed:
+    async def resume(self, session_id: str, since: int = 0) -> ResumedSession:
         """Messages up to number `since` need not be read."""
         loaded = await self.service.open_session(session_id, since)
         session = loaded.session
         self._recorder = Recorder(self.service, session.session_id, loaded.calls_so_far, self._clock)
         self._recorder.title = session.metadata.title
         self._compressions = list(session.metadata.compression_history)
-        return Resumed(session=session, damage=str(loaded.damage or ""), skipped=loaded.skipped)
+        return ResumedSession(session=session, damage=str(loaded.damage or ""), skipped=loaded.skipped)
 
     @property
     def title(self) -> str:
         return self._recorder.title if self._recorder else ""
 
-    def load(self, page: Page | None = None) -> Session:
+    def load(self, page: MessagePage | None = None) -> Session:
         """All that was recorded so far; with `page` at least that much of it."""
         return self.service.load(self.recorder.session_id, page).session
 
-    def user_words(self) -> dict[int, str]:
+    def load_user_messages(self) -> dict[int, str]:
         """What the user said, in full, by number."""
-        return self.service.user_words(self.recorder.session_id)
+        return self.service.read_user_words(self.recorder.session_id)
 
-    def page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
+    def load_page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
         """A page of the archive, oldest first, as plain JSON."""
-        from ollm.runtime.resume.history import page
+        from ollm.runtime.resume.history import load_history_page
 
         session_id = self.recorder.session_id
-        return page(lambda part: self.service.load(session_id, part), before, limit)
+        return load_history_page(lambda part: self.service.load(session_id, part), before, limit)
 
-    async def compressed(self, record: CompressionRecord) -> None:
+    async def record_compression(self, record: CompressionRecord) -> None:
         """A compression happened: it counts, and its checkpoint stands whole in the history."""
         self._compressions.append(msgspec.to_builtins(record))
-        await self.note({"compressionCount": len(self._compressions), "compressionHistory": self._compressions})
+        await self.update_metadata(
+            {"compressionCount": len(self._compressions), "compressionHistory": self._compressions}
+        )
 
-    async def record_call(self, record: ToolCallRecord) -> None:
-        await self.recorder.tool_call(record)
+    async def record_tool_call(self, record: ToolCallRecord) -> None:
+        await self.recorder.record_tool_call(record)
 
-    async def note(self, changes: dict[str, Any]) -> None:
+    async def update_metadata(self, changes: dict[str, Any]) -> None:
         """Set metadata of the session, when there is one."""
         if self._recorder:
             await self.service.update_metadata(self._recorder.session_id, changes)
 
     async def rename(self, title: str) -> None:
         self.recorder.title = title
-        await self.note({"title": title})
+        await self.update_metadata({"title": title})
 
     async def close(self) -> None:
         if self._recorder:

@@ -14,32 +14,34 @@ from ollm.domain.context import Usage
 from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
 from ollm.domain.messages import (
-    UNPARSED,
+    UNPARSED_KEY,
     AnyPart,
-    Call,
     JsonObject,
     Message,
     PromptMessage,
     Role,
     TextPart,
+    ToolCall,
     ToolResultPart,
 )
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.providers.base import AnyPiece
-from ollm.runtime.answer import Answer
+from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.model.model import Model
 from ollm.runtime.prompt.prompt import ContextFull, Prompt
 from ollm.runtime.recorder import Recorder
-from ollm.services.loop_detection import LoopDetectionService, LoopPattern, advice
+from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
 
 
 class Dispatcher(Protocol):
     """Runs calls; leaves exactly one result for each in the record, also when cancelled."""
 
-    async def run(self, calls: Sequence[Call], message_id: int) -> list[ToolCallRecord]: ...
+    async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]: ...
 
-    async def refuse(self, calls: Sequence[Call], message_id: int, kind: str, message: str) -> list[ToolCallRecord]: ...
+    async def refuse(
+        self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str
+    ) -> list[ToolCallRecord]: ...
 
 
 class TurnParts(Data, frozen=True):
@@ -56,7 +58,7 @@ class TurnParts(Data, frozen=True):
     monotonic: Callable[[], float]
 
 
-class LoopFound(Exception):  # noqa: N818 - the end of a turn, not a fault
+class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
     def __init__(self, pattern: LoopPattern) -> None:
         super().__init__(pattern.details)
         self.pattern = pattern
@@ -73,127 +75,129 @@ class Turn:
 
     async def run(self, parts: tuple[AnyPart, ...]) -> TurnReason:
         try:
-            await self._begin(parts)
-            while await self._step():
+            await self._add_user_message(parts)
+            while await self._run_step():
                 pass
         except asyncio.CancelledError:
             self._finish("cancelled", "")
             raise
-        except LoopFound as loop:
+        except LoopStop as loop:
             return self._finish("loop", loop.pattern.details)
         except OllmError as error:
-            return self._finish(reason_for(error), str(error))
+            return self._finish(classify_error(error), str(error))
         return self._finish("answered", "")
 
-    async def _begin(self, parts: tuple[AnyPart, ...]) -> None:
+    async def _add_user_message(self, parts: tuple[AnyPart, ...]) -> None:
         """The user's words are on disk before anything else happens."""
         self._parts.loops.reset()
-        message = await self._parts.recorder.message("user", parts)
+        message = await self._parts.recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._parts.prepare(message.text)
-        self._parts.prompt.add(message, {})
+        self._parts.prompt.add_message(message, {})
 
-    async def _step(self) -> bool:
+    async def _run_step(self) -> bool:
         """One request and the calls it asks for; True when the model is to be asked again."""
         self._parts.loops.record_turn()
         self._check_for_loop()
-        answer = await self._ask_within_the_window()
-        calls = self._name(answer)
+        answer = await self._request_within_window()
+        calls = self._assign_call_ids(answer)
         message = await self._record_answer(answer, calls)
-        await self._account(answer, calls)
+        await self._account_usage(answer, calls)
         self._parts.loops.record_output(answer.text)
         if calls:
-            await self._act(calls, message.id)
+            await self._run_calls(calls, message.id)
         return bool(calls)
 
-    async def _ask_within_the_window(self) -> Answer:
+    async def _request_within_window(self) -> StreamedAnswer:
         """Make room and ask. A server that counts more than we do, or serves less than it said, is believed once."""
         prompt = self._parts.prompt
-        await prompt.make_room(self._emit, self._parts.model.summarise)
+        await prompt.compact_if_needed(self._emit, self._parts.model.summarise)
         try:
-            return await self._ask()
+            return await self._request_answer()
         except PromptTooLongError as error:
-            prompt.sent_as(self._parts.model.facts)
-            prompt.corrected(error.prompt_tokens, error.window)
+            prompt.correct_sent_forms(self._parts.model.facts)
+            prompt.learn_from_rejection(error.prompt_tokens, error.window)
             self._emit(Notice(level="warning", text=f"{error.message} It is folded to fit."))
-        await prompt.make_room(self._emit, self._parts.model.summarise)
-        return await self._ask()
+        await prompt.compact_if_needed(self._emit, self._parts.model.summarise)
+        return await self._request_answer()
 
-    async def _ask(self) -> Answer:
+    async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
-        answer = Answer(self._emit, self._parts.recorder.partial, self._parts.monotonic)
+        answer = StreamedAnswer(self._emit, self._parts.recorder.record_partial, self._parts.monotonic)
         whole = False
         try:
-            async with aclosing(self._stream()) as pieces:
-                await answer.read(pieces, self._hear)
+            async with aclosing(self._stream_answer()) as pieces:
+                await answer.read(pieces, self._check_text_for_loop)
             whole = True
         finally:
             if not whole and answer.parts:
-                await self._record("assistant", answer.parts, interrupted=True)
+                await self._record_message("assistant", answer.parts, interrupted=True)
         return answer
 
-    def _hear(self, text: str, thinking: bool) -> None:
+    def _check_text_for_loop(self, text: str, thinking: bool) -> None:
         if found := self._parts.loops.record_text(text, "thinking" if thinking else "text"):
-            raise LoopFound(found)
+            raise LoopStop(found)
 
-    def _stream(self) -> AsyncGenerator[AnyPiece, None]:
+    def _stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         prompt = self._parts.prompt
-        self._sent = prompt.messages()
-        return self._parts.model.stream(self._sent, self._parts.tools(), prompt.answer_room)
+        self._sent = prompt.build_request_messages()
+        return self._parts.model.stream(self._sent, self._parts.tools(), prompt.max_answer_tokens)
 
-    def _name(self, answer: Answer) -> list[Call]:
+    def _assign_call_ids(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
         new_id = self._parts.recorder.new_call_id
-        return [Call(id=new_id(), name=piece.name, arguments=as_object(piece.arguments)) for piece in answer.calls]
+        return [
+            ToolCall(id=new_id(), name=piece.name, arguments=wrap_arguments(piece.arguments)) for piece in answer.calls
+        ]
 
-    async def _account(self, answer: Answer, calls: Sequence[Call]) -> None:
+    async def _account_usage(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> None:
         used = answer.usage
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens + used.prompt_tokens,
             completion_tokens=self._usage.completion_tokens + used.completion_tokens,
             reused_tokens=self._usage.reused_tokens + used.reused_tokens,
         )
-        self._parts.prompt.sent_as(self._parts.model.counted)
-        if cut := self._parts.prompt.observe(used, await self._exact(used)):
+        self._parts.prompt.correct_sent_forms(self._parts.model.counted)
+        if cut := self._parts.prompt.observe_usage(used, await self._count_exact_tokens(used)):
             self._emit(cut)
         self._parts.prompt.set_forms(self._parts.model.facts)
-        self._emit(self._parts.prompt.usage())
+        self._emit(self._parts.prompt.measure_usage())
         if not answer.parts and not calls:
             self._emit(Notice(level="warning", text="The model gave an empty answer. Say it another way, or /model."))
         elif answer.finish == "length":
             self._emit(Notice(level="warning", text="The answer was cut where the window ends; /compact makes room."))
 
-    async def _exact(self, used: Usage) -> int | None:
+    async def _count_exact_tokens(self, used: Usage) -> int | None:
         """The server's own count of what was sent, asked for only when its report is hard to believe."""
-        if not self._parts.prompt.doubts(used):
+        if not self._parts.prompt.should_verify_usage(used):
             return None
-        return await self._parts.model.count(self._sent, self._parts.tools())
+        return await self._parts.model.count_tokens(self._sent, self._parts.tools())
 
-    async def _act(self, calls: Sequence[Call], message_id: int) -> None:
+    async def _run_calls(self, calls: Sequence[ToolCall], message_id: int) -> None:
         """Run the calls, unless they are one more round of a loop; each gets its result either way."""
-        found = self._watch(calls)
+        found = self._check_calls_for_loop(calls)
         try:
             if found:
                 await self._parts.dispatch.refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
             else:
-                self._compare(calls, await self._parts.dispatch.run(calls, message_id))
+                self._compare_results(calls, await self._parts.dispatch.run(calls, message_id))
         finally:
             await self._record_results(calls)
         if found:
-            raise LoopFound(found)
+            raise LoopStop(found)
 
-    async def _record_results(self, calls: Sequence[Call]) -> None:
+    async def _record_results(self, calls: Sequence[ToolCall]) -> None:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
         if warning := self._parts.loops.check_for_warning():
-            parts.append(TextPart(advice(warning)))
-        await self._record("tool", tuple(parts))
+            parts.append(TextPart(format_advice(warning)))
+        await self._record_message("tool", tuple(parts))
 
-    def _watch(self, calls: Sequence[Call]) -> LoopPattern | None:
+    def _check_calls_for_loop(self, calls: Sequence[ToolCall]) -> LoopPattern | None:
         for call in calls:
             self._parts.loops.record_tool_call(call.name, call.arguments)
         return self._parts.loops.check_for_loop()
 
-    def _compare(self, calls: Sequence[Call], records: Sequence[ToolCallRecord]) -> None:
+    def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """The same call with another result is work, not a loop."""
         for call, record in zip(calls, records, strict=True):
             said = record.result.llm_content if record.result else ""
@@ -201,20 +205,20 @@ class Turn:
 
     def _check_for_loop(self) -> None:
         if found := self._parts.loops.check_for_loop():
-            raise LoopFound(found)
+            raise LoopStop(found)
 
-    async def _record_answer(self, answer: Answer, calls: Sequence[Call]) -> Message:
+    async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """The answer with its calls, which are not run yet."""
-        message = await self._parts.recorder.answer(answer.parts, calls)
+        message = await self._parts.recorder.record_answer(answer.parts, calls)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
         }
-        self._parts.prompt.add(message, asked)
+        self._parts.prompt.add_message(message, asked)
         return message
 
-    async def _record(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
-        message = await self._parts.recorder.message(role, parts, interrupted=interrupted)
-        self._parts.prompt.add(message, self._parts.recorder.calls)
+    async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
+        message = await self._parts.recorder.record_message(role, parts, interrupted=interrupted)
+        self._parts.prompt.add_message(message, self._parts.recorder.calls)
         return message
 
     def _finish(self, reason: TurnReason, message: str) -> TurnReason:
@@ -222,11 +226,11 @@ class Turn:
         return reason
 
 
-def as_object(arguments: JsonObject | str) -> JsonObject:
-    return arguments if isinstance(arguments, dict) else {UNPARSED: arguments}
+def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
+    return arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
 
 
-def reason_for(error: OllmError) -> TurnReason:
+def classify_error(error: OllmError) -> TurnReason:
     match error:
         case ContextFull() | PromptTooLongError():
             return "context-full"

@@ -14,12 +14,12 @@ from typing import Literal
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ToolFailure
 from ollm.system.capture import Capture, HeadAndTail
-from ollm.system.processes import Command, Process, ProcessHost
+from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
 
-KEPT = 1024 * 1024
-ENDED_KEPT = 32
-AFTER_EXIT = 0.1
-PATIENCE = 0.08
+MAX_UNREAD_CHARS = 1024 * 1024
+MAX_ENDED_JOBS = 32
+DRAIN_TIMEOUT_SECONDS = 0.1
+CANCEL_TIMEOUT_SECONDS = 0.08
 TERMINAL_SIZE = (40, 120)
 Ending = Literal["exited", "timeout", "idle"]
 
@@ -27,13 +27,13 @@ Ending = Literal["exited", "timeout", "idle"]
 class Job:
     """A command that was started. `take` gives what it printed since the last time, in bounded memory."""
 
-    def __init__(self, line: str, process: Process) -> None:
+    def __init__(self, line: str, process: ChildProcess) -> None:
         self.id = ""
         self.line = line
         self.process = process
         self.started = self.last_output = monotonic()
         self._ended: float | None = None
-        self._unread: HeadAndTail | None = HeadAndTail(KEPT)
+        self._unread: HeadAndTail | None = HeadAndTail(MAX_UNREAD_CHARS)
         self._capture: Capture | None = None
         self._listener: Callable[[str], None] | None = None
 
@@ -48,7 +48,7 @@ class Job:
         """How long it has run, or ran."""
         return (self._ended or monotonic()) - self.started
 
-    def hear(self, text: str) -> None:
+    def receive_output(self, text: str) -> None:
         """Output as it comes; what a child prints after the command has ended is read and dropped."""
         self.last_output = monotonic()
         if self._unread is not None:
@@ -56,15 +56,15 @@ class Job:
             if self._listener:
                 self._listener(text)
 
-    def watch(self, capture: Capture) -> None:
+    def attach_capture(self, capture: Capture) -> None:
         self._capture = capture
 
-    def take(self) -> str:
+    def take_output(self) -> str:
         """Everything printed since the last time; head and tail of more than a million characters."""
         if self._capture:
             self._capture.drain()
-        unread, self._unread = self._unread, self._unread and HeadAndTail(KEPT)
-        return unread.text() if unread else ""
+        unread, self._unread = self._unread, self._unread and HeadAndTail(MAX_UNREAD_CHARS)
+        return unread.render_text() if unread else ""
 
     async def wait(self, seconds: float | None, idle: float | None, listener: Callable[[str], None] | None) -> Ending:
         """Until the command ends, runs out of time, or has been silent for `idle` seconds; `listener` hears it all."""
@@ -78,7 +78,7 @@ class Job:
                 left = max(0.0, min(limits) - monotonic()) if limits else None
                 done, _ = await asyncio.wait([exited], timeout=left)
                 if done:
-                    await self.collect()
+                    await self.collect_output()
                     return "exited"
                 if deadline is not None and monotonic() >= deadline:
                     return "timeout"
@@ -91,33 +91,33 @@ class Job:
     async def end(self, grace: float = 0.25) -> None:
         """End it and everything it started, and take what it still printed."""
         await self.process.end(grace)
-        await self.collect()
+        await self.collect_output()
         self.close()
 
     async def cancel(self, grace: float) -> None:
         """As `end`, for a caller in a hurry: what is not gone at once is ended behind its back."""
-        self.drop_the_rest()
+        self.discard_output()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.process.end(grace), PATIENCE)
+            await asyncio.wait_for(self.process.end(grace), CANCEL_TIMEOUT_SECONDS)
         self.close()
 
     def end_after(self, seconds: float) -> None:
         """End it when it still runs by then."""
-        asyncio.get_running_loop().call_later(seconds, self.process.begin_end)
+        asyncio.get_running_loop().call_later(seconds, self.process.request_end)
 
     def close(self) -> None:
         if self._capture:
             self._capture.close()
 
-    async def collect(self) -> None:
+    async def collect_output(self) -> None:
         """What is still in the pipe. A child that was left behind and holds it open is not waited for."""
         self._ended = self._ended or monotonic()
         if self._capture:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._capture.ended.wait(), AFTER_EXIT)
+                await asyncio.wait_for(self._capture.ended.wait(), DRAIN_TIMEOUT_SECONDS)
             self._capture.drain()
 
-    def drop_the_rest(self) -> None:
+    def discard_output(self) -> None:
         """Nobody will read what comes from now on."""
         self._unread = None
 
@@ -132,10 +132,10 @@ class BackgroundJobs:
         self._left_behind: list[Job] = []
         self._number = 0
 
-    async def start(self, command: Command, line: str, directory: int | None = None) -> Job:
+    async def start(self, command: ProcessCommand, line: str, directory: int | None = None) -> Job:
         """Start a command that its caller waits for, and hands to `leave` when it is done with it. It runs in the
         directory of this descriptor, if there is one."""
-        reading, writing = _terminal() if command.terminal else os.pipe()
+        reading, writing = _open_terminal() if command.terminal else os.pipe()
         try:
             job = Job(line, await self._host.start(command, writing, directory=directory))
         except BaseException:
@@ -143,18 +143,18 @@ class BackgroundJobs:
             raise
         finally:
             os.close(writing)
-        job.watch(Capture(reading, job.hear))
+        job.attach_capture(Capture(reading, job.receive_output))
         return job
 
-    def leave(self, job: Job) -> None:
+    def release_job(self, job: Job) -> None:
         """The command has ended: what it left behind may live until the conversation ends."""
-        job.drop_the_rest()
+        job.discard_output()
         if job.process.gone:
             job.close()
         else:
             self._left_behind = [one for one in self._left_behind if not one.process.gone] + [job]
 
-    async def start_background(self, command: Command, line: str, directory: int | None = None) -> Job:
+    async def start_background(self, command: ProcessCommand, line: str, directory: int | None = None) -> Job:
         """Start a command that goes on by itself, known by an id."""
         running = [job for job in self._jobs.values() if job.exit_code is None]
         if len(running) >= self._most:
@@ -189,11 +189,11 @@ class BackgroundJobs:
 
     def _forget_old(self) -> None:
         ended = [job for job in self._jobs.values() if job.exit_code is not None]
-        for job in ended[:-ENDED_KEPT]:
-            self.leave(self._jobs.pop(job.id))
+        for job in ended[:-MAX_ENDED_JOBS]:
+            self.release_job(self._jobs.pop(job.id))
 
 
-def _terminal() -> tuple[int, int]:
+def _open_terminal() -> tuple[int, int]:
     import fcntl
     import struct
     import termios

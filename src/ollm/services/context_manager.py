@@ -11,13 +11,13 @@ from typing import get_args
 
 import msgspec
 
-from ollm.domain.clock import Clock, now, parse_stamp, stamp
+from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.context import ContextEntry, EntrySource
 
-USUAL_PRIORITY = 50.0
-LONGEST_KEY = 200
+DEFAULT_PRIORITY = 50.0
+MAX_KEY_CHARS = 200
 SOURCES: tuple[str, ...] = get_args(EntrySource)
-TITLES = {
+SOURCE_TITLES = {
     "hook": "From a hook",
     "extension": "From an extension",
     "user": "From the user",
@@ -46,20 +46,20 @@ class ContextManager:
         key: str,
         content: str,
         *,
-        priority: float = USUAL_PRIORITY,
+        priority: float = DEFAULT_PRIORITY,
         source: str = "user",
         ttl_seconds: float | None = None,
         volatile: bool = False,
     ) -> bool:
         """False, and a warning, when the entry cannot be used. An entry that says the same again changes nothing."""
-        fault = _fault(key, content, priority, source, ttl_seconds)
+        fault = _find_fault(key, content, priority, source, ttl_seconds)
         if fault:
             self._warn(f"Context entry {str(key)[:60]!r} was skipped: {fault}.")
             return False
         self._entries[key] = ContextEntry(
             key=key,
             content=content,
-            timestamp=stamp(self._clock()),
+            timestamp=format_stamp(self._clock()),
             priority=priority,
             source=source,  # type: ignore[arg-type] # _fault looked it up
             ttl_seconds=ttl_seconds,
@@ -72,9 +72,9 @@ class ContextManager:
         fields = {name: getattr(entry, name) for name in ("priority", "source", "ttl_seconds", "volatile")}
         return self.add_context(entry.key, entry.content, **fields)
 
-    def take_up(self, entry: ContextEntry) -> None:
+    def restore_entry(self, entry: ContextEntry) -> None:
         """An entry of before, with the time it was added: a TTL that has ended meanwhile ends it with the next turn."""
-        if not _fault(entry.key, entry.content, entry.priority, entry.source, entry.ttl_seconds):
+        if not _find_fault(entry.key, entry.content, entry.priority, entry.source, entry.ttl_seconds):
             self._entries[entry.key] = entry
 
     def remove_context(self, key: str) -> bool:
@@ -87,7 +87,7 @@ class ContextManager:
     def begin_turn(self) -> tuple[str, ...]:
         """Drop what has outlived its TTL; the keys of what went."""
         moment = self._clock()
-        gone = tuple(entry.key for entry in self._entries.values() if _ends(entry) <= moment.timestamp())
+        gone = tuple(entry.key for entry in self._entries.values() if _compute_expiry(entry) <= moment.timestamp())
         for key in gone:
             del self._entries[key]
         return gone
@@ -98,14 +98,14 @@ class ContextManager:
 
     def get_system_prompt_additions(self) -> str:
         """All entries but the volatile ones, as Markdown sections."""
-        return render(self.standing())
+        return render_entries(self.get_standing_entries())
 
-    def standing(self) -> list[ContextEntry]:
+    def get_standing_entries(self) -> list[ContextEntry]:
         return [entry for entry in self.get_context() if not entry.volatile]
 
-    def volatile(self) -> str:
+    def render_volatile_entries(self) -> str:
         """What rides with the newest user message instead of the system prompt."""
-        return render([entry for entry in self.get_context() if entry.volatile])
+        return render_entries([entry for entry in self.get_context() if entry.volatile])
 
     def has_context(self, key: str) -> bool:
         return key in self._entries
@@ -114,26 +114,26 @@ class ContextManager:
         return [entry for entry in self.get_context() if entry.source == source]
 
 
-def render(entries: list[ContextEntry]) -> str:
+def render_entries(entries: list[ContextEntry]) -> str:
     """One section an entry, named by source and key. The time is left out: an unchanged entry changes no byte."""
-    return "\n\n".join(f"## {TITLES[entry.source]}: {entry.key}\n\n{entry.content}" for entry in entries)
+    return "\n\n".join(f"## {SOURCE_TITLES[entry.source]}: {entry.key}\n\n{entry.content}" for entry in entries)
 
 
-def fit(
+def fit_entries(
     entries: list[ContextEntry], cost: Callable[[str], int], cap: int
 ) -> tuple[list[ContextEntry], list[ContextEntry]]:
     """Those that fit into `cap` tokens together, and those left out: lowest priorities first."""
     kept: list[ContextEntry] = []
     used = 0
     for place, entry in enumerate(entries):
-        used += cost(render([entry]))
+        used += cost(render_entries([entry]))
         if used > cap:
             return kept, entries[place:]
         kept.append(entry)
     return kept, []
 
 
-def _ends(entry: ContextEntry) -> float:
+def _compute_expiry(entry: ContextEntry) -> float:
     if entry.ttl_seconds is None:
         return math.inf
     try:
@@ -142,11 +142,11 @@ def _ends(entry: ContextEntry) -> float:
         return math.inf
 
 
-def _fault(key: object, content: object, priority: object, source: object, ttl: object) -> str:  # noqa: PLR0911 - one line a rule
+def _find_fault(key: object, content: object, priority: object, source: object, ttl: object) -> str:  # noqa: PLR0911 - one line a rule
     if not isinstance(key, str) or not key.strip():
         return "its key is empty"
-    if len(key) > LONGEST_KEY:
-        return f"its key is longer than {LONGEST_KEY} characters"
+    if len(key) > MAX_KEY_CHARS:
+        return f"its key is longer than {MAX_KEY_CHARS} characters"
     if re.search(_NOT_IN_KEYS, key):
         return "its key holds control characters"
     if not isinstance(content, str) or not content.strip():
@@ -166,6 +166,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def as_json(entries: list[ContextEntry]) -> list[dict[str, object]]:
+def entries_to_json(entries: list[ContextEntry]) -> list[dict[str, object]]:
     """For `--json` and the API."""
     return [msgspec.to_builtins(entry) for entry in entries]

@@ -18,10 +18,10 @@ from ollm.domain.struct import Data
 from ollm.system.atomic import make_private_directory, replace_file
 from ollm.system.paths import Boundary
 
-KEPT = 200
+MAX_UNDO_COPIES = 200
 
 
-class Sight(Data, frozen=True):
+class FileState(Data, frozen=True):
     """A file as it was last seen. `digest` is None when only a part of it was read."""
 
     device: int
@@ -39,18 +39,18 @@ class UndoCopy(Data, frozen=True):
     after: str
 
 
-class Undone(Data, frozen=True):
+class UndoResult(Data, frozen=True):
     """What `/undo` did: the file was put back as it was, or removed because it had not been there."""
 
     path: Path
     removed: bool
 
 
-def digest_of(content: bytes) -> str:
+def compute_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def no_folder() -> Path | None:
+def get_no_folder() -> Path | None:
     """Nothing to undo with: calls outside a session."""
     return None
 
@@ -58,13 +58,13 @@ def no_folder() -> Path | None:
 class EditLedger:
     """One per session. Paths are resolved ones; `folder` says where undo copies go, once there is a session."""
 
-    def __init__(self, folder: Callable[[], Path | None] = no_folder) -> None:
+    def __init__(self, folder: Callable[[], Path | None] = get_no_folder) -> None:
         self._folder = folder
-        self._seen: dict[Path, Sight] = {}
+        self._seen: dict[Path, FileState] = {}
 
-    def saw(self, path: Path, status: os.stat_result, content: bytes | None = None) -> None:
+    def remember_file(self, path: Path, status: os.stat_result, content: bytes | None = None) -> None:
         """The model was shown this file (`content`: all of it), or wrote it."""
-        self._seen[path] = sight_of(status, content)
+        self._seen[path] = make_file_state(status, content)
 
     def is_stale(self, path: Path, status: os.stat_result, content: bytes) -> bool:
         """Whether the file is no longer what the model last saw; False when it never saw it."""
@@ -72,59 +72,59 @@ class EditLedger:
         if seen is None:
             return False
         if seen.digest is not None:
-            return seen.digest != digest_of(content)
-        return seen != sight_of(status, None)
+            return seen.digest != compute_digest(content)
+        return seen != make_file_state(status, None)
 
-    def keep_copy(self, path: Path, before: bytes | None, after: bytes) -> Path | None:
+    def save_undo_copy(self, path: Path, before: bytes | None, after: bytes) -> Path | None:
         """Remember how a file was (`before` None: not there) before it becomes `after`. Says where the copy is."""
         folder = self._folder()
         if folder is None:
             return None
         make_private_directory(folder)
-        names = self._copies(folder)
+        names = self._list_copies(folder)
         number = int(names[-1].stem) + 1 if names else 1
-        head = UndoCopy(path=str(path), existed=before is not None, after=digest_of(after))
+        head = UndoCopy(path=str(path), existed=before is not None, after=compute_digest(after))
         copy = folder / f"{number:08d}.undo"
         replace_file(copy, msgspec.json.encode(head) + b"\n" + (before or b""))
-        for old in names[: max(len(names) + 1 - KEPT, 0)]:
+        for old in names[: max(len(names) + 1 - MAX_UNDO_COPIES, 0)]:
             old.unlink(missing_ok=True)
         return copy
 
-    def next_undo(self) -> tuple[Path, bytes | None] | None:
+    def peek_undo(self) -> tuple[Path, bytes | None] | None:
         """The file `undo` would put back, and what it would hold then; None for one that would be removed."""
         folder = self._folder()
-        names = self._copies(folder) if folder is not None else []
+        names = self._list_copies(folder) if folder is not None else []
         if not names:
             return None
-        head, before = _read(names[-1])
+        head, before = _read_copy(names[-1])
         return Path(head.path), before if head.existed else None
 
-    def undo(self, boundary: Boundary) -> Undone | None:
+    def undo(self, boundary: Boundary) -> UndoResult | None:
         """Take the last edit back, byte for byte; None when there is none left.
 
         Raises OllmError when the file was changed by others since, and leaves it alone.
         """
         folder = self._folder()
-        while folder is not None and (names := self._copies(folder)):
-            head, before = _read(names[-1])
-            done = _put_back(head, before, boundary.approving([Path(head.path)]))
+        while folder is not None and (names := self._list_copies(folder)):
+            head, before = _read_copy(names[-1])
+            done = _restore_file(head, before, boundary.approving([Path(head.path)]))
             names[-1].unlink()
             if done:
-                return Undone(path=Path(head.path), removed=not head.existed)
+                return UndoResult(path=Path(head.path), removed=not head.existed)
         return None
 
-    def _copies(self, folder: Path) -> list[Path]:
+    def _list_copies(self, folder: Path) -> list[Path]:
         return sorted(folder.glob("*.undo")) if folder.is_dir() else []
 
 
-def sight_of(status: os.stat_result, content: bytes | None) -> Sight:
-    digest = None if content is None else digest_of(content)
-    return Sight(
+def make_file_state(status: os.stat_result, content: bytes | None) -> FileState:
+    digest = None if content is None else compute_digest(content)
+    return FileState(
         device=status.st_dev, inode=status.st_ino, size=status.st_size, changed=status.st_mtime_ns, digest=digest
     )
 
 
-def _read(copy: Path) -> tuple[UndoCopy, bytes]:
+def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
     line, _, before = copy.read_bytes().partition(b"\n")
     try:
         return msgspec.json.decode(line, type=UndoCopy), before
@@ -132,13 +132,13 @@ def _read(copy: Path) -> tuple[UndoCopy, bytes]:
         raise StorageError(f"The undo copy {copy} is damaged.", action="Remove it to go on.") from error
 
 
-def _put_back(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
+def _restore_file(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
     """False when the file already is as it was: the edit had not happened, or was taken back by hand."""
     path = Path(head.path)
-    now = _content(boundary, head.path)
+    now = _read_content(boundary, head.path)
     if now == (before if head.existed else None):
         return False
-    if now is not None and digest_of(now) != head.after:
+    if now is not None and compute_digest(now) != head.after:
         raise OllmError(f"{path} was changed since, so the edit is not taken back.", action="Undo it by hand.")
     if head.existed:
         boundary.write_file(head.path, before)
@@ -147,7 +147,7 @@ def _put_back(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
     return True
 
 
-def _content(boundary: Boundary, given: str) -> bytes | None:
+def _read_content(boundary: Boundary, given: str) -> bytes | None:
     if not Path(given).exists():
         return None
     with boundary.open_file(given) as file:

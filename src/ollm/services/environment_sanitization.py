@@ -15,11 +15,11 @@ from typing import Any
 
 from ollm.config.settings import CORE_ALLOW, CORE_DENY, EnvironmentSettings
 from ollm.domain.struct import Data
-from ollm.services.redaction import SHORTEST_KNOWN_VALUE, secrets_in
+from ollm.services.redaction import MIN_KNOWN_VALUE_CHARS, find_secrets
 
 _log = logging.getLogger("ollm.environment")
 
-MORE_DENY = (
+EXTRA_DENY_PATTERNS = (
     *(
         "*_CREDENTIALS",
         "*API_KEY*",
@@ -36,23 +36,23 @@ SECRET_WORDS = frozenset(
     {"SECRET", "SECRETS", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "AUTH", "COOKIE", "JWT", "APIKEY"}
     | {"CREDENTIAL", "CREDENTIALS"}
 )
-MOST_KNOWN = 4096
-HARMLESS = ("SSH_AUTH_SOCK", "XAUTHORITY")
+MAX_KNOWN_VARIABLES = 4096
+HARMLESS_NAMES = ("SSH_AUTH_SOCK", "XAUTHORITY")
 _WORD_ENDS = re.compile(r"[^A-Z0-9]+")
 
 
-class Removed(Data, frozen=True):
+class WithheldVariable(Data, frozen=True):
     """A variable that is kept back, and the rule that says so."""
 
     name: str
     rule: str
 
 
-class Sorted(Data, frozen=True):
+class EnvironmentReport(Data, frozen=True):
     """What would happen to an environment, by name."""
 
     passed: tuple[str, ...]
-    removed: tuple[Removed, ...]
+    removed: tuple[WithheldVariable, ...]
 
 
 class EnvironmentSanitizationService:
@@ -65,50 +65,50 @@ class EnvironmentSanitizationService:
     def configure(self, config: EnvironmentSettings | Mapping[str, Any]) -> None:
         """Use these rules besides the built-in ones. A bad pattern is skipped with a warning (S10.5); a configuration
         of the wrong shape lets only the core variables pass."""
-        allow, deny, troubles = _read(config)
-        good_allow, more = _usable(allow)
-        good_deny, most = _usable(deny)
+        allow, deny, troubles = _read_settings(config)
+        good_allow, more = _split_usable(allow)
+        good_deny, most = _split_usable(deny)
         self.warnings = (*troubles, *more, *most)
         for warning in self.warnings:
             _log.warning("%s", warning)
-        self._allow = _Patterns((*CORE_ALLOW, *HARMLESS, *good_allow))
-        self._deny = _Patterns((*CORE_DENY, *MORE_DENY, *good_deny))
+        self._allow = _NamePatterns((*CORE_ALLOW, *HARMLESS_NAMES, *good_allow))
+        self._deny = _NamePatterns((*CORE_DENY, *EXTRA_DENY_PATTERNS, *good_deny))
         self._known: dict[tuple[str, str], str | None] = {}  # an environment is sorted again before every tool
 
     def sanitize(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The variables a tool may have."""
-        rules = self._rules(environment)
+        rules = self._find_rules(environment)
         passed = {name: value for name, value in environment.items() if rules[name] is None}
         if len(passed) < len(environment) and _log.isEnabledFor(logging.DEBUG):
             _log.debug("kept back: %s", ", ".join(sorted(environment.keys() - passed.keys())))
         return passed
 
-    def sort(self, environment: Mapping[str, str]) -> Sorted:
+    def classify_variables(self, environment: Mapping[str, str]) -> EnvironmentReport:
         """Names only: what passes, and why the rest does not."""
-        rules = self._rules(environment)
+        rules = self._find_rules(environment)
         verdicts = {name: rules[name] for name in sorted(environment)}
-        removed = tuple(Removed(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
+        removed = tuple(WithheldVariable(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
         _log.debug("kept back: %s", ", ".join(item.name for item in removed))
-        return Sorted(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
+        return EnvironmentReport(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
 
-    def removed_values(self, environment: Mapping[str, str]) -> list[str]:
+    def list_removed_values(self, environment: Mapping[str, str]) -> list[str]:
         """The values that are kept back, for the redaction of logs and errors."""
-        rules = self._rules(environment)
+        rules = self._find_rules(environment)
         return [value for name, value in environment.items() if rules[name] is not None]
 
     def is_allowed(self, name: str) -> bool:
         """Whether the allow list has this name."""
-        return self._allow.first(name) is not None
+        return self._allow.find_match(name) is not None
 
     def is_denied(self, name: str) -> bool:
         """Whether a deny pattern or a secret word matches this name, whatever the allow list says."""
-        return self._rule_for(name) is not None
+        return self._find_rule(name) is not None
 
-    def _rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
+    def _find_rules(self, environment: Mapping[str, str]) -> dict[str, str | None]:
         """The rule against each variable, or None. What was judged before is remembered."""
         fresh = {name: value for name, value in environment.items() if (name, value) not in self._known}
         if fresh:
-            if len(self._known) > MOST_KNOWN:
+            if len(self._known) > MAX_KNOWN_VARIABLES:
                 self._known.clear()
                 fresh = dict(environment)
             self._judge(fresh)
@@ -118,17 +118,17 @@ class EnvironmentSanitizationService:
         unnamed = []
         for name, value in environment.items():
             allowed = self.is_allowed(name)
-            rule = None if allowed else self._rule_for(name)
+            rule = None if allowed else self._find_rule(name)
             self._known[name, value] = rule
-            if not allowed and rule is None and len(value) >= SHORTEST_KNOWN_VALUE:
+            if not allowed and rule is None and len(value) >= MIN_KNOWN_VALUE_CHARS:
                 unnamed.append((name, value))
-        kinds = secrets_in(value for _, value in unnamed)
+        kinds = find_secrets(value for _, value in unnamed)
         for name, value in unnamed:
             if value in kinds:
                 self._known[name, value] = f"value: {kinds[value]}"
 
-    def _rule_for(self, name: str) -> str | None:
-        rule = self._deny.first(name)
+    def _find_rule(self, name: str) -> str | None:
+        rule = self._deny.find_match(name)
         if rule is not None:
             return rule
         upper = name.upper()
@@ -138,7 +138,7 @@ class EnvironmentSanitizationService:
         )
 
 
-class _Patterns:
+class _NamePatterns:
     """Globs over whole names, without case. The plain ones, and most are, are compared as text, many at once."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -148,12 +148,12 @@ class _Patterns:
             text = pattern.upper()
             middle = text.strip("*")
             if any(letter in "*?[{}" for letter in middle):
-                self._others.append((re.compile(_translated(text)), pattern))
+                self._others.append((re.compile(_translate_glob(text)), pattern))
             else:
-                self._plain[_place_of(text)].setdefault(middle, pattern)
+                self._plain[_classify_pattern(text)].setdefault(middle, pattern)
         self._starts, self._ends = tuple(self._plain["start"]), tuple(self._plain["end"])
 
-    def first(self, name: str) -> str | None:
+    def find_match(self, name: str) -> str | None:
         """A pattern that matches, or None."""
         upper = name.upper()
         if upper in self._plain["exact"]:
@@ -168,14 +168,14 @@ class _Patterns:
         return next((pattern for expression, pattern in self._others if expression.fullmatch(upper)), None)
 
 
-def _place_of(text: str) -> str:
+def _classify_pattern(text: str) -> str:
     """Where the name holds the text between the stars."""
     if text.startswith("*"):
         return "inside" if text.endswith("*") else "end"
     return "start" if text.endswith("*") else "exact"
 
 
-def _read(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:
+def _read_settings(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:
     if isinstance(config, EnvironmentSettings):
         return list(config.allow_list), list(config.deny_patterns), []
     if isinstance(config, Mapping):
@@ -185,10 +185,10 @@ def _read(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], l
     return [], ["*"], ["the environment settings have the wrong shape: tools get the core variables only"]
 
 
-def _usable(patterns: list[Any]) -> tuple[list[str], list[str]]:
+def _split_usable(patterns: list[Any]) -> tuple[list[str], list[str]]:
     good, warnings = [], []
     for pattern in patterns:
-        trouble = _trouble_with(pattern)
+        trouble = _find_trouble(pattern)
         if trouble:
             warnings.append(f"the environment pattern {pattern!r} is skipped: {trouble}")
         else:
@@ -196,26 +196,26 @@ def _usable(patterns: list[Any]) -> tuple[list[str], list[str]]:
     return good, warnings
 
 
-def _trouble_with(pattern: Any) -> str | None:
+def _find_trouble(pattern: Any) -> str | None:
     if not isinstance(pattern, str):
         return "it is not text"
     if not pattern.strip() or "=" in pattern or not pattern.isprintable():
         return "no variable has such a name"
     try:
-        re.compile(_translated(pattern))
+        re.compile(_translate_glob(pattern))
     except (re.error, ValueError) as error:
         return str(error)
     return None
 
 
-def _translated(pattern: str) -> str:
+def _translate_glob(pattern: str) -> str:
     """A glob (`*`, `?`, `[a-z]`, `[!a-z]`, `{one,two}`) as a regular expression without counted groups."""
     if "[" in pattern and not re.fullmatch(r"(?:[^\[]|\[[!^]?.[^\]]*\])*", pattern):
         raise ValueError("a [ is not closed")
-    return "|".join(fnmatch.translate(plain.replace("[^", "[!")) for plain in _expanded(pattern))
+    return "|".join(fnmatch.translate(plain.replace("[^", "[!")) for plain in _expand_braces(pattern))
 
 
-def _expanded(pattern: str) -> list[str]:
+def _expand_braces(pattern: str) -> list[str]:
     """The patterns without braces that one with braces stands for."""
     before, brace, rest = pattern.partition("{")
     if not brace:
@@ -225,7 +225,7 @@ def _expanded(pattern: str) -> list[str]:
     choices, closed, after = rest.partition("}")
     if not closed or "{" in choices:
         raise ValueError("a { is not closed")
-    endings = _expanded(after)
+    endings = _expand_braces(after)
     if len(endings) > 64:
         raise ValueError("it stands for too many names")
     return [f"{before}{choice}{ending}" for choice in choices.split(",") for ending in endings]

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from ollm.domain.tools import ToolCallRecord
 from ollm.domain.workspace import CommandOutcome, Episode
 
-WRITERS = frozenset({"write_file", "edit_file"})
-COMMAND_CHARS = 300
-TEXT_CHARS = 2_000
+WRITING_TOOLS = frozenset({"write_file", "edit_file"})
+MAX_COMMAND_CHARS = 300
+MAX_TEXT_CHARS = 2_000
 
 
-def episode_of(
+def make_episode(
     session_id: str,
     number: int,
     timestamp: int,
@@ -26,19 +26,19 @@ def episode_of(
         session_id=session_id,
         number=number,
         timestamp=timestamp,
-        request=request[:TEXT_CHARS],
-        answer=answer[:TEXT_CHARS],
+        request=request[:MAX_TEXT_CHARS],
+        answer=answer[:MAX_TEXT_CHARS],
         reason=reason,
-        files=files_changed(calls),
-        commands=tuple(outcome(call) for call in calls if call.name == "shell" and "command" in call.args),
+        files=list_changed_files(calls),
+        commands=tuple(make_outcome(call) for call in calls if call.name == "shell" and "command" in call.args),
         decisions=tuple(str(call.args.get("text", "")) for call in calls if is_decision(call)),
-        errors=tuple(f"{call.name}: {call.error.message}"[:COMMAND_CHARS] for call in calls if call.error),
+        errors=tuple(f"{call.name}: {call.error.message}"[:MAX_COMMAND_CHARS] for call in calls if call.error),
     )
 
 
-def files_changed(calls: Sequence[ToolCallRecord]) -> tuple[str, ...]:
+def list_changed_files(calls: Sequence[ToolCallRecord]) -> tuple[str, ...]:
     """Paths that were written, in the order of their first change."""
-    paths = (str(call.args.get("path", "")) for call in calls if call.name in WRITERS and call.status == "ok")
+    paths = (str(call.args.get("path", "")) for call in calls if call.name in WRITING_TOOLS and call.status == "ok")
     return tuple(dict.fromkeys(path for path in paths if path))
 
 
@@ -46,7 +46,7 @@ def is_decision(call: ToolCallRecord) -> bool:
     return call.name == "goal" and call.args.get("action") == "decision" and call.status == "ok"
 
 
-def outcome(call: ToolCallRecord) -> CommandOutcome:
+def make_outcome(call: ToolCallRecord) -> CommandOutcome:
     code = call.result.exit_code if call.result else None
     said = f"exit {code}" if code else call.error.type if call.error else "ok" if call.status == "ok" else call.status
-    return CommandOutcome(command=str(call.args["command"])[:COMMAND_CHARS], outcome=said)
+    return CommandOutcome(command=str(call.args["command"])[:MAX_COMMAND_CHARS], outcome=said)

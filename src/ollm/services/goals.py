@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.domain.clock import Clock, NewId, new_id, now, stamp
-from ollm.domain.context import Decision, Goal, GoalStack
+from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
+from ollm.domain.context import Goal, GoalDecision, GoalStack
 from ollm.domain.errors import UsageError
 
-LONGEST = 2000
+MAX_TEXT_CHARS = 2000
 
 
 class GoalKeeper:
@@ -23,48 +23,50 @@ class GoalKeeper:
 
     def set(self, text: str) -> str:
         """A new goal, in front of those that are still open."""
-        goal = Goal(id=self._ids(), text=_checked(text))
+        goal = Goal(id=self._ids(), text=_check_text(text))
         self.stack = GoalStack(goals=(*self.stack.goals, goal))
         return f"Goal set: {goal.text}"
 
     def subtask(self, text: str) -> str:
-        goal = self._active()
-        self._put(msgspec.structs.replace(goal, subtasks=(*goal.subtasks, _checked(text))))
+        goal = self._require_active_goal()
+        self._replace_goal(msgspec.structs.replace(goal, subtasks=(*goal.subtasks, _check_text(text))))
         return f"Subtask added: {text.strip()}"
 
     def decision(self, text: str, *, locked: bool = False, tags: Sequence[str] = ()) -> str:
-        goal = self._active()
-        made = Decision(text=_checked(text), locked=locked, tags=tuple(tags), timestamp=stamp(self._clock()))
-        self._put(msgspec.structs.replace(goal, decisions=(*goal.decisions, made)))
+        goal = self._require_active_goal()
+        made = GoalDecision(
+            text=_check_text(text), locked=locked, tags=tuple(tags), timestamp=format_stamp(self._clock())
+        )
+        self._replace_goal(msgspec.structs.replace(goal, decisions=(*goal.decisions, made)))
         return f"Decision {'locked' if locked else 'noted'}: {made.text}"
 
     def artifact(self, text: str) -> str:
-        goal = self._active()
-        self._put(msgspec.structs.replace(goal, artifacts=(*goal.artifacts, _checked(text))))
+        goal = self._require_active_goal()
+        self._replace_goal(msgspec.structs.replace(goal, artifacts=(*goal.artifacts, _check_text(text))))
         return f"Artefact noted: {text.strip()}"
 
     def blocker(self, text: str) -> str:
-        goal = self._active()
-        self._put(msgspec.structs.replace(goal, blockers=(*goal.blockers, _checked(text))))
+        goal = self._require_active_goal()
+        self._replace_goal(msgspec.structs.replace(goal, blockers=(*goal.blockers, _check_text(text))))
         return f"Blocker noted: {text.strip()}"
 
     def complete(self) -> str:
-        goal = self._active()
-        self._put(msgspec.structs.replace(goal, status="completed"))
+        goal = self._require_active_goal()
+        self._replace_goal(msgspec.structs.replace(goal, status="completed"))
         return f"Goal completed: {goal.text}"
 
-    def _active(self) -> Goal:
+    def _require_active_goal(self) -> Goal:
         goal = self.stack.active
         if goal is None:
             raise UsageError("There is no active goal.", action="Set one first, with its text.")
         return goal
 
-    def _put(self, changed: Goal) -> None:
+    def _replace_goal(self, changed: Goal) -> None:
         goals = tuple(changed if goal.id == changed.id else goal for goal in self.stack.goals)
         self.stack = GoalStack(goals=goals)
 
 
-def lasting(stack: GoalStack) -> tuple[Decision, ...]:
+def list_lasting_decisions(stack: GoalStack) -> tuple[GoalDecision, ...]:
     """Decisions that no compression may lose: locked, or tagged architecture; whatever became of their goal."""
     return tuple(
         decision
@@ -74,26 +76,26 @@ def lasting(stack: GoalStack) -> tuple[Decision, ...]:
     )
 
 
-def described(stack: GoalStack) -> str:
+def describe_goals(stack: GoalStack) -> str:
     """What stands in the context after a compression; empty when there is nothing to keep."""
     open_goals = [goal for goal in stack.goals if goal.status == "active"]
-    lines = [line for goal in open_goals for line in _lines(goal)]
-    others = [decision.text for decision in lasting(stack)]
+    lines = [line for goal in open_goals for line in _describe_goal(goal)]
+    others = [decision.text for decision in list_lasting_decisions(stack)]
     shown = {decision.text for goal in open_goals for decision in goal.decisions}
     lines += [f"Decided: {text}" for text in others if text not in shown]
     return "\n".join(lines)
 
 
-def _lines(goal: Goal) -> list[str]:
+def _describe_goal(goal: Goal) -> list[str]:
     decided = [f"Decided{' (locked)' if made.locked else ''}: {made.text}" for made in goal.decisions]
     named = (("Subtask", goal.subtasks), ("Artefact", goal.artifacts), ("Blocked by", goal.blockers))
     return [f"Goal: {goal.text}", *decided, *(f"{name}: {text}" for name, texts in named for text in texts)]
 
 
-def _checked(text: str) -> str:
+def _check_text(text: str) -> str:
     words = text.strip()
     if not words:
         raise UsageError("The text is empty.", action="Say what it is in a sentence.")
-    if len(words) > LONGEST:
-        raise UsageError(f"The text is longer than {LONGEST} characters.", action="Say it in a sentence.")
+    if len(words) > MAX_TEXT_CHARS:
+        raise UsageError(f"The text is longer than {MAX_TEXT_CHARS} characters.", action="Say it in a sentence.")
     return words

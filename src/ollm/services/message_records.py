@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.messages import Call, JsonObject, PromptMessage, Role
+from ollm.domain.messages import JsonObject, PromptMessage, Role, ToolCall
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
@@ -49,14 +49,16 @@ def from_record(record: Mapping[str, Any]) -> PromptMessage | None:
     )
 
 
-def read_call(entry: Any) -> Call | None:
+def read_call(entry: Any) -> ToolCall | None:
     function = entry.get("function") if isinstance(entry, dict) else None
     if not isinstance(function, dict) or not isinstance(entry.get("id"), str):
         return None
-    return Call(id=entry["id"], name=str(function.get("name", "")), arguments=arguments_of(function.get("arguments")))
+    return ToolCall(
+        id=entry["id"], name=str(function.get("name", "")), arguments=decode_arguments(function.get("arguments"))
+    )
 
 
-def arguments_of(text: Any) -> JsonObject:
+def decode_arguments(text: Any) -> JsonObject:
     try:
         found = msgspec.json.decode(text) if isinstance(text, str) else {}
     except msgspec.DecodeError:

@@ -11,11 +11,11 @@ from ollm.domain.struct import Data
 if TYPE_CHECKING:
     import re
 
-SURE = 0.75
-LOOKED_AT = 4000  # characters of a message
+MIN_CONFIDENCE_SHARE = 0.75
+MAX_LOOKED_CHARS = 4000  # characters of a message
 
 # What every match of a mode's signs contains, and the signs: a message without the former costs no regular expression.
-SIGNS: dict[ModeName, tuple[tuple[str, ...], str]] = {
+MODE_SIGNS: dict[ModeName, tuple[tuple[str, ...], str]] = {
     "debug": (
         ("debug", "trace", "crash", "segfault", "regression", "fail", "throws", "exception", "bug"),
         (
@@ -49,28 +49,28 @@ class ModeProposal(Data, frozen=True):
     confidence: float
 
 
-def propose(text: str, current: ModeName) -> ModeProposal | None:
+def propose_mode(text: str, current: ModeName) -> ModeProposal | None:
     """The mode a message fits better than the current one, when that is plain enough."""
-    hits = {mode: _hits(mode, text[:LOOKED_AT]) for mode in SIGNS}
+    hits = {mode: _count_hits(mode, text[:MAX_LOOKED_CHARS]) for mode in MODE_SIGNS}
     best = max(hits, key=lambda mode: hits[mode])
     rivals = [count for mode, count in hits.items() if mode != best and count > 0]
     confidence = 0.6 + 0.2 * hits[best] - 0.1 * sum(rivals) if hits[best] else 0.0
-    if best == current or hits[current] >= hits[best] or confidence < SURE:
+    if best == current or hits[current] >= hits[best] or confidence < MIN_CONFIDENCE_SHARE:
         return None
     return ModeProposal(mode=best, confidence=round(min(0.95, confidence), 2))
 
 
-def _hits(mode: ModeName, text: str) -> int:
+def _count_hits(mode: ModeName, text: str) -> int:
     """How many different signs of a mode there are."""
-    parts, _ = SIGNS[mode]
+    parts, _ = MODE_SIGNS[mode]
     folded = text.casefold()
     if not any(part in folded for part in parts):
         return 0
-    return len({hit[0].lower() for hit in _pattern(mode).finditer(text)})
+    return len({hit[0].lower() for hit in _compile_pattern(mode).finditer(text)})
 
 
 @cache
-def _pattern(mode: ModeName) -> re.Pattern[str]:
+def _compile_pattern(mode: ModeName) -> re.Pattern[str]:
     import re
 
-    return re.compile(SIGNS[mode][1], re.IGNORECASE)
+    return re.compile(MODE_SIGNS[mode][1], re.IGNORECASE)

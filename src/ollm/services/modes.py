@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ollm.domain.clock import Clock, now, stamp
+from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.context import Approval, ModeName
-from ollm.domain.session import ModeChange, Trigger
+from ollm.domain.session import ModeChange, ModeTrigger
 from ollm.domain.struct import Data
 
-READING = frozenset(
+READING_TOOLS = frozenset(
     {
         "read_file",
         "read_many_files",
@@ -26,7 +26,7 @@ READING = frozenset(
         "goal",
     }
 )
-OURS = READING | {"write_file", "edit_file", "shell"}
+BUILTIN_TOOLS = READING_TOOLS | {"write_file", "edit_file", "shell"}
 
 
 class Mode(Data, frozen=True):
@@ -42,12 +42,12 @@ MODES: dict[ModeName, Mode] = {
     "assistant": Mode(
         name="assistant",
         told="You answer questions and explain. Look things up with your tools before you state facts about this code.",
-        tools=READING,
+        tools=READING_TOOLS,
     ),
     "plan": Mode(
         name="plan",
         told="You plan and change nothing. Read what you need, then give numbered steps and the files they touch.",
-        tools=READING,
+        tools=READING_TOOLS,
         approval="read-only",
     ),
     "code": Mode(
@@ -61,23 +61,23 @@ MODES: dict[ModeName, Mode] = {
 }
 
 
-def tools_for(mode: ModeName, names: Iterable[str]) -> tuple[str, ...]:
+def list_mode_tools(mode: ModeName, names: Iterable[str]) -> tuple[str, ...]:
     """Of these tools the ones the mode shows, in their order."""
     shown = MODES[mode].tools
     if shown is None:
         return tuple(names)
     may_change = MODES[mode].approval is None
-    return tuple(name for name in names if name in shown or (may_change and name not in OURS))
+    return tuple(name for name in names if name in shown or (may_change and name not in BUILTIN_TOOLS))
 
 
-def change(
-    before: ModeName, after: ModeName, trigger: Trigger, confidence: float = 1.0, *, clock: Clock = now
+def make_mode_change(
+    before: ModeName, after: ModeName, trigger: ModeTrigger, confidence: float = 1.0, *, clock: Clock = now
 ) -> ModeChange:
     """The step that goes into `modeHistory`."""
-    return ModeChange(from_=before, to=after, timestamp=stamp(clock()), trigger=trigger, confidence=confidence)
+    return ModeChange(from_=before, to=after, timestamp=format_stamp(clock()), trigger=trigger, confidence=confidence)
 
 
-def as_history(step: ModeChange) -> dict[str, object]:
+def to_history_entry(step: ModeChange) -> dict[str, object]:
     """As the session's metadata keeps it."""
     kept: dict[str, object] = msgspec.to_builtins(step)
     return kept

@@ -9,10 +9,10 @@ import msgspec
 from ollm.domain.messages import PromptMessage
 from ollm.domain.struct import Data
 
-KEPT = 200
+MAX_ENTRIES = 200
 
 
-class Part(Data, frozen=True):
+class PrefixPart(Data, frozen=True):
     """A named piece of a request, with what it costs."""
 
     name: str
@@ -34,19 +34,19 @@ class PrefixLedger:
 
     def __init__(self) -> None:
         self.entries: list[LedgerEntry] = []
-        self._last: Sequence[Part] = ()
+        self._last: Sequence[PrefixPart] = ()
 
-    def record(self, parts: Sequence[Part], cause: str | None = None) -> LedgerEntry:
+    def record(self, parts: Sequence[PrefixPart], cause: str | None = None) -> LedgerEntry:
         """`cause` names a step that was meant to change the front, such as a compression or a change of mode."""
-        before, same = self._last, _common(self._last, parts)
+        before, same = self._last, _count_common(self._last, parts)
         entry = LedgerEntry(
-            reused_share=_tokens(before[:same]) / (_tokens(before) or 1) if before else 1.0,
-            reused_tokens=_tokens(parts[:same]),
-            tokens=_tokens(parts),
+            reused_share=_sum_tokens(before[:same]) / (_sum_tokens(before) or 1) if before else 1.0,
+            reused_tokens=_sum_tokens(parts[:same]),
+            tokens=_sum_tokens(parts),
             broken_by=None if same == len(before) else cause or before[same].name,
         )
         self._last = parts
-        self.entries = [*self.entries[1 - KEPT :], entry]
+        self.entries = [*self.entries[1 - MAX_ENTRIES :], entry]
         return entry
 
     @property
@@ -54,7 +54,7 @@ class PrefixLedger:
         return self.entries[-1] if self.entries else None
 
 
-def _common(before: Sequence[Part], after: Sequence[Part]) -> int:
+def _count_common(before: Sequence[PrefixPart], after: Sequence[PrefixPart]) -> int:
     same = 0
     for old, new in zip(before, after, strict=False):
         if old is not new and not _sends_the_same(old.message, new.message):
@@ -68,5 +68,5 @@ def _sends_the_same(old: PromptMessage, new: PromptMessage) -> bool:
     return old is new or msgspec.structs.replace(old, sources=()) == msgspec.structs.replace(new, sources=())
 
 
-def _tokens(parts: Sequence[Part]) -> int:
+def _sum_tokens(parts: Sequence[PrefixPart]) -> int:
     return sum(part.tokens for part in parts)

@@ -7,22 +7,22 @@ import msgspec
 from ollm.domain.context import ReasoningStorage, ReasoningTrace
 from ollm.services.token_counting import TokenCounter
 
-FULL_TRACES = 5
-SHORT_CHARS = 200
-MOST_TRACES = 100
+MAX_FULL_TRACES = 5
+MAX_SHORT_CHARS = 200
+MAX_TRACES = 100
 
 
-def with_trace(storage: ReasoningStorage, message_id: int, text: str, counter: TokenCounter) -> ReasoningStorage:
+def add_trace(storage: ReasoningStorage, message_id: int, text: str, counter: TokenCounter) -> ReasoningStorage:
     """The storage with one more trace; the archive keeps all of them whole."""
     if not text.strip():
         return storage
-    trace = ReasoningTrace(message_id=message_id, text=text, tokens=counter.text(text))
-    older, newest = storage.traces[: -(FULL_TRACES - 1)], storage.traces[-(FULL_TRACES - 1) :]
-    kept = (*map(_shortened, older[-(MOST_TRACES - FULL_TRACES) :]), *newest, trace)
+    trace = ReasoningTrace(message_id=message_id, text=text, tokens=counter.count_text(text))
+    older, newest = storage.traces[: -(MAX_FULL_TRACES - 1)], storage.traces[-(MAX_FULL_TRACES - 1) :]
+    kept = (*map(_shorten_trace, older[-(MAX_TRACES - MAX_FULL_TRACES) :]), *newest, trace)
     return ReasoningStorage(traces=kept, total_tokens=storage.total_tokens + trace.tokens)
 
 
-def _shortened(trace: ReasoningTrace) -> ReasoningTrace:
-    if len(trace.text) <= SHORT_CHARS:
+def _shorten_trace(trace: ReasoningTrace) -> ReasoningTrace:
+    if len(trace.text) <= MAX_SHORT_CHARS:
         return trace
-    return msgspec.structs.replace(trace, text=trace.text[: SHORT_CHARS - 1].rstrip() + "…")
+    return msgspec.structs.replace(trace, text=trace.text[: MAX_SHORT_CHARS - 1].rstrip() + "…")

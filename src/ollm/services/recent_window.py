@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.messages import PromptMessage, ToolCall
 
-INTERRUPTED = "[interrupted: this call has no result]"
-UNIT_OVERHEAD = 64  # keys and quotes of one message in JSON
+INTERRUPTED_TEXT = "[interrupted: this call has no result]"
+MESSAGE_OVERHEAD_CHARS = 64  # keys and quotes of one message in JSON
 
 
 class RecentWindow:
@@ -37,22 +37,22 @@ class RecentWindow:
         self._ring.clear()
         self._request = None
 
-    def flush(self) -> tuple[PromptMessage, ...]:
+    def collect_messages(self) -> tuple[PromptMessage, ...]:
         """What fits, oldest first. When no user message does, the newest one stands at the front, before the rest."""
-        units = [shorten(unit, self._settings) for unit in whole_units(self._ring)]
-        first = [shorten([self._request], self._settings)[0]] if self._request else []
-        room = self._settings.messages - len(first), self._settings.total_chars - size(first)
-        kept = newest(units, *room)
+        units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]
+        first = [shorten_unit([self._request], self._settings)[0]] if self._request else []
+        room = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)
+        kept = select_newest(units, *room)
         start = next((i for i, unit in enumerate(kept) if unit[0].role == "user"), None)
         if start is not None:
             return tuple(message for unit in kept[start:] for message in unit)
         return (*first, *(message for unit in kept for message in unit)) if first else ()
 
 
-def whole_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
+def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
     """Messages grouped so that an answer stands with the results of its calls; stray results are left out."""
     units: list[list[PromptMessage]] = []
-    waiting: dict[str, Call] = {}
+    waiting: dict[str, ToolCall] = {}
     for message in messages:
         if message.role == "tool":
             if message.call_id in waiting:
@@ -68,41 +68,41 @@ def whole_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
     return units
 
 
-def close_unit(units: list[list[PromptMessage]], waiting: dict[str, Call]) -> None:
+def close_unit(units: list[list[PromptMessage]], waiting: dict[str, ToolCall]) -> None:
     """Give the calls of the last unit that have no result one that says so."""
     for call in waiting.values():
-        units[-1].append(PromptMessage(role="tool", content=INTERRUPTED, call_id=call.id, tool_name=call.name))
+        units[-1].append(PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name))
     waiting.clear()
 
 
-def shorten(unit: Sequence[PromptMessage], settings: ResumeSettings) -> list[PromptMessage]:
+def shorten_unit(unit: Sequence[PromptMessage], settings: ResumeSettings) -> list[PromptMessage]:
     return [
         msgspec.structs.replace(
             message,
-            content=cut(
+            content=cut_text(
                 message.content, settings.tool_output_chars if message.role == "tool" else settings.message_chars
             ),
             thinking="",
             images=(),
-            calls=tuple(bounded(call, settings.message_chars) for call in message.calls),
+            calls=tuple(shorten_call(call, settings.message_chars) for call in message.calls),
         )
         for message in unit
     ]
 
 
-def bounded(call: Call, limit: int) -> Call:
+def shorten_call(call: ToolCall, limit: int) -> ToolCall:
     """A call whose arguments are too long keeps its name and what it was about."""
     encoded = msgspec.json.encode(call.arguments)
     if len(encoded) <= limit:
         return call
     share = max(16, limit // (2 * max(1, len(call.arguments))))
-    short = {key: cut(value, share) if isinstance(value, str) else value for key, value in call.arguments.items()}
+    short = {key: cut_text(value, share) if isinstance(value, str) else value for key, value in call.arguments.items()}
     if len(msgspec.json.encode(short)) > limit:
-        short = {"cut": cut(encoded.decode(errors="replace"), limit // 2)}
+        short = {"cut": cut_text(encoded.decode(errors="replace"), limit // 2)}
     return msgspec.structs.replace(call, arguments=short)
 
 
-def cut(text: str, limit: int) -> str:
+def cut_text(text: str, limit: int) -> str:
     """At most `limit` characters: the head, the tail, and how much is missing between them."""
     if len(text) <= limit:
         return text
@@ -113,18 +113,18 @@ def cut(text: str, limit: int) -> str:
     return text[: room - room // 3] + mark + (text[-(room // 3) :] if room >= 3 else "")
 
 
-def newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:
+def select_newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:
     """Whole units from the end, as many as fit both limits."""
     kept: list[list[PromptMessage]] = []
     for unit in reversed(units):
         messages -= len(unit)
-        characters -= size(unit)
+        characters -= count_json_chars(unit)
         if messages < 0 or characters < 0:
             break
         kept.append(unit)
     return kept[::-1]
 
 
-def size(messages: Sequence[PromptMessage]) -> int:
+def count_json_chars(messages: Sequence[PromptMessage]) -> int:
     """Characters these messages take as JSON."""
-    return sum(len(msgspec.json.encode(message).decode()) + UNIT_OVERHEAD for message in messages)
+    return sum(len(msgspec.json.encode(message).decode()) + MESSAGE_OVERHEAD_CHARS for message in messages)

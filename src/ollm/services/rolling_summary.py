@@ -10,34 +10,36 @@ from collections.abc import Sequence
 
 from ollm.domain.workspace import Episode, PlanState
 
-REQUEST_CHARS = 300
-LINE_CHARS = 160
-SHORT_CHARS = 70
+MAX_REQUEST_CHARS = 300
+MAX_LINE_CHARS = 160
+MAX_SHORT_CHARS = 70
 
 
-def rolling_summary(episodes: Sequence[Episode], plan: PlanState, limit: int) -> str:
+def render_rolling_summary(episodes: Sequence[Episode], plan: PlanState, limit: int) -> str:
     """At most `limit` characters."""
     if not episodes and not plan.steps:
         return ""
-    head = [*plan_lines(plan), *unfinished_lines(episodes), *last_turn_lines(episodes[-1:])]
+    head = [*render_plan(plan), *render_unfinished(episodes), *render_last_turn(episodes[-1:])]
     text = clip("\n".join(head), limit)
-    return with_earlier(text, episodes[:-1], limit)
+    return append_earlier_turns(text, episodes[:-1], limit)
 
 
-def plan_lines(plan: PlanState) -> list[str]:
+def render_plan(plan: PlanState) -> list[str]:
     if not plan.steps:
         return []
     state = "paused" if plan.paused else "waiting for your word" if plan.awaiting_continuation else "under way"
-    lines = [f"Plan: {plan.done} of {len(plan.steps)} steps done, {state}."]
-    if plan.current and not plan.current.done:
-        lines.append(f"Now: {clip(plan.current.text, LINE_CHARS)}")
+    lines = [f"Plan: {plan.done_count} of {len(plan.steps)} steps done, {state}."]
+    if plan.current_step and not plan.current_step.done:
+        lines.append(f"Now: {clip(plan.current_step.text, MAX_LINE_CHARS)}")
     rest = [step.text for i, step in enumerate(plan.steps) if not step.done and i != plan.current_step_index]
     if rest:
-        lines.append("Then: " + "; ".join(clip(text, SHORT_CHARS) for text in rest[:5]) + more(len(rest) - 5))
+        lines.append(
+            "Then: " + "; ".join(clip(text, MAX_SHORT_CHARS) for text in rest[:5]) + format_more(len(rest) - 5)
+        )
     return lines
 
 
-def unfinished_lines(episodes: Sequence[Episode]) -> list[str]:
+def render_unfinished(episodes: Sequence[Episode]) -> list[str]:
     """What failed and was not put right since: commands whose last outcome is bad, and a turn that broke off."""
     last: dict[str, str] = {}
     for episode in episodes:
@@ -45,42 +47,42 @@ def unfinished_lines(episodes: Sequence[Episode]) -> list[str]:
             last.pop(command.command, None)
             if not command.ok:
                 last[command.command] = command.outcome
-    open_points = [f"`{clip(name, SHORT_CHARS)}` ended with {outcome}" for name, outcome in list(last.items())[-4:]]
+    open_points = [f"`{clip(name, MAX_SHORT_CHARS)}` ended with {outcome}" for name, outcome in list(last.items())[-4:]]
     if episodes and episodes[-1].reason != "answered":
         open_points.append(f"the last turn ended early ({episodes[-1].reason})")
     return [f"Unfinished: {'; '.join(open_points)}."] if open_points else []
 
 
-def last_turn_lines(last: Sequence[Episode]) -> list[str]:
+def render_last_turn(last: Sequence[Episode]) -> list[str]:
     lines: list[str] = []
     for episode in last:
-        lines.append(f"Last request (#{episode.number}): {clip(one_line(episode.request), REQUEST_CHARS)}")
+        lines.append(f"Last request (#{episode.number}): {clip(join_lines(episode.request), MAX_REQUEST_CHARS)}")
         if episode.answer:
-            lines.append(f"Answer: {clip(one_line(episode.answer), REQUEST_CHARS)}")
-        lines += details(episode)
+            lines.append(f"Answer: {clip(join_lines(episode.answer), MAX_REQUEST_CHARS)}")
+        lines += render_details(episode)
     return lines
 
 
-def details(episode: Episode) -> list[str]:
+def render_details(episode: Episode) -> list[str]:
     lines = []
     if episode.files:
-        lines.append("Files changed: " + ", ".join(episode.files[:8]) + more(len(episode.files) - 8))
+        lines.append("Files changed: " + ", ".join(episode.files[:8]) + format_more(len(episode.files) - 8))
     if episode.commands:
-        shown = [f"`{clip(c.command, SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]]
+        shown = [f"`{clip(c.command, MAX_SHORT_CHARS)}` → {c.outcome}" for c in episode.commands[-4:]]
         lines.append("Commands: " + "; ".join(shown))
     if episode.decisions:
-        lines.append("Decided: " + "; ".join(clip(text, LINE_CHARS) for text in episode.decisions[-4:]))
+        lines.append("Decided: " + "; ".join(clip(text, MAX_LINE_CHARS) for text in episode.decisions[-4:]))
     if episode.errors:
-        lines.append("Errors: " + "; ".join(clip(one_line(text), LINE_CHARS) for text in episode.errors[-3:]))
+        lines.append("Errors: " + "; ".join(clip(join_lines(text), MAX_LINE_CHARS) for text in episode.errors[-3:]))
     return lines
 
 
-def with_earlier(text: str, earlier: Sequence[Episode], limit: int) -> str:
+def append_earlier_turns(text: str, earlier: Sequence[Episode], limit: int) -> str:
     """Add a line per earlier turn, newest first in priority but oldest first on the page; count what is left out."""
     kept: list[str] = []
     room = limit - len(text) - len("\nEarlier:\n- (and 999999 requests before that)")
     for episode in reversed(earlier):
-        line = earlier_line(episode)
+        line = render_earlier_turn(episode)
         if room < len(line) + 1:
             break
         room -= len(line) + 1
@@ -92,18 +94,18 @@ def with_earlier(text: str, earlier: Sequence[Episode], limit: int) -> str:
     return clip("\n".join([text, "Earlier:", *before, *reversed(kept)]), limit)
 
 
-def earlier_line(episode: Episode) -> str:
-    parts = [f"- #{episode.number} {clip(one_line(episode.request), SHORT_CHARS)}"]
+def render_earlier_turn(episode: Episode) -> str:
+    parts = [f"- #{episode.number} {clip(join_lines(episode.request), MAX_SHORT_CHARS)}"]
     if episode.files:
-        parts.append(f"changed {', '.join(episode.files[:3])}{more(len(episode.files) - 3)}")
+        parts.append(f"changed {', '.join(episode.files[:3])}{format_more(len(episode.files) - 3)}")
     if episode.decisions:
-        parts.append(f"decided: {clip(one_line(episode.decisions[-1]), SHORT_CHARS)}")
+        parts.append(f"decided: {clip(join_lines(episode.decisions[-1]), MAX_SHORT_CHARS)}")
     if bad := [command for command in episode.commands if not command.ok]:
         parts.append(f"`{clip(bad[-1].command, 40)}` → {bad[-1].outcome}")
     return "; ".join(parts)
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -111,5 +113,5 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…" if limit > 0 else ""
 
 
-def more(count: int) -> str:
+def format_more(count: int) -> str:
     return f" and {count} more" if count > 0 else ""

@@ -21,8 +21,8 @@ Number = TypeVar("Number", int, float)
 
 MESSAGE_UNITS = 4.0  # role and turn markers of a chat template
 IMAGE_UNITS = 800.0
-CACHED_TEXTS = 8192
-SMALLEST_FACTOR, LARGEST_FACTOR = 0.4, 4.0
+MAX_CACHED_TEXTS = 8192
+MIN_FACTOR, MAX_FACTOR = 0.4, 4.0
 STEADY_SAMPLES = 8  # from here on a new sample moves the factor by this share at most
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -33,18 +33,18 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def units(text: str) -> float:
+def estimate_units(text: str) -> float:
     """The estimate for one text, before the factor."""
     words = sum(1 + max(0, len(word) - 6) / 4 for word in _WORD.findall(text))
     digits = 0.95 * len(_DIGITS.findall(text))
     punctuation = 0.75 * len(_PUNCTUATION.findall(text))
     blanks = float(len(_BLANKS.findall(text)))
     odd = float(len(_CONTROL.findall(text)))
-    others = 0.0 if text.isascii() else sum(map(_other_script, _NOT_ASCII.findall(text)))
+    others = 0.0 if text.isascii() else sum(map(_estimate_character, _NOT_ASCII.findall(text)))
     return words + digits + punctuation + blanks + odd + others
 
 
-def _other_script(character: str) -> float:
+def _estimate_character(character: str) -> float:
     """European letters are shared between words, ideographs stand for about one token, rare signs for their bytes."""
     code = ord(character)
     if code < 0x0600:
@@ -60,41 +60,49 @@ class TokenCounter:
     """Counts for one model. Each text is looked at once; what the server counted exactly is remembered as such."""
 
     def __init__(self, factor: float = 1.0, samples: int = 0) -> None:
-        self.factor = _bounded(factor)
+        self.factor = _bound_factor(factor)
         self.samples = max(0, samples)
         self._units: OrderedDict[str, float] = OrderedDict()
         self._exact: OrderedDict[str, int] = OrderedDict()
 
-    def units(self, text: str) -> float:
+    def count_units(self, text: str) -> float:
         known = self._units.get(text)
         if known is not None:
             self._units.move_to_end(text)
             return known
-        return _remember(self._units, text, units(text))
+        return _remember(self._units, text, estimate_units(text))
 
-    def text(self, text: str) -> int:
+    def count_text(self, text: str) -> int:
         exact = self._exact.get(text)
-        return self.tokens(self.units(text)) if exact is None else exact
+        return self.units_to_tokens(self.count_units(text)) if exact is None else exact
 
-    def message_units(self, message: PromptMessage) -> float:
+    def count_message_units(self, message: PromptMessage) -> float:
         called = sum(
-            self.units(call.name) + self.units(_encoded(call.arguments)) + MESSAGE_UNITS for call in message.calls
+            self.count_units(call.name) + self.count_units(_encode_json(call.arguments)) + MESSAGE_UNITS
+            for call in message.calls
         )
         pictures = IMAGE_UNITS * len(message.images)
-        named = self.units(message.tool_name) if message.tool_name else 0.0
-        return MESSAGE_UNITS + self.units(message.content) + self.units(message.thinking) + called + pictures + named
+        named = self.count_units(message.tool_name) if message.tool_name else 0.0
+        return (
+            MESSAGE_UNITS
+            + self.count_units(message.content)
+            + self.count_units(message.thinking)
+            + called
+            + pictures
+            + named
+        )
 
-    def message(self, message: PromptMessage) -> int:
-        return self.tokens(self.message_units(message))
+    def count_message(self, message: PromptMessage) -> int:
+        return self.units_to_tokens(self.count_message_units(message))
 
-    def messages(self, messages: Iterable[PromptMessage]) -> int:
-        return sum(map(self.message, messages))
+    def count_messages(self, messages: Iterable[PromptMessage]) -> int:
+        return sum(map(self.count_message, messages))
 
-    def schemas(self, tools: Iterable[ToolSchema]) -> int:
+    def count_schemas(self, tools: Iterable[ToolSchema]) -> int:
         """What the tool list costs in front of every request."""
-        return sum(self.text(_encoded(msgspec.to_builtins(tool))) for tool in tools)
+        return sum(self.count_text(_encode_json(msgspec.to_builtins(tool))) for tool in tools)
 
-    def tokens(self, amount: float) -> int:
+    def units_to_tokens(self, amount: float) -> int:
         """Units as tokens of this model, rounded up."""
         return math.ceil(amount * self.factor)
 
@@ -109,14 +117,14 @@ class TokenCounter:
             return
         self.samples += 1
         weight = 1 / min(self.samples, STEADY_SAMPLES)
-        self.factor = _bounded(self.factor + weight * (exact / amount - self.factor))
+        self.factor = _bound_factor(self.factor + weight * (exact / amount - self.factor))
 
 
-def _bounded(factor: float) -> float:
-    return min(LARGEST_FACTOR, max(SMALLEST_FACTOR, factor)) if math.isfinite(factor) else 1.0
+def _bound_factor(factor: float) -> float:
+    return min(MAX_FACTOR, max(MIN_FACTOR, factor)) if math.isfinite(factor) else 1.0
 
 
-def _encoded(value: object) -> str:
+def _encode_json(value: object) -> str:
     try:
         return msgspec.json.encode(value, enc_hook=str).decode()
     except UnicodeEncodeError:
@@ -127,6 +135,6 @@ def _encoded(value: object) -> str:
 
 def _remember(cache: OrderedDict[str, Number], key: str, value: Number) -> Number:
     cache[key] = value
-    if len(cache) > CACHED_TEXTS:
+    if len(cache) > MAX_CACHED_TEXTS:
         cache.popitem(last=False)
     return value

@@ -16,33 +16,33 @@ from ollm.domain.errors import BusyError, StorageError
 if TYPE_CHECKING:
     import sqlite3
 
-BUSY_SECONDS = 5.0
+BUSY_TIMEOUT_SECONDS = 5.0
 
 
 class Database:
     """One connection, used by one thread. A transaction is `with database.writing() as connection`."""
 
-    def __init__(self, path: Path, migrations: Sequence[str], *, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(self, path: Path, migrations: Sequence[str], *, busy_seconds: float = BUSY_TIMEOUT_SECONDS) -> None:
         self.path = path
         self._migrations = migrations
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
 
-    def connection(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         """The open connection, with the newest schema."""
         if self._connection is None:
             self._connection = self._open()
         return self._connection
 
     @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def begin_write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that has the right to write from its start, so that two writers never deadlock. One inside
         another is part of that."""
-        connection = self.connection()
+        connection = self.connect()
         if connection.in_transaction:
             yield connection
             return
-        with told(self.path):
+        with translate_errors(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -52,9 +52,9 @@ class Database:
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        with told(self.path):
-            yield self.connection()
+    def begin_read(self) -> Iterator[sqlite3.Connection]:
+        with translate_errors(self.path):
+            yield self.connect()
 
     def close(self) -> None:
         if self._connection is not None:
@@ -64,7 +64,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         import sqlite3
 
-        with told(self.path):
+        with translate_errors(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
@@ -80,11 +80,11 @@ class Database:
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         wanted = len(self._migrations)
-        if self._version(connection) == wanted:
+        if self._read_version(connection) == wanted:
             return
         connection.execute("BEGIN IMMEDIATE")
         try:
-            version = self._version(connection)
+            version = self._read_version(connection)
             if version > wanted:
                 raise StorageError(
                     f"{self.path} was written by a newer ollm (schema {version}, this one reads {wanted}).",
@@ -99,12 +99,12 @@ class Database:
             raise
         connection.execute("COMMIT")
 
-    def _version(self, connection: sqlite3.Connection) -> int:
+    def _read_version(self, connection: sqlite3.Connection) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Faults of SQLite and of the file system as one sentence that names the file."""
     import sqlite3
 
@@ -113,12 +113,12 @@ def told(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         if "locked" in str(error):
             raise BusyError(f"{path} is held by another process.", action="Try again when that is done.") from error
-        raise StorageError(f"{path}: {error}.", action=way_out(error)) from error
+        raise StorageError(f"{path}: {error}.", action=suggest_fix(error)) from error
     except OSError as error:
         raise StorageError(f"{path} cannot be used: {error.strerror}.") from error
 
 
-def way_out(error: sqlite3.Error) -> str:
+def suggest_fix(error: sqlite3.Error) -> str:
     import sqlite3
 
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import msgspec
 
-from ollm.domain.clock import Clock, stamp
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 
 
-class Owner(Data, frozen=True):
+class LeaseOwner(Data, frozen=True):
     """Who holds a workspace, and since when."""
 
     pid: int
@@ -46,12 +46,12 @@ class Lease:
     def held(self) -> bool:
         return self._descriptor is not None
 
-    def take(self, session_id: str = "") -> None:
+    def acquire(self, session_id: str = "") -> None:
         """Hold it, or raise BusyError naming who does. Taking it again changes the session it names."""
         if self._descriptor is None:
-            self._descriptor = self._lock()
+            self._descriptor = self._acquire_lock()
         self.request.unlink(missing_ok=True)
-        self._write(session_id)
+        self._write_owner(session_id)
 
     def release(self) -> None:
         if self._descriptor is not None:
@@ -59,16 +59,16 @@ class Lease:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def owner(self) -> Owner | None:
+    def read_owner(self) -> LeaseOwner | None:
         """Who holds it, as far as the file says; None when it says nothing."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(self.path.read_bytes(), type=Owner)
+            return msgspec.json.decode(self.path.read_bytes(), type=LeaseOwner)
         return None
 
     def ask_owner_to_close(self) -> bool:
         """Leave word and wake the owner; False when there is none to be reached from this machine."""
-        owner = self.owner()
-        if owner is None or owner.host != socket.gethostname() or process_start(owner.pid) != owner.started:
+        owner = self.read_owner()
+        if owner is None or owner.host != socket.gethostname() or get_process_start(owner.pid) != owner.started:
             return False
         self.request.touch(mode=0o600)
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -76,10 +76,10 @@ class Lease:
             return True
         return False
 
-    def asked_to_close(self) -> bool:
+    def is_asked_to_close(self) -> bool:
         return self.held and self.request.exists()
 
-    def _lock(self) -> int:
+    def _acquire_lock(self) -> int:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -89,28 +89,28 @@ class Lease:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(descriptor)
-            owner = self.owner()
+            owner = self.read_owner()
             who = owner.describe() if owner else "another process"
             raise BusyError(
                 f"This workspace is in use by {who}.", action="Close it there, or take over with --force."
             ) from error
         return descriptor
 
-    def _write(self, session_id: str) -> None:
+    def _write_owner(self, session_id: str) -> None:
         assert self._descriptor is not None
         pid = os.getpid()
-        owner = Owner(
+        owner = LeaseOwner(
             pid=pid,
-            started=process_start(pid) or 0.0,
+            started=get_process_start(pid) or 0.0,
             host=socket.gethostname(),
-            since=stamp(self._clock()),
+            since=format_stamp(self._clock()),
             session_id=session_id,
         )
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, msgspec.json.encode(owner), 0)
 
 
-def process_start(pid: int) -> float | None:
+def get_process_start(pid: int) -> float | None:
     """When a process was started, to tell it from a later one of the same number; None when it is gone."""
     import psutil
 

@@ -14,7 +14,7 @@ import msgspec
 from ollm.domain.model_facts import ModelFacts
 from ollm.system.atomic import make_private_directory, replace_file
 
-LOCK_SECONDS = 5
+LOCK_TIMEOUT_SECONDS = 5
 
 
 class ModelFactsFile:
@@ -25,10 +25,10 @@ class ModelFactsFile:
 
     def get(self, key: str) -> ModelFacts:
         """What is known; for a model never met, the safe defaults."""
-        return _facts(key, self._read().get(key, {}))
+        return _parse_facts(key, self._read().get(key, {}))
 
-    def all(self) -> list[ModelFacts]:
-        return [_facts(key, fields) for key, fields in sorted(self._read().items())]
+    def list_all(self) -> list[ModelFacts]:
+        return [_parse_facts(key, fields) for key, fields in sorted(self._read().items())]
 
     def update(self, key: str, **changes: Any) -> ModelFacts:
         """Lay these fields (snake_case) over what is known and return the whole."""
@@ -39,11 +39,11 @@ class ModelFactsFile:
         names = {field.name: field.encode_name for field in msgspec.structs.fields(ModelFacts)}
         changed = {names[name]: written[names[name]] for name in changes}
         make_private_directory(self._path.parent)
-        with FileLock(self._path.with_suffix(".lock"), timeout=LOCK_SECONDS, mode=0o600):
+        with FileLock(self._path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_SECONDS, mode=0o600):
             everything = self._read()
             everything[key] = {**everything.get(key, {}), **changed}
             replace_file(self._path, msgspec.json.format(msgspec.json.encode(everything), indent=1))
-        return _facts(key, everything[key])
+        return _parse_facts(key, everything[key])
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
@@ -52,13 +52,13 @@ class ModelFactsFile:
             return {}
 
 
-def _facts(key: str, fields: dict[str, Any]) -> ModelFacts:
+def _parse_facts(key: str, fields: dict[str, Any]) -> ModelFacts:
     try:
         return msgspec.convert({**fields, "key": key}, ModelFacts)
     except msgspec.ValidationError:
         return ModelFacts(key=key)
 
 
-def facts_key(provider: str, base_url: str, model: str) -> str:
+def make_facts_key(provider: str, base_url: str, model: str) -> str:
     """Embedded models have no address of their own; `base_url` names the file there."""
     return f"{provider}|{base_url}|{model}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ollm.domain.clock import Clock, epoch_ms, now
+from ollm.domain.clock import Clock, now, to_epoch_ms
 from ollm.domain.tools import Todo
 from ollm.store.database import Database
 
@@ -21,47 +21,47 @@ class NoteStore:
 
     def set(self, key: str, value: str) -> None:
         """Store a value; one under the same key is replaced."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             connection.execute(
                 "INSERT INTO memory (key, value, updated_at) VALUES (?, ?, ?) "
                 "ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
-                (key, value, epoch_ms(self._clock())),
+                (key, value, to_epoch_ms(self._clock())),
             )
 
     def get(self, key: str) -> str | None:
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             row = connection.execute("SELECT value FROM memory WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row["value"])
 
     def delete(self, key: str) -> bool:
         """False when there was nothing under that key."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             return connection.execute("DELETE FROM memory WHERE key = ?", (key,)).rowcount > 0
 
-    def keys(self) -> list[str]:
-        with self._database.reading() as connection:
+    def list_keys(self) -> list[str]:
+        with self._database.begin_read() as connection:
             return [row["key"] for row in connection.execute("SELECT key FROM memory ORDER BY key")]
 
     def add_todo(self, text: str) -> Todo:
         """Append it. Numbers are never given out twice."""
-        with self._database.writing() as connection:
+        with self._database.begin_write() as connection:
             number = connection.execute("INSERT INTO todos (text) VALUES (?)", (text,)).lastrowid
         return Todo(id=str(number), text=text)
 
     def complete_todo(self, todo_id: str) -> bool:
         """False when there is none of that number."""
-        with self._database.writing() as connection:
-            changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ?", (_number(todo_id),))
+        with self._database.begin_write() as connection:
+            changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ?", (_parse_number(todo_id),))
             return changed.rowcount > 0
 
     def remove_todo(self, todo_id: str) -> bool:
         """False when there is none of that number."""
-        with self._database.writing() as connection:
-            return connection.execute("DELETE FROM todos WHERE id = ?", (_number(todo_id),)).rowcount > 0
+        with self._database.begin_write() as connection:
+            return connection.execute("DELETE FROM todos WHERE id = ?", (_parse_number(todo_id),)).rowcount > 0
 
-    def todos(self) -> tuple[Todo, ...]:
+    def list_todos(self) -> tuple[Todo, ...]:
         """In the order they were added."""
-        with self._database.reading() as connection:
+        with self._database.begin_read() as connection:
             rows = connection.execute("SELECT id, text, status FROM todos ORDER BY id").fetchall()
         return tuple(Todo(id=str(row["id"]), text=row["text"], status=row["status"]) for row in rows)
 
@@ -76,6 +76,6 @@ class NoteStore:
         return self._opened
 
 
-def _number(todo_id: str) -> int:
+def _parse_number(todo_id: str) -> int:
     """A number no todo has, for an id that is none."""
     return int(todo_id) if todo_id.isdecimal() and len(todo_id) < 18 else -1

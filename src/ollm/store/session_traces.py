@@ -13,7 +13,7 @@ from ollm.store.session_files import parse_id
 from ollm.system.atomic import replace_file
 
 
-class NamedDirectories:
+class SessionDirectories:
     """Directories that hold one directory a session: snapshots, undo copies."""
 
     def __init__(self, parents: Iterable[Path]) -> None:
@@ -31,7 +31,7 @@ class NamedDirectories:
                 raise StorageError(f"{target} cannot be removed: {error.strerror}.") from error
 
 
-class SnapshotMap:
+class SnapshotMapFile:
     """`snapshot-map.json`: which session a snapshot belongs to."""
 
     def __init__(self, path: Path) -> None:
@@ -43,12 +43,12 @@ class SnapshotMap:
         except (OSError, ValueError):
             return
         if isinstance(held, dict):
-            kept = {name: value for name, value in held.items() if not _names(value, session_id)}
+            kept = {name: value for name, value in held.items() if not _mentions_session(value, session_id)}
             if len(kept) != len(held):
                 replace_file(self._path, json.dumps(kept, ensure_ascii=False).encode())
 
 
-class InputHistory:
+class InputHistoryFile:
     """Lines typed before: each is a JSON object that names its session."""
 
     def __init__(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class InputHistory:
             replace_file(self._path, b"".join(kept))
 
 
-def _names(value: Any, session_id: str) -> bool:
+def _mentions_session(value: Any, session_id: str) -> bool:
     if isinstance(value, dict):
-        return any(_names(item, session_id) for item in value.values())
+        return any(_mentions_session(item, session_id) for item in value.values())
     return bool(value == session_id)

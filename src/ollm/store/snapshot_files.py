@@ -31,46 +31,46 @@ class SnapshotFiles:
 
     def save(self, snapshot: ContextSnapshot) -> None:
         """Durable when this returns."""
-        directory = self._directory(snapshot.session_id)
+        directory = self._get_directory(snapshot.session_id)
         make_private_directory(directory)
-        entries = [entry for entry in self._index(snapshot.session_id) if entry.id != snapshot.id]
-        replace_file(self._path(snapshot.session_id, snapshot.id), _json(msgspec.to_builtins(snapshot)))
-        self._write_index(snapshot.session_id, [*entries, summary_of(snapshot)])
-        self._write_map(self._map() | {snapshot.id: snapshot.session_id})
+        entries = [entry for entry in self._load_index(snapshot.session_id) if entry.id != snapshot.id]
+        replace_file(self._get_path(snapshot.session_id, snapshot.id), _encode_json(msgspec.to_builtins(snapshot)))
+        self._write_index(snapshot.session_id, [*entries, make_summary(snapshot)])
+        self._write_map(self._load_map() | {snapshot.id: snapshot.session_id})
 
     def load(self, snapshot_id: str) -> ContextSnapshot:
         """Refuses with the reason what is missing, broken, of another session, or written by a newer version."""
-        session_id = self.session_of(snapshot_id)
-        return _read(self._path(session_id, snapshot_id), session_id)
+        session_id = self.find_session(snapshot_id)
+        return _read_snapshot(self._get_path(session_id, snapshot_id), session_id)
 
-    def summaries(self, session_id: str) -> list[SnapshotSummary]:
+    def list_summaries(self, session_id: str) -> list[SnapshotSummary]:
         """Newest first."""
-        found = sorted(self._index(session_id), key=lambda entry: entry.timestamp)
+        found = sorted(self._load_index(session_id), key=lambda entry: entry.timestamp)
         found.reverse()  # of two taken in one millisecond the later one is first
         return found
 
     def delete(self, snapshot_id: str) -> str:
         """The session it belonged to."""
-        session_id = self.session_of(snapshot_id)
-        self._path(session_id, snapshot_id).unlink(missing_ok=True)
-        self._write_index(session_id, [entry for entry in self._index(session_id) if entry.id != snapshot_id])
-        self._write_map({key: value for key, value in self._map().items() if key != snapshot_id})
+        session_id = self.find_session(snapshot_id)
+        self._get_path(session_id, snapshot_id).unlink(missing_ok=True)
+        self._write_index(session_id, [entry for entry in self._load_index(session_id) if entry.id != snapshot_id])
+        self._write_map({key: value for key, value in self._load_map().items() if key != snapshot_id})
         return session_id
 
     def erase(self, session_id: str) -> None:
         """Every trace of a session's snapshots."""
         import shutil
 
-        shutil.rmtree(self._root / _checked(session_id, "session"), ignore_errors=True)
-        known = self._map()
+        shutil.rmtree(self._root / _check_name(session_id, "session"), ignore_errors=True)
+        known = self._load_map()
         if session_id in known.values():
             self._write_map({key: value for key, value in known.items() if value != session_id})
 
-    def session_of(self, snapshot_id: str) -> str:
+    def find_session(self, snapshot_id: str) -> str:
         """Looked up in the map; the directories are asked when it does not know."""
-        _checked(snapshot_id, "snapshot")
-        session_id = self._map().get(snapshot_id)
-        if session_id and self._path(session_id, snapshot_id).is_file():
+        _check_name(snapshot_id, "snapshot")
+        session_id = self._load_map().get(snapshot_id)
+        if session_id and self._get_path(session_id, snapshot_id).is_file():
             return session_id
         found = self._scan()
         if snapshot_id not in found:
@@ -80,37 +80,37 @@ class SnapshotFiles:
         self._write_map(found)
         return found[snapshot_id]
 
-    def matching(self, prefix: str) -> list[str]:
+    def find_matching(self, prefix: str) -> list[str]:
         """Ids that start so."""
         return sorted(found for found in self._scan() if found.startswith(prefix))
 
-    def _directory(self, session_id: str) -> Path:
-        return self._root / _checked(session_id, "session") / "snapshots"
+    def _get_directory(self, session_id: str) -> Path:
+        return self._root / _check_name(session_id, "session") / "snapshots"
 
-    def _path(self, session_id: str, snapshot_id: str) -> Path:
-        return self._directory(session_id) / f"{PREFIX}{_checked(snapshot_id, 'snapshot')}{SUFFIX}"
+    def _get_path(self, session_id: str, snapshot_id: str) -> Path:
+        return self._get_directory(session_id) / f"{PREFIX}{_check_name(snapshot_id, 'snapshot')}{SUFFIX}"
 
-    def _ids(self, session_id: str) -> set[str]:
-        names = [path.name for path in self._directory(session_id).glob(f"{PREFIX}*{SUFFIX}")]
+    def _list_ids(self, session_id: str) -> set[str]:
+        names = [path.name for path in self._get_directory(session_id).glob(f"{PREFIX}*{SUFFIX}")]
         ids = {name.removeprefix(PREFIX).removesuffix(SUFFIX) for name in names}
         return {found for found in ids if re.fullmatch(_NAME, found)}
 
-    def _index(self, session_id: str) -> list[SnapshotSummary]:
+    def _load_index(self, session_id: str) -> list[SnapshotSummary]:
         """In the order they were taken."""
-        ids = self._ids(session_id)
+        ids = self._list_ids(session_id)
         with contextlib.suppress(OSError, ValueError, msgspec.MsgspecError):
-            entries = _read_index((self._directory(session_id) / INDEX).read_bytes())
+            entries = _decode_index((self._get_directory(session_id) / INDEX).read_bytes())
             if {entry.id for entry in entries} == ids:
                 return entries
-        return self._rebuilt(session_id, ids)
+        return self._rebuild_index(session_id, ids)
 
-    def _rebuilt(self, session_id: str, ids: set[str]) -> list[SnapshotSummary]:
+    def _rebuild_index(self, session_id: str, ids: set[str]) -> list[SnapshotSummary]:
         """Read from the files themselves; a broken one is listed as such, so that it can be deleted."""
         entries: list[tuple[str, int, SnapshotSummary]] = []
         for snapshot_id in ids:
-            path = self._path(session_id, snapshot_id)
+            path = self._get_path(session_id, snapshot_id)
             try:
-                summary = summary_of(_read(path, session_id))
+                summary = make_summary(_read_snapshot(path, session_id))
                 written = path.stat().st_mtime_ns
             except (StorageError, NotFoundError, OSError) as error:
                 summary = SnapshotSummary(
@@ -125,10 +125,12 @@ class SnapshotFiles:
         return found
 
     def _write_index(self, session_id: str, entries: list[SnapshotSummary]) -> None:
-        make_private_directory(self._directory(session_id))
-        replace_file(self._directory(session_id) / INDEX, _json([msgspec.to_builtins(entry) for entry in entries]))
+        make_private_directory(self._get_directory(session_id))
+        replace_file(
+            self._get_directory(session_id) / INDEX, _encode_json([msgspec.to_builtins(entry) for entry in entries])
+        )
 
-    def _map(self) -> dict[str, str]:
+    def _load_map(self) -> dict[str, str]:
         import json
 
         try:
@@ -139,14 +141,14 @@ class SnapshotFiles:
 
     def _scan(self) -> dict[str, str]:
         sessions = [path.parent.name for path in self._root.glob("*/snapshots")]
-        return {found: name for name in sessions if re.fullmatch(_NAME, name) for found in self._ids(name)}
+        return {found: name for name in sessions if re.fullmatch(_NAME, name) for found in self._list_ids(name)}
 
     def _write_map(self, known: dict[str, str]) -> None:
         make_private_directory(self._root)
-        replace_file(self._root / MAP, _json(known))
+        replace_file(self._root / MAP, _encode_json(known))
 
 
-def summary_of(snapshot: ContextSnapshot) -> SnapshotSummary:
+def make_summary(snapshot: ContextSnapshot) -> SnapshotSummary:
     return SnapshotSummary(
         id=snapshot.id,
         session_id=snapshot.session_id,
@@ -157,11 +159,11 @@ def summary_of(snapshot: ContextSnapshot) -> SnapshotSummary:
     )
 
 
-def _read_index(data: bytes) -> list[SnapshotSummary]:
+def _decode_index(data: bytes) -> list[SnapshotSummary]:
     return msgspec.json.decode(data, type=list[SnapshotSummary])
 
 
-def _read(path: Path, session_id: str) -> ContextSnapshot:
+def _read_snapshot(path: Path, session_id: str) -> ContextSnapshot:
     import json
 
     try:
@@ -184,19 +186,21 @@ def _read(path: Path, session_id: str) -> ContextSnapshot:
     if document.get("sessionId") != session_id:
         raise StorageError(f"The snapshot {path} belongs to another session, {document.get('sessionId')!r}.")
     name = path.name.removeprefix(PREFIX).removesuffix(SUFFIX)
-    return _converted(document | {"id": name}, path)
+    return _convert_snapshot(document | {"id": name}, path)
 
 
-def _converted(document: dict[str, Any], path: Path) -> ContextSnapshot:
+def _convert_snapshot(document: dict[str, Any], path: Path) -> ContextSnapshot:
     """An older form may lack fields, and goals and thinking of another shape are left out."""
     filled: dict[str, Any] = {"summary": "", "tokenCount": 0, "userMessages": [], "messages": [], **document}
     metadata = filled.get("metadata") if isinstance(filled.get("metadata"), dict) else {}
     usual = {"model": "", "contextSize": 0, "compressionRatio": 1.0, "totalUserMessages": len(filled["userMessages"])}
-    filled["metadata"] = _known(usual | dict(metadata or {}), SnapshotMetadata, usual)
-    filled["goalStack"] = _known(filled.get("goalStack"), GoalStack, None)
-    filled["reasoningStorage"] = _known(filled.get("reasoningStorage"), ReasoningStorage, None)
-    filled["checkpoints"] = _known(filled.get("checkpoints", []), tuple[Checkpoint, ...], [])
-    filled["archivedUserMessages"] = _known(filled.get("archivedUserMessages", []), tuple[dict[str, Any], ...], [])
+    filled["metadata"] = _keep_if_valid(usual | dict(metadata or {}), SnapshotMetadata, usual)
+    filled["goalStack"] = _keep_if_valid(filled.get("goalStack"), GoalStack, None)
+    filled["reasoningStorage"] = _keep_if_valid(filled.get("reasoningStorage"), ReasoningStorage, None)
+    filled["checkpoints"] = _keep_if_valid(filled.get("checkpoints", []), tuple[Checkpoint, ...], [])
+    filled["archivedUserMessages"] = _keep_if_valid(
+        filled.get("archivedUserMessages", []), tuple[dict[str, Any], ...], []
+    )
     try:
         return msgspec.convert(filled, ContextSnapshot)
     except msgspec.ValidationError as error:
@@ -205,7 +209,7 @@ def _converted(document: dict[str, Any], path: Path) -> ContextSnapshot:
         ) from error
 
 
-def _known(value: Any, kind: Any, otherwise: Any) -> Any:
+def _keep_if_valid(value: Any, kind: Any, otherwise: Any) -> Any:
     """The value if it has the form we know."""
     try:
         msgspec.convert(value, kind)
@@ -214,14 +218,14 @@ def _known(value: Any, kind: Any, otherwise: Any) -> Any:
     return value
 
 
-def _checked(name: str, what: str) -> str:
+def _check_name(name: str, what: str) -> str:
     """A name that cannot lead anywhere else."""
     if not re.fullmatch(_NAME, name):
         raise NotFoundError(f"{name[:80]!r} is not the id of a {what}.")
     return name
 
 
-def _json(value: Any) -> bytes:
+def _encode_json(value: Any) -> bytes:
     """Readable, and quick with thousands of messages; text that is no Unicode takes the slow way, as escapes."""
     try:
         return msgspec.json.format(msgspec.json.encode(value), indent=1)

@@ -12,17 +12,17 @@ from ollm.domain.clock import new_id
 from ollm.domain.session import SessionStatus
 from ollm.domain.workspace import ChatSession, Episode, PlanState, PlanStep
 from ollm.store.database import Database
-from ollm.store.migrations import WORKSPACE
+from ollm.store.migrations import WORKSPACE_MIGRATIONS
 
 if TYPE_CHECKING:
     import sqlite3
     from contextlib import AbstractContextManager
 
-FIELDS = (
+SESSION_COLUMNS = (
     "session_id, title, model, status, created_at, updated_at, summary, recent_messages, plan_steps,"
     " current_step_index, awaiting_continuation, paused"
 )
-UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({FIELDS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - our own names
+UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({SESSION_COLUMNS}) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - our own names
 
 
 class WorkspaceDatabase:
@@ -30,33 +30,34 @@ class WorkspaceDatabase:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.database = Database(directory / "memory.db", WORKSPACE)
+        self.database = Database(directory / "memory.db", WORKSPACE_MIGRATIONS)
 
     def close(self) -> None:
         self.database.close()
 
-    def together(self) -> AbstractContextManager[object]:
+    def begin_transaction(self) -> AbstractContextManager[object]:
         """What is written inside is written as one: all of it or nothing, and waiting for the disk but once."""
-        return self.database.writing()
+        return self.database.begin_write()
 
-    def all(self) -> list[ChatSession]:
+    def list_sessions(self) -> list[ChatSession]:
         """Every record, newest first."""
-        with self.database.reading() as connection:
-            rows = connection.execute(f"SELECT {FIELDS} FROM chat_sessions ORDER BY updated_at DESC, session_id")  # noqa: S608
-            return [record(row) for row in rows]
+        with self.database.begin_read() as connection:
+            order = "ORDER BY updated_at DESC, session_id"
+            rows = connection.execute(f"SELECT {SESSION_COLUMNS} FROM chat_sessions {order}")  # noqa: S608 - constants
+            return [session_from_row(row) for row in rows]
 
-    def get(self, session_id: str) -> ChatSession | None:
-        with self.database.reading() as connection:
-            query = f"SELECT {FIELDS} FROM chat_sessions WHERE session_id = ?"  # noqa: S608
+    def get_session(self, session_id: str) -> ChatSession | None:
+        with self.database.begin_read() as connection:
+            query = f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE session_id = ?"  # noqa: S608
             row = connection.execute(query, (session_id,)).fetchone()
-        return record(row) if row else None
+        return session_from_row(row) if row else None
 
-    def put(self, session: ChatSession) -> None:
-        with self.database.writing() as connection:
-            connection.execute(UPSERT, columns(session))
+    def put_session(self, session: ChatSession) -> None:
+        with self.database.begin_write() as connection:
+            connection.execute(UPSERT, session_to_columns(session))
 
     def set_status(self, session_id: str, status: SessionStatus, updated_at: int) -> bool:
-        with self.database.writing() as connection:
+        with self.database.begin_write() as connection:
             changed = connection.execute(
                 "UPDATE chat_sessions SET status = ?, updated_at = max(updated_at, ?) WHERE session_id = ?",
                 (status, updated_at, session_id),
@@ -64,57 +65,57 @@ class WorkspaceDatabase:
             return changed.rowcount > 0
 
     def add_episodes(self, episodes: Iterable[Episode]) -> None:
-        with self.database.writing() as connection:
+        with self.database.begin_write() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO episodes VALUES (?, ?, ?, ?)",
-                ((found.session_id, found.number, found.timestamp, encode(found)) for found in episodes),
+                ((found.session_id, found.number, found.timestamp, encode_episode(found)) for found in episodes),
             )
 
-    def episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
+    def list_episodes(self, session_id: str, newest: int = 200) -> list[Episode]:
         """The newest ones, oldest first."""
-        with self.database.reading() as connection:
+        with self.database.begin_read() as connection:
             rows = connection.execute(
                 "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session_id, newest)
             ).fetchall()
         return [msgspec.json.decode(row["body"], type=Episode) for row in reversed(rows)]
 
-    def keep_context(self, session_id: str, body: bytes) -> None:
+    def save_context(self, session_id: str, body: bytes) -> None:
         """The active context at the end of a turn, so that a resume can send exactly that."""
-        with self.database.writing() as connection:
+        with self.database.begin_write() as connection:
             connection.execute("INSERT OR REPLACE INTO active_contexts VALUES (?, ?)", (session_id, body.decode()))
 
-    def kept_context(self, session_id: str) -> bytes | None:
-        with self.database.reading() as connection:
+    def load_context(self, session_id: str) -> bytes | None:
+        with self.database.begin_read() as connection:
             row = connection.execute("SELECT body FROM active_contexts WHERE session_id = ?", (session_id,)).fetchone()
         return row["body"].encode() if row else None
 
     def erase(self, session_id: str) -> None:
         """Every trace of a session; SQLite overwrites what it deletes."""
-        with self.database.writing() as connection:
+        with self.database.begin_write() as connection:
             for table in ("chat_sessions", "episodes", "active_contexts"):
                 connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
 
-    def fact(self, name: str) -> str | None:
-        with self.database.reading() as connection:
+    def get_fact(self, name: str) -> str | None:
+        with self.database.begin_read() as connection:
             row = connection.execute("SELECT value FROM identity WHERE name = ?", (name,)).fetchone()
         return str(row["value"]) if row else None
 
     def set_fact(self, name: str, value: str) -> None:
-        with self.database.writing() as connection:
+        with self.database.begin_write() as connection:
             connection.execute("INSERT OR REPLACE INTO identity VALUES (?, ?)", (name, value))
 
-    def identify(self) -> str:
+    def get_or_create_id(self) -> str:
         """The workspace's own id, made the first time it is asked for."""
-        with self.database.writing() as connection:
+        with self.database.begin_write() as connection:
             connection.execute("INSERT OR IGNORE INTO identity VALUES ('id', ?)", (new_id(),))
             return str(connection.execute("SELECT value FROM identity WHERE name = 'id'").fetchone()["value"])
 
 
-def encode(episode: Episode) -> str:
+def encode_episode(episode: Episode) -> str:
     return msgspec.json.encode(episode).decode()
 
 
-def columns(session: ChatSession) -> tuple[Any, ...]:
+def session_to_columns(session: ChatSession) -> tuple[Any, ...]:
     plan = session.plan
     return (
         session.session_id,
@@ -132,7 +133,7 @@ def columns(session: ChatSession) -> tuple[Any, ...]:
     )
 
 
-def record(row: sqlite3.Row) -> ChatSession:
+def session_from_row(row: sqlite3.Row) -> ChatSession:
     return ChatSession(
         session_id=row["session_id"],
         title=row["title"] or "",

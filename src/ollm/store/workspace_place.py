@@ -10,46 +10,50 @@ from pathlib import Path
 
 from ollm.config.paths import Home
 
-IGNORED = "memory.db*\n*.lock\n.gitignore\n"
+GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 
 
-def workspace_directory(workspace: Path, home: Home) -> Path:
+def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
     """The directory of `memory.db` and the lease; made when it is not there, with a `.gitignore` for both.
 
     When that is the home itself or cannot be written, it is `~/.ollm/workspaces/` and a hash of the path.
     """
     own = workspace / ".ollm"
-    if not same(own, home.root) and usable(own):
+    if not is_same_path(own, home.root) and ensure_usable(own):
         return own
-    apart = elsewhere(workspace, home)
+    apart = get_fallback_directory(workspace, home)
     apart.mkdir(mode=0o700, parents=True, exist_ok=True)
     return apart
 
 
-def elsewhere(workspace: Path, home: Home) -> Path:
+def get_fallback_directory(workspace: Path, home: Home) -> Path:
     return home.workspaces / hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
 
 
-def known_database(workspace: Path, home: Home) -> Path | None:
+def find_database(workspace: Path, home: Home) -> Path | None:
     """The directory that holds a `memory.db` of this workspace already; nothing is made."""
-    own = () if same(workspace / ".ollm", home.root) or (workspace / ".ollm").is_symlink() else (workspace / ".ollm",)
-    places = (*own, elsewhere(workspace, home))
+    own = (
+        ()
+        if is_same_path(workspace / ".ollm", home.root) or (workspace / ".ollm").is_symlink()
+        else (workspace / ".ollm",)
+    )
+    places = (*own, get_fallback_directory(workspace, home))
     return next((place for place in places if (place / "memory.db").is_file()), None)
 
 
-def databases_of(workspaces: Iterable[Path], home: Home) -> list[Path]:
+def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
     """The directories that hold a `memory.db` of one of these, or of any workspace whose own is in the home."""
     own = [workspace / ".ollm" for workspace in workspaces]
-    places = [place for place in own if not place.is_symlink() and not same(place, home.root)]
+    places = [place for place in own if not place.is_symlink() and not is_same_path(place, home.root)]
     found = dict.fromkeys([*places, *sorted(home.workspaces.glob("*"))])
     return [place for place in found if (place / "memory.db").is_file()]
 
 
-def same(one: Path, other: Path) -> bool:
+def is_same_path(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
 
-def usable(directory: Path) -> bool:
+def ensure_usable(directory: Path) -> bool:
     """Whether files can be made there; a link in its place is not followed."""
     if directory.is_symlink():
         return False
@@ -62,5 +66,5 @@ def usable(directory: Path) -> bool:
     ignore = directory / ".gitignore"
     if not ignore.exists():
         with contextlib.suppress(OSError):
-            ignore.write_text(IGNORED, encoding="utf-8")
+            ignore.write_text(GITIGNORE_TEXT, encoding="utf-8")
     return True

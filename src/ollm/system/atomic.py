@@ -14,14 +14,14 @@ from pathlib import Path
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write every byte: a short write goes on where it stopped."""
     view = memoryview(data)
     while view:
-        written = os.write(descriptor, view[: _CHUNK * 64])
+        written = os.write(descriptor, view[: _CHUNK_BYTES * 64])
         view = view[written:]
 
 
@@ -91,7 +91,7 @@ def _write_chunks(descriptor: int, chunks: Iterable[bytes]) -> int:
     for chunk in chunks:
         waiting.append(chunk)
         held += len(chunk)
-        if held >= _CHUNK:
+        if held >= _CHUNK_BYTES:
             write_all(descriptor, b"".join(waiting))
             size, waiting, held = size + held, [], 0
     write_all(descriptor, b"".join(waiting))

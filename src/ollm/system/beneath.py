@@ -16,11 +16,11 @@ from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
 
-_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LINK = (errno.ELOOP, errno.ENOTDIR)
-_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_DIRECTORY_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR)
+_NO_HARD_LINK_ERRORS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again and come back
@@ -28,12 +28,12 @@ class LinkFound(Exception):  # noqa: N818 - not a fault: resolve the path again 
 
 
 @contextmanager
-def parent_directory(root: Path, path: Path, *, create: bool = False) -> Iterator[int]:
+def open_parent_directory(root: Path, path: Path, *, create: bool = False) -> Iterator[int]:
     """A descriptor of the directory that holds `path`, reached from `root` without following a link."""
-    current = os.open(root, _DIRECTORY)
+    current = os.open(root, _DIRECTORY_FLAGS)
     try:
         for part in path.relative_to(root).parts[:-1]:
-            following = _step(part, current, create=create)
+            following = _open_child_directory(part, current, create=create)
             os.close(current)
             current = following
         yield current
@@ -41,21 +41,21 @@ def parent_directory(root: Path, path: Path, *, create: bool = False) -> Iterato
         os.close(current)
 
 
-def _step(part: str, parent: int, *, create: bool) -> int:
+def _open_child_directory(part: str, parent: int, *, create: bool) -> int:
     try:
-        return os.open(part, _DIRECTORY, dir_fd=parent)
+        return os.open(part, _DIRECTORY_FLAGS, dir_fd=parent)
     except FileNotFoundError:
         if not create:
             raise
         with suppress(FileExistsError):
             os.mkdir(part, dir_fd=parent)
-        return os.open(part, _DIRECTORY, dir_fd=parent)
+        return os.open(part, _DIRECTORY_FLAGS, dir_fd=parent)
     except OSError as error:
-        raise _link_or(error, part, parent) from error
+        raise _detect_link(error, part, parent) from error
 
 
-def _link_or(error: OSError, name: str, parent: int) -> Exception:
-    if error.errno in _LINK:
+def _detect_link(error: OSError, name: str, parent: int) -> Exception:
+    if error.errno in _LINK_ERRORS:
         with suppress(OSError):
             if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
                 return LinkFound(name)
@@ -64,15 +64,15 @@ def _link_or(error: OSError, name: str, parent: int) -> Exception:
 
 def open_regular(root: Path, path: Path) -> int:
     """A descriptor to read a regular file with. Nothing else is ever opened: no device, FIFO, socket or directory."""
-    with parent_directory(root, path) as parent:
-        name = _last(root, path)
-        _only_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+    with open_parent_directory(root, path) as parent:
+        name = _get_last_name(root, path)
+        _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
         try:
-            descriptor = os.open(name, _READ, dir_fd=parent)
+            descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
         except OSError as error:
-            raise _link_or(error, name, parent) from error
+            raise _detect_link(error, name, parent) from error
     try:
-        _only_regular(os.fstat(descriptor), path)
+        _require_regular(os.fstat(descriptor), path)
     except BaseException:
         os.close(descriptor)
         raise
@@ -81,26 +81,26 @@ def open_regular(root: Path, path: Path) -> int:
 
 def open_directory(root: Path, path: Path) -> int:
     """A descriptor of a directory, good for `os.scandir` and for `dir_fd`."""
-    with parent_directory(root, path) as parent:
-        name = _last(root, path)
+    with open_parent_directory(root, path) as parent:
+        name = _get_last_name(root, path)
         try:
             return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
         except OSError as error:
-            raise _link_or(error, name, parent) from error
+            raise _detect_link(error, name, parent) from error
 
 
 def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> None:
     """Put a whole new file in place, durably and at once; mode, owner and attributes of the old one are kept."""
-    with parent_directory(root, path, create=True) as parent:
-        name = _last(root, path)
-        before = _status(name, parent)
+    with open_parent_directory(root, path, create=True) as parent:
+        name = _get_last_name(root, path)
+        before = _stat_or_none(name, parent)
         if before is not None:
-            _only_regular(before, path)
+            _require_regular(before, path)
             if not overwrite:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
         temporary = f".ollm-{secrets.token_hex(8)}.tmp"
         try:
-            _write_new(temporary, parent, content, before and _keeper(name, before, parent))
+            _write_new(temporary, parent, content, before and _make_attribute_copier(name, before, parent))
             _move(temporary, name, parent, overwrite=overwrite)
         except BaseException:
             with suppress(OSError):
@@ -111,34 +111,34 @@ def replace_file(root: Path, path: Path, content: bytes, *, overwrite: bool) -> 
 
 def remove_file(root: Path, path: Path) -> None:
     """Remove a regular file."""
-    with parent_directory(root, path) as parent:
-        name = _last(root, path)
-        _only_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+    with open_parent_directory(root, path) as parent:
+        name = _get_last_name(root, path)
+        _require_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
         os.unlink(name, dir_fd=parent)
         _sync_directory(parent)
 
 
-def _last(root: Path, path: Path) -> str:
+def _get_last_name(root: Path, path: Path) -> str:
     return path.name if path != root else "."
 
 
-def _status(name: str, parent: int) -> os.stat_result | None:
+def _stat_or_none(name: str, parent: int) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def _only_regular(status: os.stat_result, path: Path) -> None:
+def _require_regular(status: os.stat_result, path: Path) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise LinkFound(path.name)
     if stat.S_ISDIR(status.st_mode):
         raise ToolFailure("IsDirectory", f"{path} is a directory, not a file.")
     if not stat.S_ISREG(status.st_mode):
-        raise ToolFailure("NotARegularFile", f"{path} is {_kind(status.st_mode)}, not a regular file.")
+        raise ToolFailure("NotARegularFile", f"{path} is {_describe_kind(status.st_mode)}, not a regular file.")
 
 
-def _kind(mode: int) -> str:
+def _describe_kind(mode: int) -> str:
     kinds: tuple[tuple[Callable[[int], bool], str], ...] = (
         (stat.S_ISFIFO, "a named pipe"),
         (stat.S_ISSOCK, "a socket"),
@@ -148,7 +148,7 @@ def _kind(mode: int) -> str:
     return next((text for test, text in kinds if test(mode)), "something special")
 
 
-def _keeper(name: str, before: os.stat_result, parent: int) -> Callable[[int], None]:
+def _make_attribute_copier(name: str, before: os.stat_result, parent: int) -> Callable[[int], None]:
     """What makes a new file look like the one it replaces. Each part is done as far as the system lets us."""
 
     def keep(descriptor: int) -> None:
@@ -167,7 +167,7 @@ def _copy_attributes(name: str, parent: int, descriptor: int) -> None:
     if not hasattr(os, "listxattr"):
         return
     with suppress(OSError):
-        source = os.open(name, _READ, dir_fd=parent)
+        source = os.open(name, _READ_FLAGS, dir_fd=parent)
         try:
             for attribute in os.listxattr(source):
                 with suppress(OSError):
@@ -177,7 +177,7 @@ def _copy_attributes(name: str, parent: int, descriptor: int) -> None:
 
 
 def _write_new(name: str, parent: int, content: bytes, keep: Callable[[int], None] | None) -> None:
-    descriptor = os.open(name, _CREATE, 0o600 if keep else 0o666, dir_fd=parent)
+    descriptor = os.open(name, _CREATE_FLAGS, 0o600 if keep else 0o666, dir_fd=parent)
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         if keep:
             keep(descriptor)
@@ -192,7 +192,7 @@ def _move(temporary: str, name: str, parent: int, *, overwrite: bool) -> None:
         try:
             os.link(temporary, name, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
         except OSError as error:
-            if error.errno not in _NO_HARD_LINKS:
+            if error.errno not in _NO_HARD_LINK_ERRORS:
                 raise
         else:
             os.unlink(temporary, dir_fd=parent)

@@ -40,17 +40,17 @@ class HeadAndTail:
             self._tail_length -= len(self._tail.popleft())
 
     @property
-    def omitted(self) -> int:
+    def omitted_characters(self) -> int:
         """Characters that are neither in the head nor in the tail."""
         return max(0, self.characters - 2 * self._half)
 
-    def text(self) -> str:
+    def render_text(self) -> str:
         """Head and tail, with a line between them that says how much was left out."""
         head, tail = "".join(self._head), "".join(self._tail)[-self._half :]
-        if not self.omitted:
+        if not self.omitted_characters:
             return head + tail
         lines = self.lines - head.count("\n") - tail.count("\n")
-        return f"{head}\n[... {self.omitted} characters ({lines} lines) left out ...]\n{tail}"
+        return f"{head}\n[... {self.omitted_characters} characters ({lines} lines) left out ...]\n{tail}"
 
 
 class Capture:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.clock import now, stamp
+from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import BusyError
 
 
@@ -38,7 +38,7 @@ class OwnerLock:
             except OSError as error:
                 os.close(descriptor)
                 raise BusyError(
-                    f"{what} is in use by {describe(owner(self.path))}.",
+                    f"{what} is in use by {describe_owner(read_owner(self.path))}.",
                     action="Close it there, or wait until it is done.",
                 ) from error
             if os.fstat(descriptor).st_nlink:  # not removed between opening and locking
@@ -47,7 +47,7 @@ class OwnerLock:
         self._descriptor = descriptor
         with contextlib.suppress(OSError):  # a full disk takes the name from the lock, not the lock
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, msgspec.json.encode(_self()), 0)
+            os.pwrite(descriptor, msgspec.json.encode(_describe_self()), 0)
 
     def release(self) -> None:
         """Let go, and take the file away while the lock is still ours."""
@@ -57,23 +57,23 @@ class OwnerLock:
             self._descriptor = None
 
 
-def owner(path: Path) -> dict[str, Any] | None:
+def read_owner(path: Path) -> dict[str, Any] | None:
     """Who holds the lock, as the file says; None when nobody does or its owner is dead. Changes nothing."""
     try:
         with path.open("rb") as file:
             found = msgspec.json.decode(file.read(4096))
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
-    return found if isinstance(found, dict) and _alive(found) else None
+    return found if isinstance(found, dict) and _is_alive(found) else None
 
 
-def describe(found: dict[str, Any] | None) -> str:
+def describe_owner(found: dict[str, Any] | None) -> str:
     if not found:
         return "another process"
     return f"process {found.get('pid')} on {found.get('host')} since {found.get('since')}"
 
 
-def process_start(pid: int) -> str:
+def get_process_start(pid: int) -> str:
     """When a process started, in the system's own terms: tells it from a later one with the same number."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib would cost an import at start-up
@@ -82,12 +82,12 @@ def process_start(pid: int) -> str:
         return ""
 
 
-def _self() -> dict[str, Any]:
+def _describe_self() -> dict[str, Any]:
     pid = os.getpid()
-    return {"pid": pid, "start": process_start(pid), "host": socket.gethostname(), "since": stamp(now())}
+    return {"pid": pid, "start": get_process_start(pid), "host": socket.gethostname(), "since": format_stamp(now())}
 
 
-def _alive(found: dict[str, Any]) -> bool:
+def _is_alive(found: dict[str, Any]) -> bool:
     pid = found.get("pid")
     if found.get("host") != socket.gethostname() or not isinstance(pid, int) or pid <= 0:
         return True
@@ -97,4 +97,4 @@ def _alive(found: dict[str, Any]) -> bool:
         return False
     except PermissionError:
         pass
-    return found.get("start", "") in ("", process_start(pid))
+    return found.get("start", "") in ("", get_process_start(pid))

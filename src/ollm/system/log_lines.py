@@ -10,16 +10,16 @@ from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
-from ollm.domain.clock import stamp
+from ollm.domain.clock import format_stamp
 
 PACKAGES = ("services", "runtime", "tools", "policy", "providers", "store", "config", "system", "daemon", "cli")
 LEVELS = {"WARNING": "WARN", "CRITICAL": "ERROR"}
 SECRET_WORDS = ("key", "secret", "token", "password", "credential", "credentials", "authorization", "cookie")
-DEEPEST = 6
-LONGEST = 8_000
+MAX_CONTEXT_DEPTH = 6
+MAX_TEXT_CHARACTERS = 8_000
 
 
-def service_of(logger: str) -> str:
+def get_service_name(logger: str) -> str:
     """`ollm.services.chat_recording.service` and `ollm.chat_recording` are both chat_recording."""
     parts = logger.split(".")
     if parts[0] != "ollm":
@@ -28,7 +28,7 @@ def service_of(logger: str) -> str:
     return (named or parts[-1:])[0]
 
 
-class JsonLines(JsonFormatter):
+class JsonLineFormatter(JsonFormatter):
     """Every text in a line has gone through `redact`, and no text is without end."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
@@ -37,43 +37,47 @@ class JsonLines(JsonFormatter):
 
     def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
         """Exactly our own fields; the library's are left out."""
-        log_data["time"] = stamp(datetime.fromtimestamp(record.created, UTC))
+        log_data["time"] = format_stamp(datetime.fromtimestamp(record.created, UTC))
         log_data["level"] = LEVELS.get(record.levelname, record.levelname)
-        log_data["service"] = service_of(record.name)
-        log_data["operation"] = self._clean(getattr(record, "operation", None))
-        log_data["message"] = self._clean(record.getMessage())
-        log_data["errorType"] = self._error_type(record)
-        log_data["context"] = self._context(record)
-        log_data["action"] = self._clean(getattr(record, "action", None) or None)
+        log_data["service"] = get_service_name(record.name)
+        log_data["operation"] = self._clean_value(getattr(record, "operation", None))
+        log_data["message"] = self._clean_value(record.getMessage())
+        log_data["errorType"] = self._get_error_type(record)
+        log_data["context"] = self._build_context(record)
+        log_data["action"] = self._clean_value(getattr(record, "action", None) or None)
 
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
         ours = ("time", "level", "service", "operation", "message", "errorType", "context", "action")
         return {name: log_data[name] for name in ours}
 
-    def _error_type(self, record: logging.LogRecord) -> str | None:
+    def _get_error_type(self, record: logging.LogRecord) -> str | None:
         named = getattr(record, "errorType", None) or getattr(record, "error_type", None)
         if named is None and record.exc_info and record.exc_info[0] is not None:
             named = record.exc_info[0].__name__
         return None if named is None else str(named)
 
-    def _context(self, record: logging.LogRecord) -> dict[str, Any]:
+    def _build_context(self, record: logging.LogRecord) -> dict[str, Any]:
         given = getattr(record, "context", None)
-        context = self._clean(given) if isinstance(given, Mapping) else {}
+        context = self._clean_value(given) if isinstance(given, Mapping) else {}
         if record.exc_info and record.exc_info[1] is not None:
-            context["trace"] = self._clean("".join(traceback.format_exception(record.exc_info[1])))
+            context["trace"] = self._clean_value("".join(traceback.format_exception(record.exc_info[1])))
         return dict(context)
 
-    def _clean(self, value: Any, depth: int = 0) -> Any:
+    def _clean_value(self, value: Any, depth: int = 0) -> Any:
         if value is None or isinstance(value, bool | int | float):
             return value
-        if isinstance(value, Mapping) and depth < DEEPEST:
-            return {str(key): self._value(str(key), item, depth) for key, item in value.items()}
-        if isinstance(value, list | tuple | set | frozenset) and depth < DEEPEST:
-            return [self._clean(item, depth + 1) for item in value]
+        if isinstance(value, Mapping) and depth < MAX_CONTEXT_DEPTH:
+            return {str(key): self._clean_entry(str(key), item, depth) for key, item in value.items()}
+        if isinstance(value, list | tuple | set | frozenset) and depth < MAX_CONTEXT_DEPTH:
+            return [self._clean_value(item, depth + 1) for item in value]
         text = self._redact(str(value))
-        return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text) - LONGEST} more characters)"
+        return (
+            text
+            if len(text) <= MAX_TEXT_CHARACTERS
+            else f"{text[:MAX_TEXT_CHARACTERS]}… ({len(text) - MAX_TEXT_CHARACTERS} more characters)"
+        )
 
-    def _value(self, key: str, value: Any, depth: int) -> Any:
+    def _clean_entry(self, key: str, value: Any, depth: int) -> Any:
         """A value whose name says that it is a secret is not written, whatever it looks like."""
         secret = isinstance(value, str) and key.lower().replace("-", "_").rsplit("_", 1)[-1].endswith(SECRET_WORDS)
-        return "********" if secret else self._clean(value, depth + 1)
+        return "********" if secret else self._clean_value(value, depth + 1)

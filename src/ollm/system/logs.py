@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 Redact = Callable[[str], str]
-LARGEST = 5 * 1024 * 1024
-FILES = 5
+MAX_LOG_BYTES = 5 * 1024 * 1024
+MAX_LOG_FILES = 5
 
 
 def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False) -> Callable[[], None] | None:
@@ -49,7 +49,7 @@ def start_logging(file: Path, level: str, redact: Redact, *, debug: bool = False
 class LogFile:
     """A file of lines that several processes append to: `name`, `name.1` (the newest full one) to `name.4`."""
 
-    def __init__(self, path: Path, largest: int = LARGEST, files: int = FILES) -> None:
+    def __init__(self, path: Path, largest: int = MAX_LOG_BYTES, files: int = MAX_LOG_FILES) -> None:
         self.path = path
         self._largest = largest
         self._files = files
@@ -82,13 +82,13 @@ class LogFile:
             if self.path.stat().st_size < self._largest:
                 return
             for number in range(self._files - 1, 0, -1):
-                older = self._numbered(number - 1)
+                older = self._get_numbered_path(number - 1)
                 if older.exists():
-                    older.replace(self._numbered(number))
+                    older.replace(self._get_numbered_path(number))
         finally:
             os.close(directory)
 
-    def _numbered(self, number: int) -> Path:
+    def _get_numbered_path(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}") if number else self.path
 
 
@@ -102,14 +102,14 @@ class LogHandler(logging.Handler):
         self._complained = False
 
     @cached_property
-    def _lines(self) -> logging.Formatter:
-        from ollm.system.log_lines import JsonLines
+    def _line_formatter(self) -> logging.Formatter:
+        from ollm.system.log_lines import JsonLineFormatter
 
-        return JsonLines(self._redact)
+        return JsonLineFormatter(self._redact)
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            self.file.append(self._lines.format(record).encode("utf-8", "replace") + b"\n")
+            self.file.append(self._line_formatter.format(record).encode("utf-8", "replace") + b"\n")
         except OSError as error:
             self._complain(f"the log {self.file.path} cannot be written: {error.strerror}")
         except Exception as error:  # noqa: BLE001 - what is logged must not break what logs
@@ -130,9 +130,9 @@ class DebugHandler(logging.Handler):
         self._redact = redact
 
     def emit(self, record: logging.LogRecord) -> None:
-        from ollm.system.log_lines import service_of
+        from ollm.system.log_lines import get_service_name
 
         operation = getattr(record, "operation", "")
-        where = f"{service_of(record.name)}{'.' if operation else ''}{operation}"
+        where = f"{get_service_name(record.name)}{'.' if operation else ''}{operation}"
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"{record.levelname.lower()} {where}: {self._redact(record.getMessage())}\n")

@@ -25,21 +25,26 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
-from ollm.system.protected_names import Places, is_environment_file, protected_for_reading, protected_for_writing
+from ollm.system.protected_names import (
+    KnownDirectories,
+    explain_read_protection,
+    explain_write_protection,
+    is_environment_file,
+)
 
 __all__ = [
     "Boundary",
     "Judgement",
-    "Places",
+    "KnownDirectories",
+    "explain_read_protection",
+    "explain_write_protection",
     "is_environment_file",
-    "protected_for_reading",
-    "protected_for_writing",
-    "resolve",
+    "resolve_path",
 ]
 
 T = TypeVar("T")
-_ATTEMPTS = 16
-_KINDS = {
+_MAX_ATTEMPTS = 16
+_ERRNO_FAILURES = {
     errno.ENOENT: ("FileNotFound", "does not exist"),
     errno.ENOTDIR: ("FileNotFound", "leads through something that is not a directory"),
     errno.ELOOP: ("FileNotFound", "is a link that leads in a circle"),
@@ -60,27 +65,27 @@ class Judgement(Data, frozen=True):
     resolved: Path
     inside: bool
     named: Path
-    places: Places
+    places: KnownDirectories
 
     @property
-    def protected_reading(self) -> str | None:
-        return self._protected(protected_for_reading)
+    def read_protection(self) -> str | None:
+        return self._find_protection(explain_read_protection)
 
     @property
-    def protected_writing(self) -> str | None:
-        return self._protected(protected_for_writing)
+    def write_protection(self) -> str | None:
+        return self._find_protection(explain_write_protection)
 
-    def _protected(self, rule: Callable[[Path, Places], str | None]) -> str | None:
+    def _find_protection(self, rule: Callable[[Path, KnownDirectories], str | None]) -> str | None:
         reason = rule(self.resolved, self.places)
         return reason if reason or self.named is self.resolved else rule(self.named, self.places)
 
 
-def resolve(given: str, base: Path) -> Path:
+def resolve_path(given: str, base: Path) -> Path:
     """Where a path leads: links followed, also for the part that does not exist. Only says; nothing is opened."""
-    return _followed(_joined(given, base), given)
+    return _follow_links(_join_path(given, base), given)
 
 
-def _joined(given: str, base: Path) -> str:
+def _join_path(given: str, base: Path) -> str:
     if not given:
         raise ToolFailure("ValidationError", "The path is empty.")
     if "\0" in given:
@@ -88,29 +93,31 @@ def _joined(given: str, base: Path) -> str:
     return os.path.join(base, given)  # noqa: PTH118 - asked about for every call
 
 
-def _followed(path: str, given: str) -> Path:
-    for _ in range(_ATTEMPTS):
+def _follow_links(path: str, given: str) -> Path:
+    for _ in range(_MAX_ATTEMPTS):
         try:
             return Path(os.path.realpath(path))
         except UnicodeEncodeError as error:
             raise ToolFailure("ValidationError", f"The path {given!r} is not valid text.") from error
         except OSError as error:
             if error.errno != errno.EINVAL:  # a link that was none any more when it was read
-                raise failure(error, given) from error
+                raise make_tool_failure(error, given) from error
     raise ToolFailure("FileChanged", f"{given} keeps changing while it is looked at.")
 
 
-def failure(error: OSError, given: str) -> ToolFailure:
+def make_tool_failure(error: OSError, given: str) -> ToolFailure:
     """A file system error as the model reads it: the path it gave, and the reason (T12.2)."""
-    kind, text = _KINDS.get(error.errno or 0, ("PermissionDenied", f"cannot be used: {error.strerror or error}"))
+    kind, text = _ERRNO_FAILURES.get(
+        error.errno or 0, ("PermissionDenied", f"cannot be used: {error.strerror or error}")
+    )
     return ToolFailure(kind, f"{given} {text}.")
 
 
-def _restless(given: str, path: Path) -> ToolFailure:
+def _make_changing_failure(given: str, path: Path) -> ToolFailure:
     try:
         os.path.realpath(path, strict=True)
     except OSError as error:
-        return failure(error, given)
+        return make_tool_failure(error, given)
     return ToolFailure("FileChanged", f"{given} keeps changing while it is opened.")
 
 
@@ -118,7 +125,7 @@ class Boundary(Data, frozen=True):
     """The workspace and what else may be touched. Build it with `around`, which resolves the directories."""
 
     workspace: Path
-    places: Places
+    places: KnownDirectories
     approved: frozenset[Path] = frozenset()
 
     @classmethod
@@ -131,7 +138,7 @@ class Boundary(Data, frozen=True):
         ollm_home: Path | None = None,
     ) -> Self:
         real = Path(os.path.realpath(workspace))
-        places = Places(
+        places = KnownDirectories(
             user_home=user_home and Path(os.path.realpath(user_home)),
             ollm_home=ollm_home and Path(os.path.realpath(ollm_home)),
             roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
@@ -145,11 +152,11 @@ class Boundary(Data, frozen=True):
 
     def judge(self, given: str) -> Judgement:
         """Everything policy asks about a path."""
-        path = _joined(given, self.workspace)
-        resolved, named = _followed(path, given), os.path.normpath(path)
+        path = _join_path(given, self.workspace)
+        resolved, named = _follow_links(path, given), os.path.normpath(path)
         return Judgement(
             resolved=resolved,
-            inside=self._root_of(resolved) is not None,
+            inside=self._find_root(resolved) is not None,
             named=resolved if named == str(resolved) else Path(named),
             places=self.places,
         )
@@ -161,19 +168,19 @@ class Boundary(Data, frozen=True):
         if not judged.inside and not (access == "read" and approved):
             raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
         if not approved and access != "run":
-            reason = judged.protected_reading if access == "read" else judged.protected_writing
+            reason = judged.read_protection if access == "read" else judged.write_protection
             if reason:
                 raise ToolFailure("Denied", f"{given} needs the user's confirmation: {reason}.")
         return judged.resolved
 
     def open_file(self, given: str) -> BinaryIO:
         """A regular file, open for reading. Close it."""
-        return os.fdopen(self._act(given, "read", beneath.open_regular), "rb")
+        return os.fdopen(self._act_on_path(given, "read", beneath.open_regular), "rb")
 
     @contextmanager
     def open_directory(self, given: str, access: Access = "read") -> Iterator[int]:
         """The descriptor of a directory, for `os.scandir(fd)`, `dir_fd=`, or to run a command in (`access="run"`)."""
-        descriptor = self._act(given, access, beneath.open_directory)
+        descriptor = self._act_on_path(given, access, beneath.open_directory)
         try:
             yield descriptor
         finally:
@@ -186,24 +193,24 @@ class Boundary(Data, frozen=True):
             beneath.replace_file(root, path, content, overwrite=overwrite)
             return path
 
-        return self._act(given, "write", replace)
+        return self._act_on_path(given, "write", replace)
 
     def remove_file(self, given: str) -> None:
         """Remove a regular file (a link leads to the file it names, as everywhere here)."""
-        self._act(given, "write", beneath.remove_file)
+        self._act_on_path(given, "write", beneath.remove_file)
 
-    def _act(self, given: str, access: Access, action: Callable[[Path, Path], T]) -> T:
-        for _ in range(_ATTEMPTS):
+    def _act_on_path(self, given: str, access: Access, action: Callable[[Path, Path], T]) -> T:
+        for _ in range(_MAX_ATTEMPTS):
             path = self.check(given, access)
             try:
-                return action(self._root_of(path) or Path(path.anchor), path)
+                return action(self._find_root(path) or Path(path.anchor), path)
             except beneath.LinkFound:
                 continue
             except OSError as error:
-                raise failure(error, given) from error
-        raise _restless(given, path)
+                raise make_tool_failure(error, given) from error
+        raise _make_changing_failure(given, path)
 
-    def _root_of(self, path: Path) -> Path | None:
+    def _find_root(self, path: Path) -> Path | None:
         parts = path.parts
         return next((root for root in self.places.roots if parts[: len(root.parts)] == root.parts), None)
 

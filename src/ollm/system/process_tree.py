@@ -23,9 +23,9 @@ def make_undumpable() -> None:
     _prctl(PR_SET_DUMPABLE, 0)
 
 
-def descendants(roots: Iterable[int]) -> set[int]:
+def find_descendants(roots: Iterable[int]) -> set[int]:
     """The processes that come from these, the roots themselves left out."""
-    children = children_by_parent()
+    children = map_children()
     found: set[int] = set()
     waiting = list(roots)
     while waiting:
@@ -40,26 +40,26 @@ def kill_all(roots: Iterable[int], *, also: Iterable[int] = ()) -> None:
     nothing can start another process while the rest is being killed."""
     stopped: set[int] = set()
     roots, found = list(roots), set(also)
-    while found := (found | descendants(roots)) - stopped:
-        send(found, signal.SIGSTOP)
+    while found := (found | find_descendants(roots)) - stopped:
+        send_signal(found, signal.SIGSTOP)
         stopped |= found
-    send(stopped, signal.SIGKILL)
+    send_signal(stopped, signal.SIGKILL)
 
 
-def send(processes: Iterable[int], number: int) -> None:
+def send_signal(processes: Iterable[int], number: int) -> None:
     for process in processes:
         with suppress(OSError):  # already gone, or not ours to signal
             os.kill(process, number)
 
 
-def children_by_parent() -> dict[int, list[int]]:
+def map_children() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
-    for process, parent in from_proc() if LINUX else from_ps():
+    for process, parent in list_from_proc() if LINUX else list_from_ps():
         children.setdefault(parent, []).append(process)
     return children
 
 
-def from_proc() -> list[tuple[int, int]]:
+def list_from_proc() -> list[tuple[int, int]]:
     """Every process with its parent, as Linux tells it."""
     pairs = []
     for entry in os.scandir("/proc"):
@@ -72,7 +72,7 @@ def from_proc() -> list[tuple[int, int]]:
     return pairs
 
 
-def from_ps() -> list[tuple[int, int]]:
+def list_from_ps() -> list[tuple[int, int]]:
     """Every process with its parent, where there is no /proc."""
     import subprocess
 

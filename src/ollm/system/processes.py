@@ -22,14 +22,16 @@ from typing import TypeVar
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
 
-__all__ = ["Command", "Process", "ProcessHost", "StartError"]
+__all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError"]
 
 T = TypeVar("T")
-_PACKAGES = str(Path(__file__).parents[2])
-_POOL = "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor_pool import main; main(int(sys.argv[2]))"
+_PACKAGE_ROOT = str(Path(__file__).parents[2])
+_POOL_SCRIPT = (
+    "import sys; sys.path.append(sys.argv[1]); from ollm.system.supervisor_pool import main; main(int(sys.argv[2]))"
+)
 
 
-class Command(Data, frozen=True):
+class ProcessCommand(Data, frozen=True):
     """What to run, and where. `terminal` makes standard output, which must then be a terminal, the controlling one."""
 
     argv: tuple[str, ...]
@@ -46,7 +48,7 @@ class StartError(OllmError):
         self.where = where
 
 
-class Process:
+class ChildProcess:
     """A command that was started, and everything it starts."""
 
     def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
@@ -57,7 +59,7 @@ class Process:
         self._started: asyncio.Future[None] = loop.create_future()
         self._exited: asyncio.Future[int] = loop.create_future()
         self._gone: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(control, self._listen)
+        loop.add_reader(control, self._read_control)
 
     @property
     def exit_code(self) -> int | None:
@@ -75,10 +77,10 @@ class Process:
 
     async def end(self, grace: float = 0.25) -> None:
         """End the whole tree: SIGTERM, then after `grace` seconds SIGKILL. Returns when it is gone."""
-        self.begin_end(grace)
+        self.request_end(grace)
         await asyncio.shield(self._gone)
 
-    def begin_end(self, grace: float = 0.25) -> None:
+    def request_end(self, grace: float = 0.25) -> None:
         """As `end`, without waiting for it."""
         if not self.gone:
             try:
@@ -86,7 +88,7 @@ class Process:
             except OSError:
                 self.abandon()
 
-    async def begin(self, command: Command) -> None:
+    async def start_command(self, command: ProcessCommand) -> None:
         """Hand the command over and wait until it runs."""
         fields = {
             "argv": command.argv,
@@ -97,7 +99,7 @@ class Process:
         await self._loop.sock_sendall(self._control, struct.pack("!I", len(body)) + body)
         await asyncio.shield(self._started)
 
-    def _listen(self) -> None:
+    def _read_control(self) -> None:
         try:
             data = self._control.recv(4096)
         except BlockingIOError:
@@ -106,11 +108,11 @@ class Process:
             data = b""
         *lines, self._heard = (self._heard + data).split(b"\n")
         for line in lines:
-            self._hear(line.decode().split(" "))
+            self._handle_line(line.decode().split(" "))
         if not data:
             self.abandon()
 
-    def _hear(self, words: list[str]) -> None:
+    def _handle_line(self, words: list[str]) -> None:
         match words:
             case ["started", pid]:
                 self.pid = int(pid)
@@ -149,28 +151,28 @@ class ProcessHost:
     def __init__(self) -> None:
         self._server: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
-        self._processes: set[Process] = set()
+        self._processes: set[ChildProcess] = set()
 
     async def start(
         self,
-        command: Command,
+        command: ProcessCommand,
         output: int,
         *,
         errors: int | None = None,
         source: int | None = None,
         directory: int | None = None,
-    ) -> Process:
+    ) -> ChildProcess:
         """Start a command with these descriptors as standard streams: `source` is its input (empty without one),
         errors go to `output` unless they have their own. It runs in `directory` when one is handed in, otherwise in
         the command's `cwd`. The caller closes its own copies."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        process = Process(ours, asyncio.get_running_loop())
+        process = ChildProcess(ours, asyncio.get_running_loop())
         try:
-            with theirs, Path(os.devnull).open("rb") as empty, _entered(command.cwd, directory) as place:
+            with theirs, Path(os.devnull).open("rb") as empty, _open_working_directory(command.cwd, directory) as place:
                 streams = [empty.fileno() if source is None else source, output, output if errors is None else errors]
-                socket.send_fds(self._connected(), [b"s"], [theirs.fileno(), place, *streams])
-            await process.begin(command)
+                socket.send_fds(self._connect_pool(), [b"s"], [theirs.fileno(), place, *streams])
+            await process.start_command(command)
         except BaseException:
             process.abandon()
             raise
@@ -186,12 +188,12 @@ class ProcessHost:
             await asyncio.to_thread(self._child.wait)
         self._server = self._child = None
 
-    def _connected(self) -> socket.socket:
+    def _connect_pool(self) -> socket.socket:
         if self._server is None or self._child is None or self._child.poll() is not None:
             self._server, theirs = socket.socketpair()
             with theirs:
                 self._child = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-c", _POOL, _PACKAGES, str(theirs.fileno())],
+                    [sys.executable, "-I", "-S", "-c", _POOL_SCRIPT, _PACKAGE_ROOT, str(theirs.fileno())],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -204,7 +206,7 @@ class ProcessHost:
 
 
 @contextmanager
-def _entered(path: Path, directory: int | None) -> Iterator[int]:
+def _open_working_directory(path: Path, directory: int | None) -> Iterator[int]:
     """A descriptor of the directory to run in: the one handed in, or one of the path."""
     if directory is not None:
         yield directory

@@ -15,14 +15,16 @@ from ollm.domain.struct import Data
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
-_OTHERS = frozenset({".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"})
-_SCREEN = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
-SHELL_START_UP_FILES = _BASH | _ZSH | _OTHERS | _SCREEN
+_OTHER_SHELLS = frozenset(
+    {".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"}
+)
+_X_SESSION = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
+SHELL_START_UP_FILES = _BASH | _ZSH | _OTHER_SHELLS | _X_SESSION
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
-class Places(Data, frozen=True):
+class KnownDirectories(Data, frozen=True):
     """The directories that protections speak of, all resolved. A root that lies strictly inside the agent's own
     directory is taken as a workspace, not as configuration."""
 
@@ -32,7 +34,7 @@ class Places(Data, frozen=True):
 
 
 @lru_cache(maxsize=4096)
-def plain_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A file's name as the most forgiving file system would compare it."""
     if name.isascii():
         return name.lower().rstrip(". ") or name
@@ -42,30 +44,30 @@ def plain_name(name: str) -> str:
 
 def is_environment_file(name: str) -> bool:
     """Whether a name is `.env*` and no example: recursive reads skip such files and say how many."""
-    plain = plain_name(name)
+    plain = normalize_name(name)
     return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)
 
 
-def protected_for_writing(path: Path, places: Places) -> str | None:
+def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:
     """Why writing to this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
     for part in path.parts:
-        plain = plain_name(part)
+        plain = normalize_name(part)
         if plain in PROTECTED_DIRECTORIES:
             return f"{part} is protected"
         if plain.startswith(".env"):
             return f"{part} may hold secrets"
         if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path):
             return f"{part} is run when a shell starts"
-    return _private_directory(path, places)
+    return _explain_private_directory(path, places)
 
 
-def protected_for_reading(path: Path, places: Places) -> str | None:
+def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
     """Why reading this absolute path needs a person's answer, or None. Ask for the path as given and as resolved."""
     if not _is_without(".env", str(path)):
         for part in path.parts:
             if is_environment_file(part):
                 return f"{part} may hold secrets"
-    return _private_directory(path, places)
+    return _explain_private_directory(path, places)
 
 
 def _is_without(text: str, path: str) -> bool:
@@ -74,16 +76,16 @@ def _is_without(text: str, path: str) -> bool:
 
 
 def _is_fish_snippet(plain: str, path: Path) -> bool:
-    return plain == "conf.d" and any(plain_name(part) == "fish" for part in path.parts)
+    return plain == "conf.d" and any(normalize_name(part) == "fish" for part in path.parts)
 
 
-def _private_directory(path: Path, places: Places) -> str | None:
-    parts = tuple(map(plain_name, path.parts))
-    keys, own = _private(places.user_home, places.ollm_home)
+def _explain_private_directory(path: Path, places: KnownDirectories) -> str | None:
+    parts = tuple(map(normalize_name, path.parts))
+    keys, own = _list_private_directories(places.user_home, places.ollm_home)
     if any(parts[: len(above)] == above for above in keys):
         return "~/.ssh holds keys"
     for directory, above in own:
-        if parts[: len(above)] == above and not _in_root_of_its_own(path, directory, places):
+        if parts[: len(above)] == above and not _is_in_own_root(path, directory, places):
             return "it belongs to the agent's own settings and records"
     return None
 
@@ -92,21 +94,21 @@ Parts = tuple[str, ...]
 
 
 @lru_cache(maxsize=64)
-def _private(
+def _list_private_directories(
     user_home: Path | None, ollm_home: Path | None
 ) -> tuple[tuple[Parts, ...], tuple[tuple[Path, Parts], ...]]:
     """Where keys are and what is the agent's own, taken apart once: every path is compared with these."""
-    keys = () if user_home is None else (_plain_parts(user_home / ".ssh"),)
+    keys = () if user_home is None else (_normalize_parts(user_home / ".ssh"),)
     own = [] if user_home is None else [user_home / ".ollm"]
     own += [] if ollm_home is None else [ollm_home]
-    return keys, tuple((directory, _plain_parts(directory)) for directory in own)
+    return keys, tuple((directory, _normalize_parts(directory)) for directory in own)
 
 
-def _plain_parts(directory: Path) -> Parts:
-    return tuple(map(plain_name, directory.parts))
+def _normalize_parts(directory: Path) -> Parts:
+    return tuple(map(normalize_name, directory.parts))
 
 
-def _in_root_of_its_own(path: Path, directory: Path, places: Places) -> bool:
+def _is_in_own_root(path: Path, directory: Path, places: KnownDirectories) -> bool:
     return any(
         root != directory and root.is_relative_to(directory) and path.is_relative_to(root) for root in places.roots
     )

@@ -21,10 +21,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from ollm.system.process_tree import descendants, kill_all, send
+from ollm.system.process_tree import find_descendants, kill_all, send_signal
 
-GRACE_WITHOUT_AGENT = 0.25
-GIVE_UP = 5.0  # a process the kernel will not let go of is not waited for longer than this
+ORPHAN_GRACE_SECONDS = 0.25
+GIVE_UP_SECONDS = 5.0  # a process the kernel will not let go of is not waited for longer than this
 
 
 def supervise(control: socket.socket, descriptors: list[int], waking: int) -> None:
@@ -116,14 +116,14 @@ class Supervisor:
             if grace is not None:
                 self._end(grace)
                 break
-        self._say("gone")
+        self._send_line("gone")
 
     def _end(self, grace: float) -> None:
         started = time.monotonic()
-        send(descendants([os.getpid()]), signal.SIGTERM)
+        send_signal(find_descendants([os.getpid()]), signal.SIGTERM)
         while (left := started + grace - time.monotonic()) > 0 and not self._reap():
             self._wait(left, listening=False)
-        while not self._reap() and time.monotonic() < started + grace + GIVE_UP:
+        while not self._reap() and time.monotonic() < started + grace + GIVE_UP_SECONDS:
             kill_all([os.getpid()])
             self._wait(0.01, listening=False)
 
@@ -137,7 +137,7 @@ class Supervisor:
             if pid == 0:
                 return False
             if pid == self._child:
-                self._say(f"exited {os.waitstatus_to_exitcode(status)}")
+                self._send_line(f"exited {os.waitstatus_to_exitcode(status)}")
 
     def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
         """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
@@ -147,15 +147,15 @@ class Supervisor:
             os.read(self._waking, 4096)
         if self._control.fileno() not in ready:
             return None
-        words = self._heard().split()
-        return float(words[1]) if len(words) > 1 else GRACE_WITHOUT_AGENT
+        words = self._read_request().split()
+        return float(words[1]) if len(words) > 1 else ORPHAN_GRACE_SECONDS
 
-    def _heard(self) -> bytes:
+    def _read_request(self) -> bytes:
         try:
             return self._control.recv(256)
         except OSError:
             return b""
 
-    def _say(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         with suppress(OSError):  # the agent may be gone; what is left to do is done without it
             self._control.sendall(line.encode() + b"\n")

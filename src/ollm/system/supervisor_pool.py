@@ -16,7 +16,7 @@ import socket
 import struct
 from contextlib import suppress
 
-from ollm.system.process_tree import become_subreaper, children_by_parent, kill_all
+from ollm.system.process_tree import become_subreaper, kill_all, map_children
 from ollm.system.supervisor import supervise, wake_on_child
 
 _NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is free
@@ -28,10 +28,10 @@ def main(descriptor: int) -> None:
         signal.signal(number, lambda *_: None)  # a handler, not SIG_IGN: commands must not inherit deafness
     become_subreaper()
     gc.freeze()
-    Pool(socket.socket(fileno=descriptor)).serve()
+    SupervisorPool(socket.socket(fileno=descriptor)).serve()
 
 
-class Pool:
+class SupervisorPool:
     """The supervisors, and which of them are free."""
 
     def __init__(self, agent: socket.socket) -> None:
@@ -51,13 +51,13 @@ class Pool:
                 break
             ready, _, _ = select.select([self._news, self._waking], [], [])
             if self._news in ready:
-                self._hear()
+                self._read_news()
             if self._waking in ready:
                 os.read(self._waking, 4096)
                 self._reap()
         kill_all([os.getpid()])
 
-    def _hear(self) -> None:
+    def _read_news(self) -> None:
         """All the news there is; what comes from a supervisor that is gone by now says nothing."""
         with suppress(BlockingIOError):
             while True:
@@ -68,10 +68,10 @@ class Pool:
     def _add(self) -> None:
         supervisor = os.fork()
         if supervisor == 0:
-            os._exit(self._work())
+            os._exit(self._run_supervisor())
         self._free[supervisor] = True
 
-    def _work(self) -> int:
+    def _run_supervisor(self) -> int:
         """A supervisor's life: take a command, see it to its end, be free again."""
         signal.set_wakeup_fd(-1)
         become_subreaper()
@@ -85,7 +85,7 @@ class Pool:
             os.write(self._tell, _NEWS.pack(os.getpid(), True))
 
     def _reap(self) -> None:
-        self._hear()
+        self._read_news()
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 if self._free.pop(ended, True) is False:
@@ -93,5 +93,5 @@ class Pool:
 
     def _kill_strays(self) -> None:
         """A supervisor was killed at its work: what it watched over is now our child."""
-        strays = [child for child in children_by_parent().get(os.getpid(), []) if child not in self._free]
+        strays = [child for child in map_children().get(os.getpid(), []) if child not in self._free]
         kill_all(strays, also=strays)

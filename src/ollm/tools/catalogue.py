@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ollm.tools.framework.base import Invocation, ToolSpec, bound
+from ollm.tools.framework.base import Invocation, ToolSpec, bind_tool
 from ollm.tools.framework.registry import ToolRegistry
-from ollm.tools.framework.schema_cache import Described, described, tool_class
+from ollm.tools.framework.schema_cache import ToolDescription, describe_tools, load_tool_class
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
-    from ollm.tools.memory import Notes
-    from ollm.tools.read_many_files import ManyFiles
+    from ollm.tools.memory import MemoryStores
+    from ollm.tools.read_many_files import ReadManyFilesNeeds
     from ollm.tools.recall import Archive
     from ollm.tools.web_fetch import PageCache
-    from ollm.tools.web_search import Search
+    from ollm.tools.web_search import WebSearchNeeds
     from ollm.tools.write_todos import TodoList
 
 
-class ShelfParts(Protocol):
+class ToolServices(Protocol):
     """What the tools of one conversation need; each is asked for when a tool is first called."""
 
     @property
@@ -54,24 +54,24 @@ class ShelfParts(Protocol):
     def jobs(self) -> BackgroundJobs: ...
 
     @property
-    def search(self) -> Search: ...
+    def search(self) -> WebSearchNeeds: ...
 
     def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 
 
-def stocked(parts: ShelfParts, memory: Path | None = None) -> ToolRegistry:
+def build_registry(parts: ToolServices, memory: Path | None = None) -> ToolRegistry:
     """A registry with all of them. What they are described as is remembered in the file `memory`."""
     registry = ToolRegistry()
-    for found in described({name: tool for name, (tool, _) in TOOLS.items()}, memory):
-        registry.register(_spec(found, parts))
+    for found in describe_tools({name: tool for name, (tool, _) in TOOLS.items()}, memory):
+        registry.register(_make_spec(found, parts))
     return registry
 
 
-def _spec(found: Described, parts: ShelfParts) -> ToolSpec:
+def _make_spec(found: ToolDescription, parts: ToolServices) -> ToolSpec:
     tool, needs = TOOLS[found.name]
 
     def parse(arguments: Any) -> Invocation:
-        return bound(tool_class(tool), arguments, needs(parts))
+        return bind_tool(load_tool_class(tool), arguments, needs(parts))
 
     return ToolSpec(
         name=found.name,
@@ -84,37 +84,37 @@ def _spec(found: Described, parts: ShelfParts) -> ToolSpec:
     )
 
 
-def _many_files(parts: ShelfParts) -> ManyFiles:
-    from ollm.tools.read_many_files import ManyFiles
+def _make_many_files(parts: ToolServices) -> ReadManyFilesNeeds:
+    from ollm.tools.read_many_files import ReadManyFilesNeeds
 
     async def find(root: Path, pattern: str) -> list[str]:
         return (await parts.discovery.find(root, pattern)).paths
 
-    return ManyFiles(ledger=parts.edits, find=find)
+    return ReadManyFilesNeeds(ledger=parts.edits, find=find)
 
 
-def _notes(parts: ShelfParts) -> Notes:
-    from ollm.tools.memory import Notes
+def _make_notes(parts: ToolServices) -> MemoryStores:
+    from ollm.tools.memory import MemoryStores
 
-    return Notes(workspace=parts.notes, everywhere=parts.global_notes)
+    return MemoryStores(workspace=parts.notes, everywhere=parts.global_notes)
 
 
-def _todos(parts: ShelfParts) -> TodoList:
+def _make_todos(parts: ToolServices) -> TodoList:
     from ollm.tools.write_todos import TodoList
 
     return TodoList(store=parts.notes, changed=parts.todos_changed)
 
 
-TOOLS: dict[str, tuple[str, Callable[[ShelfParts], Any]]] = {
+TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
     "read_file": ("read_file:ReadFile", lambda parts: parts.edits),
-    "read_many_files": ("read_many_files:ReadManyFiles", _many_files),
+    "read_many_files": ("read_many_files:ReadManyFiles", _make_many_files),
     "write_file": ("write_file:WriteFile", lambda parts: parts.edits),
     "edit_file": ("edit_file:EditFile", lambda parts: parts.edits),
     "glob": ("glob:Glob", lambda parts: parts.discovery),
     "grep": ("grep:Grep", lambda parts: parts.discovery),
     "ls": ("ls:Ls", lambda parts: parts.discovery),
-    "memory": ("memory:Memory", _notes),
-    "write_todos": ("write_todos:WriteTodos", _todos),
+    "memory": ("memory:Memory", _make_notes),
+    "write_todos": ("write_todos:WriteTodos", _make_todos),
     "goal": ("goal:GoalTool", lambda parts: parts.goals),
     "recall": ("recall:Recall", lambda parts: parts.archive),
     "web_fetch": ("web_fetch:WebFetch", lambda parts: parts.pages),

@@ -11,9 +11,17 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.edit_matching import Edit, applied
-from ollm.tools.files.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
-from ollm.tools.files.pictures import kind_of
+from ollm.tools.files.edit_matching import Edit, apply_edits
+from ollm.tools.files.file_change import (
+    CurrentFile,
+    encode_text,
+    make_diff,
+    make_result,
+    read_current,
+    refuse_stale,
+    write_change,
+)
+from ollm.tools.files.pictures import describe_kind
 from ollm.tools.framework.base import Tool, ToolContext
 
 _OTHER_NAMES = {
@@ -33,7 +41,7 @@ _OTHER_NAMES = {
     "replace_all": "replaceAll",
 }
 
-NOTHING = (
+NO_CHANGE_MESSAGE = (
     "Edit {} changes nothing: target and replacement are equal. To add a line, take the line before it as target, and "
     "that line with the new one as replacement."
 )
@@ -69,7 +77,7 @@ class EditFile(Tool[EditLedger], frozen=True):
         listed = [edits] if isinstance(edits, dict) else edits
         if not isinstance(listed, list):
             return arguments
-        return {**arguments, "edits": [_renamed(edit) if isinstance(edit, dict) else edit for edit in listed]}
+        return {**arguments, "edits": [_rename_keys(edit) if isinstance(edit, dict) else edit for edit in listed]}
 
     def summary(self) -> str:
         count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
@@ -79,25 +87,25 @@ class EditFile(Tool[EditLedger], frozen=True):
         return [Location(target=self.path, access="write")]
 
     async def preview(self, context: ToolContext, needs: EditLedger) -> str:
-        before = self._before(context)
-        return diff_of(self.path, before.text, self._after(before)[0])
+        before = self._read_before(context)
+        return make_diff(self.path, before.text, self._make_edits(before)[0])
 
     async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
-        before = self._before(context)
+        before = self._read_before(context)
         refuse_stale(context, needs, self.path, before)
-        text, notes = self._after(before)
+        text, notes = self._make_edits(before)
         assert before.encoding is not None
-        put(context, needs, self.path, before.content, encoded(self.path, text, before.encoding))
+        write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
         count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
         said = "".join(f" Note: {note}." for note in notes)
-        return changed(f"Edited {self.path}: {count} made.{said}", diff_of(self.path, before.text, text))
+        return make_result(f"Edited {self.path}: {count} made.{said}", make_diff(self.path, before.text, text))
 
-    def _before(self, context: ToolContext) -> Standing:
-        before = standing(context, self.path)
+    def _read_before(self, context: ToolContext) -> CurrentFile:
+        before = read_current(context, self.path)
         if before is None:
             raise ToolFailure("FileNotFound", f"{self.path} does not exist; create it with write_file.")
         if before.encoding is None:
-            raise ToolFailure("BinaryFile", f"{self.path} is not text: it is {kind_of(before.content)}.")
+            raise ToolFailure("BinaryFile", f"{self.path} is not text: it is {describe_kind(before.content)}.")
         if not before.encoding.exact or before.encoding.encode(before.text) != before.content:
             raise ToolFailure(
                 "EncodingError",
@@ -105,16 +113,16 @@ class EditFile(Tool[EditLedger], frozen=True):
             )
         return before
 
-    def _after(self, before: Standing) -> tuple[str, list[str]]:
+    def _make_edits(self, before: CurrentFile) -> tuple[str, list[str]]:
         for number, edit in enumerate(self.edits, 1):
             if edit.target == edit.replacement:
-                raise ToolFailure("ValidationError", NOTHING.format(number))
+                raise ToolFailure("ValidationError", NO_CHANGE_MESSAGE.format(number))
         edits = tuple(
             Edit(target=edit.target, replacement=edit.replacement, replace_all=edit.replace_all) for edit in self.edits
         )
-        text, places = applied(before.text, edits, self.path)
+        text, places = apply_edits(before.text, edits, self.path)
         return text, [place.note for place in places if place.note]
 
 
-def _renamed(edit: JsonObject) -> JsonObject:
+def _rename_keys(edit: JsonObject) -> JsonObject:
     return {_OTHER_NAMES.get(key, key) if _OTHER_NAMES.get(key) not in edit else key: edit[key] for key in edit}

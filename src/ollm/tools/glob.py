@@ -11,7 +11,7 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import Tool, ToolContext
-from ollm.tools.search.scope import Most, Scope, Where, scope_of, with_notes
+from ollm.tools.search.scope import DirectoryPath, PositiveInt, SearchScope, render_with_notes, resolve_scope
 
 
 class Glob(Tool[FileDiscoveryService], frozen=True):
@@ -28,8 +28,8 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
     }
 
     pattern: Annotated[str, Meta(min_length=1, description="Glob from path; ** is any directories.")]
-    path: Where = "."
-    max_results: Most | None = None
+    path: DirectoryPath = "."
+    max_results: PositiveInt | None = None
     include_hidden: bool = False
     sort: Literal["path", "newest"] = "path"
 
@@ -40,10 +40,10 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
         return [Location(target=self.path)]
 
     async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
-        scope = await scope_of(context, needs, self.path)
+        scope = await resolve_scope(context, needs, self.path)
         if scope.file is not None:
             raise ToolFailure("ValidationError", f"path: {self.path} is a file; name a directory.")
-        pattern = self._relative_pattern(scope)
+        pattern = self._relativize_pattern(scope)
         found = await needs.find(str(scope.root), pattern, within=scope.within)
         shown = [path for path in found.paths if self.include_hidden or not _is_hidden(path)]
         notes = [*scope.notes, *found.notes]
@@ -51,9 +51,9 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
             notes.append(f"none of them right in {self.path}: **/{pattern} was searched")
         if hidden := len(found.paths) - len(shown):
             notes.append(f"{hidden:,} hidden {'path matches' if hidden == 1 else 'paths match'} too; set includeHidden")
-        return self._result(scope, shown, notes, self.max_results or context.settings.max_results)
+        return self._build_result(scope, shown, notes, self.max_results or context.settings.max_results)
 
-    def _relative_pattern(self, scope: Scope) -> str:
+    def _relativize_pattern(self, scope: SearchScope) -> str:
         """An absolute pattern below the place is understood; one that leads out is not followed."""
         pattern = self.pattern.removeprefix(f"{scope.root}/")
         if ".." in pattern.split("/"):
@@ -62,20 +62,22 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
             raise ToolFailure("OutsideWorkspace", f"The glob {self.pattern!r} is not below {scope.root}.")
         return pattern
 
-    def _result(self, scope: Scope, paths: list[str], notes: list[str], most: int) -> ToolResult:
-        ordered = sorted(paths) if self.sort == "path" else sorted(paths, key=lambda path: _age(scope, path))
+    def _build_result(self, scope: SearchScope, paths: list[str], notes: list[str], most: int) -> ToolResult:
+        ordered = sorted(paths) if self.sort == "path" else sorted(paths, key=lambda path: _make_age_key(scope, path))
         if rest := len(ordered[most:]):
             notes.append(f"{rest:,} more; narrow the pattern or raise maxResults")
         count = f"{len(paths):,} {'file' if len(paths) == 1 else 'files'}"
-        lines = [scope.shown(path) for path in ordered[:most]] or [f"No files match {self.pattern}."]
-        return ToolResult(llm_content=with_notes(lines, notes), return_display=f"{count} matching {self.pattern}")
+        lines = [scope.render_path(path) for path in ordered[:most]] or [f"No files match {self.pattern}."]
+        return ToolResult(
+            llm_content=render_with_notes(lines, notes), return_display=f"{count} matching {self.pattern}"
+        )
 
 
 def _is_hidden(path: str) -> bool:
     return path.startswith(".") or "/." in path
 
 
-def _age(scope: Scope, path: str) -> tuple[float, str]:
+def _make_age_key(scope: SearchScope, path: str) -> tuple[float, str]:
     """Newest first, and by path where times are the same; one that is gone comes last."""
     try:
         return -os.lstat(scope.root / path).st_mtime, path

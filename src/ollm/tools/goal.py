@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.domain.tools import Risk, ToolResult
-from ollm.services.goals import GoalKeeper, described
+from ollm.services.goals import GoalKeeper, describe_goals
 from ollm.tools.framework.base import Tool, ToolContext
 
 Action = Literal["set", "subtask", "decision", "artifact", "blocker", "complete"]
@@ -32,12 +32,12 @@ class GoalTool(Tool[GoalKeeper], frozen=True):
 
     async def run(self, context: ToolContext, needs: GoalKeeper) -> ToolResult:
         try:
-            said = self._noted(needs)
+            said = self._record_action(needs)
         except UsageError as error:
             raise ToolFailure("ValidationError", error.message, action=error.action) from error
-        return ToolResult(llm_content=f"{said}\n\n{described(needs.stack)}".strip(), return_display=said)
+        return ToolResult(llm_content=f"{said}\n\n{describe_goals(needs.stack)}".strip(), return_display=said)
 
-    def _noted(self, goals: GoalKeeper) -> str:
+    def _record_action(self, goals: GoalKeeper) -> str:
         match self.action:
             case "decision":
                 return goals.decision(self.text, locked=self.locked, tags=self.tags)

@@ -14,9 +14,16 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import Tool, ToolContext
-from ollm.tools.search.scope import Most, Scope, Where, scope_of, shown_name, with_notes
+from ollm.tools.search.scope import (
+    DirectoryPath,
+    PositiveInt,
+    SearchScope,
+    render_name,
+    render_with_notes,
+    resolve_scope,
+)
 
-MOST_OF_ONE = 200
+MAX_ENTRIES_SHOWN = 200
 _UNITS = ("B", "KB", "MB", "GB", "TB", "PB")
 
 
@@ -28,9 +35,9 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {"directory": "path", "dir": "path", "depth": "maxDepth"}
 
-    path: Where = "."
+    path: DirectoryPath = "."
     recursive: bool = False
-    max_depth: Annotated[Most | None, Meta(description="How many levels.")] = None
+    max_depth: Annotated[PositiveInt | None, Meta(description="How many levels.")] = None
     include_hidden: Annotated[bool, Meta(description="Also names that start with a dot.")] = False
 
     def summary(self) -> str:
@@ -40,11 +47,11 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
         return [Location(target=self.path)]
 
     async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
-        scope = await scope_of(context, needs, self.path)
+        scope = await resolve_scope(context, needs, self.path)
         if scope.file is not None:
-            return _one_file(scope, scope.file)
+            return _report_file(scope, scope.file)
         depth = (self.max_depth or context.settings.max_depth) if self.recursive else 0
-        answer = await needs.answer(
+        answer = await needs.collect_result(
             DiscoveryOptions(
                 root=str(scope.root),
                 within=scope.within,
@@ -53,36 +60,39 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
                 directories=True,
             )
         )
-        tree = _Tree(scope=scope, depth=depth, children=_by_parent(answer.entries), unreadable=set(answer.unreadable))
-        lines = tree.lines("", 0) or ["(empty)"]
-        notes = [*scope.notes, *tree.notes()]
+        tree = _DirectoryTree(
+            scope=scope, depth=depth, children=_group_by_parent(answer.entries), unreadable=set(answer.unreadable)
+        )
+        lines = tree.render_lines("", 0) or ["(empty)"]
+        notes = [*scope.notes, *tree.list_notes()]
         count = f"{len(tree.children[''])} entries" if len(tree.children[""]) != 1 else "1 entry"
-        return ToolResult(llm_content=with_notes(lines, notes), return_display=f"{self.path}: {count}")
+        return ToolResult(llm_content=render_with_notes(lines, notes), return_display=f"{self.path}: {count}")
 
 
-class _Tree(Data, frozen=True):
+class _DirectoryTree(Data, frozen=True):
     """The entries of a directory by parent, and how they are written down."""
 
-    scope: Scope
+    scope: SearchScope
     depth: int
     children: dict[str, list[FileEntry]]
     unreadable: set[str]
 
-    def lines(self, parent: str, depth: int) -> list[str]:
+    def render_lines(self, parent: str, depth: int) -> list[str]:
         written: list[str] = []
         entries = self.children.get(parent, [])
-        for entry in entries[:MOST_OF_ONE]:
-            name = shown_name(entry.relative_path.rpartition("/")[2])
+        for entry in entries[:MAX_ENTRIES_SHOWN]:
+            name = render_name(entry.relative_path.rpartition("/")[2])
             written.append(
-                "  " * depth + (self._folder(name, entry, depth) if _is_folder(entry) else self._file(name, entry))
+                "  " * depth
+                + (self._render_folder(name, entry, depth) if _is_folder(entry) else self._render_file(name, entry))
             )
             if _is_folder(entry) and depth < self.depth:
-                written += self.lines(entry.relative_path, depth + 1)
-        if rest := len(entries[MOST_OF_ONE:]):
+                written += self.render_lines(entry.relative_path, depth + 1)
+        if rest := len(entries[MAX_ENTRIES_SHOWN:]):
             written.append("  " * depth + f"… {rest:,} more")
         return written
 
-    def _folder(self, name: str, entry: FileEntry, depth: int) -> str:
+    def _render_folder(self, name: str, entry: FileEntry, depth: int) -> str:
         if entry.relative_path in self.unreadable:
             return f"{name}/  (cannot be read)"
         if depth < self.depth:
@@ -90,17 +100,17 @@ class _Tree(Data, frozen=True):
         inside = len(self.children.get(entry.relative_path, []))
         return f"{name}/  ({'empty' if not inside else f'{inside:,} inside'})"
 
-    def _file(self, name: str, entry: FileEntry) -> str:
+    def _render_file(self, name: str, entry: FileEntry) -> str:
         try:
-            return f"{name}  {size_in_words(os.lstat(entry.path).st_size)}"
+            return f"{name}  {format_size(os.lstat(entry.path).st_size)}"
         except OSError:
             return f"{name}  (gone)"
 
-    def notes(self) -> list[str]:
+    def list_notes(self) -> list[str]:
         return ["the directory cannot be read"] if "." in self.unreadable else []
 
 
-def _by_parent(entries: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:
+def _group_by_parent(entries: tuple[FileEntry, ...]) -> dict[str, list[FileEntry]]:
     """Directories before files, each by name."""
     children: dict[str, list[FileEntry]] = defaultdict(list)
     for entry in sorted(entries, key=lambda entry: (not _is_folder(entry), entry.relative_path)):
@@ -112,13 +122,13 @@ def _is_folder(entry: FileEntry) -> bool:
     return entry.type == "directory"
 
 
-def _one_file(scope: Scope, name: str) -> ToolResult:
-    size = size_in_words((scope.root / name).stat().st_size)
-    line = f"{scope.shown(name)}  {size}"
-    return ToolResult(llm_content=with_notes([line], scope.notes), return_display=line)
+def _report_file(scope: SearchScope, name: str) -> ToolResult:
+    size = format_size((scope.root / name).stat().st_size)
+    line = f"{scope.render_path(name)}  {size}"
+    return ToolResult(llm_content=render_with_notes([line], scope.notes), return_display=line)
 
 
-def size_in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """`512 B`, `1.5 KB`, `20 MB`: two digits or three, in steps of 1,024."""
     if size < 1024:
         return f"{size} B"

@@ -11,21 +11,21 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.store.notes import NoteStore
-from ollm.tools.framework.argument_errors import nearest
+from ollm.tools.framework.argument_errors import find_nearest_names
 from ollm.tools.framework.base import Tool, ToolContext
 
-KEY_BYTES = 1024
-VALUE_BYTES = 1_000_000
+MAX_KEY_BYTES = 1024
+MAX_VALUE_BYTES = 1_000_000
 
 
-class Notes(Data, frozen=True):
+class MemoryStores(Data, frozen=True):
     """Where values are kept: with the workspace, or for all of them."""
 
     workspace: NoteStore
     everywhere: NoteStore
 
 
-class Memory(Tool[Notes], frozen=True):
+class Memory(Tool[MemoryStores], frozen=True):
     """Keep values for later conversations: set, get or delete one by its key, or list the keys."""
 
     name: ClassVar[str] = "memory"
@@ -41,21 +41,21 @@ class Memory(Tool[Notes], frozen=True):
             f"List what is remembered{where}" if self.action == "list" else f"Memory: {self.action} {self.key}{where}"
         )
 
-    async def run(self, context: ToolContext, needs: Notes) -> ToolResult:
+    async def run(self, context: ToolContext, needs: MemoryStores) -> ToolResult:
         store = needs.everywhere if self.scope == "global" else needs.workspace
         if self.action == "list":
-            return _listed(store.keys())
+            return _render_keys(store.list_keys())
         self._check_key()
         match self.action:
             case "set":
-                return self._set(store)
+                return self._set_value(store)
             case "get":
-                return self._get(store)
+                return self._get_value(store)
         if not store.delete(self.key):
-            raise self._missing(store)
-        return _said(f'Deleted "{self.key}".')
+            raise self._make_missing_failure(store)
+        return _make_result(f'Deleted "{self.key}".')
 
-    def _set(self, store: NoteStore) -> ToolResult:
+    def _set_value(self, store: NoteStore) -> ToolResult:
         if self.value is UNSET:
             raise ToolFailure("ValidationError", "value: missing; expected what to keep, any JSON value.")
         try:
@@ -65,15 +65,15 @@ class Memory(Tool[Notes], frozen=True):
             raise ToolFailure(
                 "ValidationError", f"value: expected a JSON value; this one has no JSON form ({error})."
             ) from error
-        if size > VALUE_BYTES:
-            raise ToolFailure("ValidationError", f"value: expected at most {VALUE_BYTES:,} bytes, got {size:,}.")
+        if size > MAX_VALUE_BYTES:
+            raise ToolFailure("ValidationError", f"value: expected at most {MAX_VALUE_BYTES:,} bytes, got {size:,}.")
         store.set(self.key, text)
-        return _said(f'Remembered "{self.key}".')
+        return _make_result(f'Remembered "{self.key}".')
 
-    def _get(self, store: NoteStore) -> ToolResult:
+    def _get_value(self, store: NoteStore) -> ToolResult:
         text = store.get(self.key)
         if text is None:
-            raise self._missing(store)
+            raise self._make_missing_failure(store)
         value = json.loads(text)
         return ToolResult(llm_content=value if isinstance(value, str) else text, return_display=f"{self.key}: {text}")
 
@@ -82,20 +82,20 @@ class Memory(Tool[Notes], frozen=True):
             size = len(self.key.encode("utf-8"))
         except UnicodeEncodeError as error:
             raise ToolFailure("ValidationError", "key: expected valid text.") from error
-        if not self.key.strip() or size > KEY_BYTES:
-            got = f"{size:,} bytes" if size > KEY_BYTES else "none"
-            raise ToolFailure("ValidationError", f"key: expected text of 1 to {KEY_BYTES} bytes, got {got}.")
+        if not self.key.strip() or size > MAX_KEY_BYTES:
+            got = f"{size:,} bytes" if size > MAX_KEY_BYTES else "none"
+            raise ToolFailure("ValidationError", f"key: expected text of 1 to {MAX_KEY_BYTES} bytes, got {got}.")
 
-    def _missing(self, store: NoteStore) -> ToolFailure:
-        near = nearest(self.key, store.keys(), 3)
+    def _make_missing_failure(self, store: NoteStore) -> ToolFailure:
+        near = find_nearest_names(self.key, store.list_keys(), 3)
         hint = f" There is {', '.join(near)}." if near else ""
         return ToolFailure("NotFound", f'Nothing is remembered under "{self.key}".{hint}')
 
 
-def _listed(keys: list[str]) -> ToolResult:
+def _render_keys(keys: list[str]) -> ToolResult:
     text = "\n".join(keys) if keys else "Nothing is remembered yet."
     return ToolResult(llm_content=text, return_display=text)
 
 
-def _said(text: str) -> ToolResult:
+def _make_result(text: str) -> ToolResult:
     return ToolResult(llm_content=text, return_display=text)

@@ -10,8 +10,8 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.file_text import Excerpt, Range, read_text, with_notes
-from ollm.tools.files.pictures import picture_in
+from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_text
+from ollm.tools.files.pictures import read_picture
 from ollm.tools.framework.base import Tool, ToolContext
 
 Line = Annotated[int, Meta(ge=1)]
@@ -38,26 +38,26 @@ class ReadFile(Tool[EditLedger], frozen=True):
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = False
 
     def summary(self) -> str:
-        return f"Read {self.path}{self._wanted.words}"
+        return f"Read {self.path}{self._line_range.words}"
 
     def locations(self) -> list[Location]:
         return [Location(target=self.path)]
 
     @property
-    def _wanted(self) -> Range:
-        return Range(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
+    def _line_range(self) -> LineRange:
+        return LineRange(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
 
     async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
         if self.start_line and self.end_line and self.start_line > self.end_line:
             raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
         with context.boundary.open_file(self.path) as file:
-            if (picture := picture_in(file)) is not None and await context.sees():
+            if (picture := read_picture(file)) is not None and await context.sees():
                 words = f"{self.path}: {picture.words}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
-            excerpt = await read_text(self.path, file, self._wanted, context.settings)
-            needs.saw(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
-        return ToolResult(llm_content=with_notes(excerpt), return_display=self._display(excerpt))
+            excerpt = await read_text(self.path, file, self._line_range, context.settings)
+            needs.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
+        return ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
 
-    def _display(self, excerpt: Excerpt) -> str:
+    def _render_display(self, excerpt: Excerpt) -> str:
         count = "1 line" if excerpt.count == 1 else f"{excerpt.count:,} lines"
         return f"{self.path}: {count}" + "".join(f"; {note}" for note in excerpt.notes)

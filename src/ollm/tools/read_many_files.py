@@ -16,21 +16,21 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import Location, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_pages import FilePages
-from ollm.tools.files.file_text import Range, read_text, with_notes
-from ollm.tools.files.private_files import skipped_note, without_private
+from ollm.tools.files.file_text import LineRange, append_notes, read_text
+from ollm.tools.files.private_files import describe_skipped, drop_private_files
 from ollm.tools.framework.base import Tool, ToolContext
 
-MOST_FILES = 200
+MAX_FILES = 200
 
 
-class ManyFiles(Data, frozen=True):
+class ReadManyFilesNeeds(Data, frozen=True):
     """What reading many takes: the ledger, and how a glob finds files beneath a directory (relative paths)."""
 
     ledger: EditLedger
     find: Callable[[Path, str], Awaitable[list[str]]]
 
 
-class ReadManyFiles(Tool[ManyFiles], frozen=True):
+class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
     """Read several text files at once, each under a header with its path. Globs such as src/**/*.py are allowed."""
 
     name: ClassVar[str] = "read_many_files"
@@ -48,60 +48,60 @@ class ReadManyFiles(Tool[ManyFiles], frozen=True):
     def locations(self) -> list[Location]:
         return [Location(target=path) for path in self.paths]
 
-    async def run(self, context: ToolContext, needs: ManyFiles) -> ToolResult:
+    async def run(self, context: ToolContext, needs: ReadManyFilesNeeds) -> ToolResult:
         if "" in self.paths:
             raise ToolFailure("ValidationError", "paths: expected text that is not empty.")
-        wanted = await self._wanted(context, needs)
+        wanted = await self._resolve_paths(context, needs)
         pages = FilePages(self.max_tokens, context.settings.output)
-        for number, path in enumerate(wanted.paths[:MOST_FILES]):
+        for number, path in enumerate(wanted.paths[:MAX_FILES]):
             if pages.full:
                 break
-            limits = pages.limits(len(wanted.paths) - number)
-            pages.add(path, await self._page(context, needs.ledger, path, limits))
+            limits = pages.limit_next(len(wanted.paths) - number)
+            pages.add(path, await self._read_page(context, needs.ledger, path, limits))
         if not pages.read and pages.failures:
             raise ToolFailure(pages.failures[0].kind, " ".join(failure.message for failure in pages.failures[:20]))
-        notes = [*wanted.notes, *pages.left_out(wanted.paths)]
+        notes = [*wanted.notes, *pages.describe_left_out(wanted.paths)]
         text = "\n".join([*pages.texts, *(f"[{note}]" for note in notes)])
         return ToolResult(llm_content=text, return_display=f"{pages.read} files" + "".join(f"; {n}" for n in notes))
 
-    async def _wanted(self, context: ToolContext, needs: ManyFiles) -> _Wanted:
+    async def _resolve_paths(self, context: ToolContext, needs: ReadManyFilesNeeds) -> _ResolvedPaths:
         paths: dict[str, None] = {}
         notes, skipped = [], 0
         for given in self.paths:
             if not set(given) & set("*?[{") or os.path.lexists(context.workspace / given):
                 paths[given] = None
                 continue
-            found = await _find(context, needs, given)
-            kept = without_private(context, context.workspace, found)
+            found = await _find_files(context, needs, given)
+            kept = drop_private_files(context, context.workspace, found)
             skipped += len(found) - len(kept)
             paths.update(dict.fromkeys(sorted(kept)))
             if not kept:
                 notes.append(f"no file matches {given}")
         if skipped:
-            notes.append(skipped_note(skipped))
+            notes.append(describe_skipped(skipped))
         if not paths:
             raise ToolFailure("FileNotFound", f"{'; '.join(notes).capitalize()}.")
-        return _Wanted(paths=list(paths), notes=notes)
+        return _ResolvedPaths(paths=list(paths), notes=notes)
 
-    async def _page(
+    async def _read_page(
         self, context: ToolContext, ledger: EditLedger, path: str, limits: OutputSettings
     ) -> str | ToolFailure:
         settings = msgspec.structs.replace(context.settings, output=limits)
         try:
             with context.boundary.open_file(path) as file:
-                excerpt = await read_text(path, file, Range(), settings)
-                ledger.saw(context.boundary.check(path), os.fstat(file.fileno()), excerpt.content)
+                excerpt = await read_text(path, file, LineRange(), settings)
+                ledger.remember_file(context.boundary.check(path), os.fstat(file.fileno()), excerpt.content)
         except ToolFailure as failure:
             return failure
-        return with_notes(excerpt)
+        return append_notes(excerpt)
 
 
-class _Wanted(Data, frozen=True):
+class _ResolvedPaths(Data, frozen=True):
     paths: list[str]
     notes: list[str]
 
 
-async def _find(context: ToolContext, needs: ManyFiles, pattern: str) -> list[str]:
+async def _find_files(context: ToolContext, needs: ReadManyFilesNeeds, pattern: str) -> list[str]:
     try:
         return await needs.find(context.workspace, pattern)
     except ToolFailure:

@@ -10,11 +10,11 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
-from ollm.tools.files.file_text import Range, lines_in, shown_part
+from ollm.tools.files.file_text import LineRange, count_lines, render_lines
 from ollm.tools.framework.base import Tool, ToolContext
 
 Number = Annotated[int, Meta(ge=1)]
-FOUND = 10
+MAX_FOUND_MESSAGES = 10
 
 
 class Passage(Data, frozen=True):
@@ -28,9 +28,9 @@ class Passage(Data, frozen=True):
 class Archive(Protocol):
     """The session's full record, as text. None when there is nothing of that number or id."""
 
-    async def message(self, number: int) -> str | None: ...
+    async def read_message(self, number: int) -> str | None: ...
 
-    async def call(self, call_id: str) -> str | None:
+    async def read_call_output(self, call_id: str) -> str | None:
         """The whole output of a call, as much as was kept."""
         ...
 
@@ -55,7 +55,7 @@ class Recall(Tool[Archive], frozen=True):
         return f"Recall call {self.call_id}" if self.call_id is not None else f"Recall message {self.message_id}"
 
     async def run(self, context: ToolContext, needs: Archive) -> ToolResult:
-        given = [name for name, value in self._ways.items() if value is not None]
+        given = [name for name, value in self._selectors.items() if value is not None]
         if len(given) != 1:
             got = "none" if not given else " and ".join(given)
             raise ToolFailure("ValidationError", f"Give exactly one of query, messageId and callId; got {got}.")
@@ -64,20 +64,24 @@ class Recall(Tool[Archive], frozen=True):
         if self.query is not None:
             return await self._search(needs, self.query)
         if self.call_id is not None:
-            return self._part(await needs.call(self.call_id), f"call {self.call_id}", context.settings.output)
+            return self._render_part(
+                await needs.read_call_output(self.call_id), f"call {self.call_id}", context.settings.output
+            )
         assert self.message_id is not None
-        return self._part(await needs.message(self.message_id), f"message {self.message_id}", context.settings.output)
+        return self._render_part(
+            await needs.read_message(self.message_id), f"message {self.message_id}", context.settings.output
+        )
 
     @property
-    def _ways(self) -> dict[str, object]:
+    def _selectors(self) -> dict[str, object]:
         return {"query": self.query, "messageId": self.message_id, "callId": self.call_id}
 
-    def _part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
+    def _render_part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
         if text is None:
             raise ToolFailure("NotFound", f"There is no {what} in this session.")
-        wanted = Range(first=self.start_line or 1, last=self.end_line)
-        shown = shown_part(what.capitalize(), text, wanted, limits)
-        lines = lines_in(shown)
+        wanted = LineRange(first=self.start_line or 1, last=self.end_line)
+        shown = render_lines(what.capitalize(), text, wanted, limits)
+        lines = count_lines(shown)
         return ToolResult(
             llm_content=shown, return_display=f"{what}: 1 line" if lines == 1 else f"{what}: {lines:,} lines"
         )
@@ -85,7 +89,7 @@ class Recall(Tool[Archive], frozen=True):
     async def _search(self, archive: Archive, query: str) -> ToolResult:
         if not query.strip():
             raise ToolFailure("ValidationError", "query: expected words to look for.")
-        found = await archive.search(query, FOUND)
+        found = await archive.search(query, MAX_FOUND_MESSAGES)
         if not found:
             raise ToolFailure("NotFound", f"Nothing said in this session matches “{query}”.")
         lines = [f"message {one.message_id} ({one.role}): {one.snippet}" for one in found]

@@ -12,16 +12,16 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
-from ollm.policy.visible import visible_command
+from ollm.policy.visible import render_command
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
-from ollm.system.processes import Command, StartError
+from ollm.system.processes import ProcessCommand, StartError
 from ollm.tools.framework.base import Keep, Tool, ToolContext
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Text = Annotated[str, Meta(min_length=1)]
 SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
-CANCEL_GRACE = 0.02
-LONGEST_COMMAND = 120_000
+CANCEL_GRACE_SECONDS = 0.02
+MAX_COMMAND_BYTES = 120_000
 
 
 class Shell(Tool[BackgroundJobs], frozen=True):
@@ -56,37 +56,37 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             raise ValueError("`action` goes with the `id` of a background command")
         if self.command is not None and ("\0" in self.command or not self.command.strip()):
             raise ValueError("`command` is empty or holds a NUL character")
-        if self.command is not None and len(self.command.encode("utf-8", "replace")) > LONGEST_COMMAND:
-            raise ValueError(f"`command` is longer than {LONGEST_COMMAND:,} bytes; write a script and run that")
+        if self.command is not None and len(self.command.encode("utf-8", "replace")) > MAX_COMMAND_BYTES:
+            raise ValueError(f"`command` is longer than {MAX_COMMAND_BYTES:,} bytes; write a script and run that")
         if any(math.isnan(limit) for limit in (self.timeout or 1, self.idle_timeout or 1)):
             raise ValueError("`timeout` and `idleTimeout` are numbers of seconds")
 
     def summary(self) -> str:
         if self.id is not None:
             return f"{(self.action or 'read').capitalize()} background command {self.id}"
-        return f"Run {visible_command(self.command or '')}" + (" in the background" if self.background else "")
+        return f"Run {render_command(self.command or '')}" + (" in the background" if self.background else "")
 
     def locations(self) -> list[Location]:
         return [] if self.command is None else [Location(target=self.cwd or ".", access="run")]
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         details = super().confirmation(verdict)
-        return details and msgspec.structs.replace(details, command=visible_command(self.command or ""))
+        return details and msgspec.structs.replace(details, command=render_command(self.command or ""))
 
     async def run(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
         if self.id is not None:
-            return await self._look_after(needs, context)
-        command, line = self._command(context), self.command or ""
+            return await self._manage_job(needs, context)
+        command, line = self._build_command(context), self.command or ""
         try:
             with context.boundary.open_directory(self.cwd or ".", "run") as directory:
                 if self.background:
-                    return self._in_background(await needs.start_background(command, line, directory))
+                    return self._report_started(await needs.start_background(command, line, directory))
                 job = await needs.start(command, line, directory)
         except StartError as error:
-            raise self._not_started(error) from error
-        return await self._in_foreground(job, needs, context)
+            raise self._make_start_failure(error) from error
+        return await self._wait_for_job(job, needs, context)
 
-    def _command(self, context: ToolContext) -> Command:
+    def _build_command(self, context: ToolContext) -> ProcessCommand:
         place = context.boundary.check(self.cwd or ".", "run")
         if not place.is_dir():
             kind, text = (
@@ -96,68 +96,70 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         environment = {**context.environment, "PWD": str(place)}
         if self.pty:
             environment |= {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}
-        return Command(argv=(_shell(), "-c", self.command or ""), cwd=place, environment=environment, terminal=self.pty)
+        return ProcessCommand(
+            argv=(_find_shell(), "-c", self.command or ""), cwd=place, environment=environment, terminal=self.pty
+        )
 
-    def _in_background(self, job: Job) -> ToolResult:
+    def _report_started(self, job: Job) -> ToolResult:
         if self.timeout is not None:
             job.end_after(self.timeout)
         text = f'Started as {job.id} (process {job.process.pid}). Read its output with shell {{"id": "{job.id}"}}.'
         return ToolResult(llm_content=text, return_display=f"{job.id}: {self.command}")
 
-    async def _in_foreground(self, job: Job, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
+    async def _wait_for_job(self, job: Job, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
         settings = context.settings.shell
         limit, idle = self.timeout or settings.timeout, self.idle_timeout or settings.idle_timeout or None
         try:
             ending = await job.wait(limit, idle, context.emit)
         except BaseException:
-            await job.cancel(CANCEL_GRACE)
+            await job.cancel(CANCEL_GRACE_SECONDS)
             raise
         if ending == "exited":
-            output = job.take()
-            jobs.leave(job)
-            return _finished(output, job)
+            output = job.take_output()
+            jobs.release_job(job)
+            return _report_finished(output, job)
         await job.end()
-        return self._out_of_time(job, ending, limit if ending == "timeout" else idle)
+        return self._report_timeout(job, ending, limit if ending == "timeout" else idle)
 
-    def _out_of_time(self, job: Job, ending: Ending, limit: float | None) -> ToolResult:
+    def _report_timeout(self, job: Job, ending: Ending, limit: float | None) -> ToolResult:
         kind = "Timeout" if ending == "timeout" else "IdleTimeout"
         what = "did not end in" if ending == "timeout" else "printed nothing for"
         message = f"The command {what} {limit:g} s and was ended after {job.seconds:.1f} s, with everything it started."
-        output = job.take()
-        text = f"{output}{_line_end(output)}[{message}]"
+        output = job.take_output()
+        text = f"{output}{_find_missing_newline(output)}[{message}]"
         return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
 
-    async def _look_after(self, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
+    async def _manage_job(self, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
         assert self.id is not None
         if self.action == "stop":
             job = await jobs.stop(self.id)
-            return _finished(job.take(), job, note=f"{self.id} was stopped")
+            return _report_finished(job.take_output(), job, note=f"{self.id} was stopped")
         job = jobs.get(self.id)
         if self.action == "wait":
             await job.wait(self.timeout or context.settings.shell.timeout, self.idle_timeout, context.emit)
         if job.exit_code is not None:
-            await job.collect()
-            return _finished(job.take(), job, note=f"{self.id} has ended")
-        output = job.take()
+            await job.collect_output()
+            return _report_finished(job.take_output(), job, note=f"{self.id} has ended")
+        output = job.take_output()
         status = f"[{self.id} is running, for {job.seconds:.1f} s now{'' if output else '; nothing new was printed'}]"
-        text = f"{output}{_line_end(output)}{status}"
+        text = f"{output}{_find_missing_newline(output)}{status}"
         return ToolResult(llm_content=text, return_display=text)
 
-    def _not_started(self, error: StartError) -> ToolFailure:
+    def _make_start_failure(self, error: StartError) -> ToolFailure:
         if error.where == "cwd":
             return ToolFailure("FileNotFound", f"The working directory {self.cwd or '.'} cannot be entered: {error}.")
         return ToolFailure("PermissionDenied", f"The command could not be started: {error}.")
 
 
-def _finished(output: str, job: Job, note: str = "") -> ToolResult:
+def _report_finished(output: str, job: Job, note: str = "") -> ToolResult:
     code = job.exit_code
-    words = [word for word in (note, "" if output else "no output", _code_in_words(code)) if word]
+    words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
     status = f"[{'; '.join(words)}]" if words else ""
-    text = f"{output}{_line_end(output)}{status}" if status else output
+    text = f"{output}{_find_missing_newline(output)}{status}" if status else output
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
 
 
-def _code_in_words(code: int | None) -> str:
+def _describe_exit_code(code: int | None) -> str:
     if not code:
         return ""
     if code > 128 and code - 128 in set(signal.Signals):
@@ -165,9 +167,9 @@ def _code_in_words(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def _line_end(output: str) -> str:
+def _find_missing_newline(output: str) -> str:
     return "" if not output or output.endswith("\n") else "\n"
 
 
-def _shell() -> str:
+def _find_shell() -> str:
     return next((path for path in SHELLS if os.access(path, os.X_OK)), "/bin/sh")

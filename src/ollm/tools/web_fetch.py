@@ -13,30 +13,30 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.tools.framework.base import Tool, ToolContext
-from ollm.tools.framework.output import clean, cut
-from ollm.tools.web.address import refuse_private, target_of
+from ollm.tools.framework.output import clean_text, trim_output
+from ollm.tools.web.address import parse_url, refuse_private
 
 if TYPE_CHECKING:
-    from ollm.tools.web.client import Answer
+    from ollm.tools.web.client import WebResponse
 
 
 class PageCache:
     """Answers fetched in this turn, so that a second look at a page costs nothing. `forget` at the start of each."""
 
-    SECONDS = 900
-    MOST = 16
+    MAX_AGE_SECONDS = 900
+    MAX_PAGES = 16
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._answers: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+        self._answers: OrderedDict[str, tuple[float, WebResponse]] = OrderedDict()
 
-    def get(self, url: str) -> Answer | None:
+    def get(self, url: str) -> WebResponse | None:
         kept = self._answers.get(url)
-        return kept[1] if kept and self._clock() - kept[0] < self.SECONDS else None
+        return kept[1] if kept and self._clock() - kept[0] < self.MAX_AGE_SECONDS else None
 
-    def put(self, url: str, answer: Answer) -> None:
+    def put(self, url: str, answer: WebResponse) -> None:
         self._answers[url] = (self._clock(), answer)
-        while len(self._answers) > self.MOST:
+        while len(self._answers) > self.MAX_PAGES:
             self._answers.popitem(last=False)
 
     def forget(self) -> None:
@@ -63,34 +63,34 @@ class WebFetch(Tool[PageCache], frozen=True):
 
     async def preview(self, context: ToolContext, needs: PageCache) -> str:
         """Nothing to show, but an address that is refused anyway is not asked about."""
-        target = target_of(self.url)
-        if literal := target.literal:
+        target = parse_url(self.url)
+        if literal := target.literal_address:
             refuse_private(target, [literal], context.settings.web_fetch.allow_private)
         return ""
 
     async def run(self, context: ToolContext, needs: PageCache) -> ToolResult:
-        from ollm.tools.web.page import text_of
+        from ollm.tools.web.page import extract_text
 
         settings = context.settings.web_fetch
-        answer = await self._answer(context, needs)
+        answer = await self._fetch_page(context, needs)
         if answer.status >= 400:
             raise ToolFailure("HttpError", f"{answer.url} answered {answer.reason}.")
-        text = clean(await text_of(answer, self.selector, context.environment))
+        text = clean_text(await extract_text(answer, self.selector, context.environment))
         limit = self.max_length or settings.max_length
         way_back = "ask for a part with selector, or for more with maxLength"
-        short = cut(text, OutputSettings(max_chars=limit, max_lines=len(text) + 1), way_back=way_back)
+        short = trim_output(text, OutputSettings(max_chars=limit, max_lines=len(text) + 1), way_back=way_back)
         moved = f"[redirected to {answer.url}]\n" if answer.redirected else ""
         display = f"{answer.url}: {len(text):,} characters"
         return ToolResult(llm_content=moved + short.text, return_display=display, full_output=short.full)
 
-    async def _answer(self, context: ToolContext, cache: PageCache) -> Answer:
-        from ollm.tools.web.client import fetch
+    async def _fetch_page(self, context: ToolContext, cache: PageCache) -> WebResponse:
+        from ollm.tools.web.client import fetch_url
 
         kept = cache.get(self.url)
         if kept is not None:
             return kept
         accept = {"Accept": "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, */*;q=0.5"}
-        answer = await fetch(self.url, context.settings.web_fetch, headers=accept)
+        answer = await fetch_url(self.url, context.settings.web_fetch, headers=accept)
         if answer.status < 400:
             cache.put(self.url, answer)
         return answer

@@ -14,24 +14,24 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Risk, ToolResult
 from ollm.tools.framework.base import Tool, ToolContext
-from ollm.tools.framework.output import clean
-from ollm.tools.web.search_backends import SearchBackend, SearchHit, backend_of
+from ollm.tools.framework.output import clean_text
+from ollm.tools.web.search_backends import SearchBackend, SearchHit, select_backend
 
-SNIPPET = 300
+MAX_SNIPPET_CHARS = 300
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 
-class Search(Data, frozen=True):
+class WebSearchNeeds(Data, frozen=True):
     """What searching takes: the key of the configured service, and backends that extensions bring."""
 
     key: str | None = None
     others: Mapping[str, SearchBackend] = {}
 
-    def backend(self, settings: WebSearchSettings) -> SearchBackend:
-        return backend_of(settings, self.key, self.others)
+    def get_backend(self, settings: WebSearchSettings) -> SearchBackend:
+        return select_backend(settings, self.key, self.others)
 
 
-class WebSearch(Tool[Search], frozen=True):
+class WebSearch(Tool[WebSearchNeeds], frozen=True):
     """Search the web; read what looks right with web_fetch."""
 
     name: ClassVar[str] = "web_search"
@@ -45,28 +45,28 @@ class WebSearch(Tool[Search], frozen=True):
     def summary(self) -> str:
         return f"Search the web for “{self.query}”"
 
-    async def preview(self, context: ToolContext, needs: Search) -> str:
+    async def preview(self, context: ToolContext, needs: WebSearchNeeds) -> str:
         """Nothing to show, but without a backend nobody needs to be asked."""
-        needs.backend(context.settings.web_search)
+        needs.get_backend(context.settings.web_search)
         return ""
 
-    async def run(self, context: ToolContext, needs: Search) -> ToolResult:
+    async def run(self, context: ToolContext, needs: WebSearchNeeds) -> ToolResult:
         if not self.query.strip():
             raise ToolFailure("ValidationError", "query: expected what to look for.")
         settings = context.settings.web_search
-        hits = await needs.backend(settings).search(self.query, self.num_results or settings.num_results)
+        hits = await needs.get_backend(settings).search(self.query, self.num_results or settings.num_results)
         if not hits:
             raise ToolFailure("NotFound", f"Nothing was found for “{self.query}”.")
-        text = "\n\n".join(f"{number}. {_shown(hit)}" for number, hit in enumerate(hits, 1))
+        text = "\n\n".join(f"{number}. {_render_hit(hit)}" for number, hit in enumerate(hits, 1))
         return ToolResult(llm_content=text, return_display=f"{len(hits)} results for “{self.query}”")
 
 
-def _shown(hit: SearchHit) -> str:
-    snippet = _plain(hit.snippet)
-    short = snippet if len(snippet) <= SNIPPET else snippet[:SNIPPET].rstrip() + "…"
-    return "\n   ".join(line for line in (_plain(hit.title), clean(hit.url)[:500], short) if line)
+def _render_hit(hit: SearchHit) -> str:
+    snippet = _clean_line(hit.snippet)
+    short = snippet if len(snippet) <= MAX_SNIPPET_CHARS else snippet[:MAX_SNIPPET_CHARS].rstrip() + "…"
+    return "\n   ".join(line for line in (_clean_line(hit.title), clean_text(hit.url)[:500], short) if line)
 
 
-def _plain(text: str) -> str:
+def _clean_line(text: str) -> str:
     """One line without tags, entities and control characters."""
-    return " ".join(clean(unescape(_TAG.sub("", text))).split())
+    return " ".join(clean_text(unescape(_TAG.sub("", text))).split())

@@ -9,9 +9,17 @@ from msgspec import Meta
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.encoding import Encoding, newline_of
-from ollm.tools.files.file_change import Standing, changed, diff_of, encoded, put, refuse_stale, standing
-from ollm.tools.files.file_text import lines_in
+from ollm.tools.files.encoding import Encoding, detect_newline
+from ollm.tools.files.file_change import (
+    CurrentFile,
+    encode_text,
+    make_diff,
+    make_result,
+    read_current,
+    refuse_stale,
+    write_change,
+)
+from ollm.tools.files.file_text import count_lines
 from ollm.tools.framework.base import Tool, ToolContext
 
 
@@ -34,42 +42,42 @@ class WriteFile(Tool[EditLedger], frozen=True):
     overwrite: Annotated[bool, Meta(description="Replace the file if it exists.")] = False
 
     def summary(self) -> str:
-        return f"{'Replace' if self.overwrite else 'Create'} {self.path} ({lines_in(self.content):,} lines)"
+        return f"{'Replace' if self.overwrite else 'Create'} {self.path} ({count_lines(self.content):,} lines)"
 
     def locations(self) -> list[Location]:
         return [Location(target=self.path, access="write")]
 
     async def preview(self, context: ToolContext, needs: EditLedger) -> str:
-        before = self._before(context)
-        return diff_of(self.path, before.text if before else "", self.content)
+        before = self._read_before(context)
+        return make_diff(self.path, before.text if before else "", self.content)
 
     async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
-        before = self._before(context)
+        before = self._read_before(context)
         if before is not None:
             refuse_stale(context, needs, self.path, before)
-        after = self._bytes(before)
-        put(context, needs, self.path, before.content if before else None, after)
+        after = self._encode_content(before)
+        write_change(context, needs, self.path, before.content if before else None, after)
         done = "Replaced" if before else "Created"
-        lines = lines_in(self.content)
+        lines = count_lines(self.content)
         count = "1 line" if lines == 1 else f"{lines:,} lines"
         summary = f"{done} {self.path}: {count}, {len(after):,} bytes."
-        return changed(summary, diff_of(self.path, before.text if before else "", self.content))
+        return make_result(summary, make_diff(self.path, before.text if before else "", self.content))
 
-    def _before(self, context: ToolContext) -> Standing | None:
+    def _read_before(self, context: ToolContext) -> CurrentFile | None:
         if self.path.endswith("/"):
             raise ToolFailure("IsDirectory", f"{self.path} names a directory; give the file's name.")
-        before = standing(context, self.path)
+        before = read_current(context, self.path)
         if before is not None and not self.overwrite:
             raise ToolFailure(
                 "FileExists", f"{self.path} exists, and overwrite is not set. Read it, then change it with edit_file."
             )
         return before
 
-    def _bytes(self, before: Standing | None) -> bytes:
+    def _encode_content(self, before: CurrentFile | None) -> bytes:
         """The content in the encoding and with the line ends the file had."""
         kept = before.encoding if before is not None and before.content else None
         encoding = kept if kept is not None and kept.exact else Encoding()
         text = self.content
-        if before is not None and "\r" not in text and newline_of(before.text) == "\r\n":
+        if before is not None and "\r" not in text and detect_newline(before.text) == "\r\n":
             text = text.replace("\n", "\r\n")
-        return encoded(self.path, text, encoding)
+        return encode_text(self.path, text, encoding)

@@ -14,7 +14,7 @@ from ollm.domain.tools import Todo, ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.base import Tool, ToolContext
 
-LONGEST = 2_000
+MAX_TODO_CHARS = 2_000
 
 
 class TodoList(Data, frozen=True):
@@ -46,37 +46,37 @@ class WriteTodos(Tool[TodoList], frozen=True):
         )
 
     async def run(self, context: ToolContext, needs: TodoList) -> ToolResult:
-        done = self._done(needs.store)
-        todos = needs.store.todos()
+        done = self._apply_action(needs.store)
+        todos = needs.store.list_todos()
         if done:
             needs.changed(todos)
-        listed = rendered(todos)
+        listed = render_todos(todos)
         return ToolResult(llm_content=f"{done}\n{listed}" if done else listed, return_display=listed)
 
-    def _done(self, store: NoteStore) -> str:
+    def _apply_action(self, store: NoteStore) -> str:
         if self.action == "list":
             return ""
         if self.action == "add":
-            return f"Added todo {store.add_todo(self._text()).id}."
+            return f"Added todo {store.add_todo(self._normalize_text()).id}."
         if not self.id:
             raise ToolFailure("ValidationError", f"id: missing; expected the todo to {self.action}.")
         known = store.complete_todo(self.id) if self.action == "complete" else store.remove_todo(self.id)
         if not known:
-            ids = ", ".join(todo.id for todo in store.todos()) or "none"
+            ids = ", ".join(todo.id for todo in store.list_todos()) or "none"
             raise ToolFailure("NotFound", f'There is no todo "{self.id[:100]}". The ids are: {ids}.')
         return f"{'Completed' if self.action == 'complete' else 'Removed'} todo {self.id}."
 
-    def _text(self) -> str:
+    def _normalize_text(self) -> str:
         text = " ".join(self.text.encode("utf-8", "replace").decode("utf-8").split())
-        if not text or len(text) > LONGEST:
+        if not text or len(text) > MAX_TODO_CHARS:
             got = "none" if not text else f"{len(text):,} characters"
             raise ToolFailure(
-                "ValidationError", f"text: expected what is to be done, up to {LONGEST:,} characters, got {got}."
+                "ValidationError", f"text: expected what is to be done, up to {MAX_TODO_CHARS:,} characters, got {got}."
             )
         return text
 
 
-def rendered(todos: tuple[Todo, ...]) -> str:
+def render_todos(todos: tuple[Todo, ...]) -> str:
     """One line each: done or not, id, text."""
     if not todos:
         return "The todo list is empty."

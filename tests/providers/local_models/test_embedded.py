@@ -17,14 +17,14 @@ import pytest
 
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
-from ollm.domain.errors import Exit, ModelError, NoServerError
+from ollm.domain.errors import ExitCode, ModelError, NoServerError
 from ollm.providers.base import ChatRequest, CompletionRequest, FinishPiece, ProgressPiece
-from ollm.providers.local_models.embedded import Embedded, embedded
-from ollm.providers.local_models.embedded_process import threads
-from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find
+from ollm.providers.local_models.embedded import EmbeddedProvider, open_embedded
+from ollm.providers.local_models.embedded_process import choose_thread_count
+from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find_model
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.registry import Registry
-from ollm.providers.window import window
+from ollm.providers.registry import ProviderRegistry
+from ollm.providers.window import choose_window
 from tests.providers.conftest import ask, openai, said, text_of
 
 SHORT = {"model": "smollm2", "window": 1024, "max_tokens": 4}
@@ -35,11 +35,11 @@ def short(text: str = "Say hello") -> ChatRequest:
     return ask(text, **SHORT)
 
 
-def provider(home: Path) -> Embedded:
-    return embedded(ProviderSettings(), home / "models", dict(os.environ), "nothing answers")[0]
+def provider(home: Path) -> EmbeddedProvider:
+    return open_embedded(ProviderSettings(), home / "models", dict(os.environ), "nothing answers")[0]
 
 
-def pid(model: Embedded) -> int:
+def pid(model: EmbeddedProvider) -> int:
     assert model._process is not None
     return model._process._process.pid
 
@@ -121,16 +121,16 @@ def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) 
 async def test_a_file_that_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(100))
-    model = Embedded(ModelFile(name="broken", path=broken, size=104), ProviderTimeouts(), dict(os.environ))
+    model = EmbeddedProvider(ModelFile(name="broken", path=broken, size=104), ProviderTimeouts(), dict(os.environ))
 
     with pytest.raises(ModelError, match=r"broken.gguf|process is gone") as caught:
         await said(model, ask(model="broken", window=512))
-    assert caught.value.exit_code is Exit.MODEL_FAILED
+    assert caught.value.exit_code is ExitCode.MODEL_FAILED
 
 
 async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> None:
     environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
-    model = embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
+    model = open_embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
     try:
         await said(model, short())
         seen = psutil.Process(pid(model)).environ()
@@ -144,36 +144,36 @@ async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> 
 
 
 async def test_nothing_answering_means_the_embedded_model_and_the_reason_is_told(model_home: Path) -> None:
-    registry = Registry(ProviderSettings(), Home(root=model_home), dict(os.environ), places=())
+    registry = ProviderRegistry(ProviderSettings(), Home(root=model_home), dict(os.environ), places=())
     choice = await registry.choose()
 
     assert (choice.provider.name, choice.model) == ("embedded", "smollm2")
     assert choice.why == "no model server answers at its usual port, so the embedded one is used"
-    assert (await window(choice.provider, choice.model, ProviderSettings()))[0] == 8192
+    assert (await choose_window(choice.provider, choice.model, ProviderSettings()))[0] == 8192
 
 
 async def test_without_the_file_the_command_to_type_is_told(tmp_path: Path) -> None:
-    registry = Registry(ProviderSettings(), Home(root=tmp_path), dict(os.environ), places=())
+    registry = ProviderRegistry(ProviderSettings(), Home(root=tmp_path), dict(os.environ), places=())
 
     with pytest.raises(ModelFileMissingError, match=r"Type `ollm models get smollm2`") as caught:
         await registry.choose()
-    assert caught.value.exit_code is Exit.NO_SERVER
+    assert caught.value.exit_code is ExitCode.NO_SERVER
     with pytest.raises(NoServerError, match="no model file 'llama9'"):
-        await Registry(ProviderSettings(model="llama9"), Home(root=tmp_path), {}, places=()).choose()
+        await ProviderRegistry(ProviderSettings(model="llama9"), Home(root=tmp_path), {}, places=()).choose()
 
 
 def test_two_cores_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in [(1, 1), (2, 1), (4, 3), (8, 4), (64, 8)]:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
-        assert threads() == expected
+        assert choose_thread_count() == expected
 
 
 def test_any_gguf_file_is_found_by_its_path(smollm2: Path, tmp_path: Path) -> None:
-    found = find(tmp_path, str(smollm2))
+    found = find_model(tmp_path, str(smollm2))
 
     assert found is not None
     assert found.path == smollm2
-    assert find(tmp_path, "../" + smollm2.name) is None
+    assert find_model(tmp_path, "../" + smollm2.name) is None
 
 
 async def test_a_real_server_renders_counts_completes_and_binds_the_answer_to_a_schema(llama_server: str) -> None:

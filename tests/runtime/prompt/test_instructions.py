@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from ollm.app import tools_of
+from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
-from ollm.runtime.prompt.instructions import instructions
+from ollm.runtime.prompt.instructions import build_instructions
 from ollm.services.modes import MODES
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.framework.tool_selection import tool_set
+from ollm.tools.framework.tool_selection import select_tools
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -20,9 +20,9 @@ from ollm.tools.framework.tool_selection import tool_set
     ("window", "limit"), [(2048, 200), (4096, 200), (8192, 500), (16384, 1000), (32768, 1500), (131072, 1500)]
 )
 def test_instructions_take_little_of_a_small_window(window: int, limit: int, mode: ModeName) -> None:
-    text = instructions(window, mode)
+    text = build_instructions(window, mode)
 
-    assert TokenCounter(factor=1.2).text(text) < limit
+    assert TokenCounter(factor=1.2).count_text(text) < limit
     assert MODES[mode].told in text
 
 
@@ -32,11 +32,11 @@ def test_instructions_and_tools_together_take_a_seventh_of_the_window_at_most(
     window: int, mode: ModeName, tmp_path: Path
 ) -> None:
     counter = TokenCounter()
-    tools = tool_set(mode, tools_of(tmp_path).get_function_schemas(), window)
+    tools = select_tools(mode, create_tool_registry(tmp_path).get_function_schemas(), window)
 
-    assert counter.text(instructions(window, mode)) + counter.schemas(tools) <= 0.15 * window
+    assert counter.count_text(build_instructions(window, mode)) + counter.count_schemas(tools) <= 0.15 * window
 
 
 def test_nothing_in_them_changes_with_time_or_place() -> None:
     for mode in MODES:
-        assert not re.search(r"\d{4}|\bUTC\b|branch", instructions(32768, mode))
+        assert not re.search(r"\d{4}|\bUTC\b|branch", build_instructions(32768, mode))

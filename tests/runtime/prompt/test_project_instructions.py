@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.runtime.prompt.project_instructions import project_instructions
+from ollm.runtime.prompt.project_instructions import read_project_instructions
 from ollm.services.context_manager import ContextManager
 from ollm.system.paths import Boundary
 from tests.covers import covers
@@ -22,7 +22,7 @@ def test_files_from_the_root_to_the_directory_are_entries_with_the_nearest_last(
     write(tmp_path / "a" / "b" / "AGENTS.md", "Rules of b")
     write(tmp_path / "other" / "AGENTS.md", "Not these")
 
-    entries, warnings = project_instructions(Boundary.around(tmp_path), tmp_path / "a" / "b")
+    entries, warnings = read_project_instructions(Boundary.around(tmp_path), tmp_path / "a" / "b")
     manager = ContextManager()
 
     assert all(manager.add_entry(entry) for entry in entries)
@@ -36,7 +36,7 @@ def test_a_link_that_leads_outside_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "inside" / "AGENTS.md").symlink_to(tmp_path / "secret.md")
 
-    entries, warnings = project_instructions(Boundary.around(tmp_path / "inside"))
+    entries, warnings = read_project_instructions(Boundary.around(tmp_path / "inside"))
 
     assert entries == []
     assert len(warnings) == 1
@@ -45,7 +45,7 @@ def test_a_link_that_leads_outside_is_not_read(tmp_path: Path) -> None:
 def test_a_directory_outside_counts_as_the_workspace(tmp_path: Path) -> None:
     write(tmp_path / "w" / "AGENTS.md", "Rules")
 
-    entries, _ = project_instructions(Boundary.around(tmp_path / "w"), tmp_path)
+    entries, _ = read_project_instructions(Boundary.around(tmp_path / "w"), tmp_path)
 
     assert [entry.content for entry in entries] == ["Rules"]
 
@@ -54,7 +54,7 @@ def test_a_huge_file_is_cut_and_an_empty_one_left_out(tmp_path: Path) -> None:
     write(tmp_path / "AGENTS.md", "rule " * 50_000)
     write(tmp_path / "a" / "AGENTS.md", " \n")
 
-    entries, warnings = project_instructions(Boundary.around(tmp_path), tmp_path / "a")
+    entries, warnings = read_project_instructions(Boundary.around(tmp_path), tmp_path / "a")
 
     assert len(entries) == 1
     assert len(entries[0].content) <= 65_536

@@ -21,8 +21,8 @@ from ollm.domain.messages import (
     ToolResultPart,
 )
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.breakdown import context_parts
-from ollm.runtime.prompt.compaction import Room
+from ollm.runtime.prompt.breakdown import list_context_parts
+from ollm.runtime.prompt.compaction import Compactor
 from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
@@ -44,7 +44,7 @@ class Talk:
         self.prompt = self.new_prompt(window)
 
     def new_prompt(self, window: int) -> Prompt:
-        room = Room(self.settings, self.counter, keep=self._keep)
+        room = Compactor(self.settings, self.counter, keep=self._keep)
         model = PromptModel(session_id=SESSION, model="m", window=window)
         return Prompt(model, self.settings, self.counter, self.entries, room)
 
@@ -53,7 +53,7 @@ class Talk:
 
     def say(self, role: Role, *parts: AnyPart, calls: dict[str, ToolCallRecord] | None = None) -> None:
         self.number += 1
-        self.prompt.add(Message(role=role, parts=parts, timestamp="", id=self.number), calls or {})
+        self.prompt.add_message(Message(role=role, parts=parts, timestamp="", id=self.number), calls or {})
 
     def user(self, text: str) -> None:
         self.say("user", TextPart(text))
@@ -79,7 +79,7 @@ class Talk:
         self.say("tool", *(ToolResultPart(record.id) for record in made), calls=calls)
 
     async def make_room(self, summarise: Callable[..., AsyncIterator[str]] | None = None) -> None:
-        await self.prompt.make_room(self.events.append, summarise or minutes)
+        await self.prompt.compact_if_needed(self.events.append, summarise or minutes)
 
     def of(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -100,10 +100,10 @@ def test_a_request_is_the_system_prompt_and_what_was_said_in_order() -> None:
     talk.step("all good")
     talk.assistant("Done.")
 
-    sent = talk.prompt.messages()
+    sent = talk.prompt.build_request_messages()
 
     assert [message.role for message in sent] == ["system", "user", "assistant", "tool", "assistant"]
-    assert sent[0].content == talk.prompt.system_prompt()
+    assert sent[0].content == talk.prompt.get_system_prompt()
     assert sent[2].calls[0].name == "shell"
     assert (sent[3].call_id, sent[3].content) == ("c1-0", "all good")
 
@@ -114,11 +114,11 @@ def test_context_entries_stand_at_the_end_of_the_system_prompt_and_volatile_ones
     talk.entries.add_context("style", "Tabs, never spaces")
     talk.entries.add_context("git", "On branch main", volatile=True, source="system")
     talk.user("Hello")
-    first = talk.prompt.messages()
+    first = talk.prompt.build_request_messages()
     talk.assistant("Hi.")
     talk.entries.add_context("git", "On branch other", volatile=True, source="system")
     talk.user("Again")
-    second = talk.prompt.messages()
+    second = talk.prompt.build_request_messages()
 
     assert first[0].content.endswith("Tabs, never spaces")
     assert "On branch main" in first[1].content
@@ -131,14 +131,14 @@ def test_context_entries_stand_at_the_end_of_the_system_prompt_and_volatile_ones
 def test_a_changed_entry_is_named_as_what_broke_the_front() -> None:
     talk = Talk()
     talk.user("Hello")
-    talk.prompt.messages()
+    talk.prompt.build_request_messages()
     talk.entries.add_context("style", "Tabs")
     talk.assistant("Hi.")
     talk.user("Again")
-    talk.prompt.messages()
+    talk.prompt.build_request_messages()
 
-    assert talk.prompt.usage().broken_by == "context entry"
-    assert talk.prompt.usage().reused_share == 0.0
+    assert talk.prompt.measure_usage().broken_by == "context entry"
+    assert talk.prompt.measure_usage().reused_share == 0.0
 
 
 def test_an_entry_added_inside_a_turn_waits_for_the_next_one() -> None:
@@ -146,9 +146,9 @@ def test_an_entry_added_inside_a_turn_waits_for_the_next_one() -> None:
     talk.user("Hello")
     talk.entries.add_context("late", "Later words")
 
-    assert "Later words" not in talk.prompt.messages()[0].content
+    assert "Later words" not in talk.prompt.build_request_messages()[0].content
     talk.user("Again")
-    assert "Later words" in talk.prompt.messages()[0].content
+    assert "Later words" in talk.prompt.build_request_messages()[0].content
 
 
 async def test_entries_over_a_quarter_of_the_window_are_left_out_and_said() -> None:
@@ -158,8 +158,8 @@ async def test_entries_over_a_quarter_of_the_window_are_left_out_and_said() -> N
     talk.user("Hello")
     await talk.make_room()
 
-    assert "Short words" in talk.prompt.system_prompt()
-    assert "nothing of note" not in talk.prompt.system_prompt()
+    assert "Short words" in talk.prompt.get_system_prompt()
+    assert "nothing of note" not in talk.prompt.get_system_prompt()
     assert any("'big' is left out" in event.text for event in talk.of(Notice) if isinstance(event, Notice))
 
 
@@ -168,8 +168,10 @@ def test_thinking_is_kept_and_never_sent() -> None:
     talk.user("Hello")
     talk.say("assistant", ThinkingPart("They greet me."), TextPart("Hi."))
 
-    assert all("They greet me" not in message.content + message.thinking for message in talk.prompt.messages())
-    assert talk.prompt.active_context().reasoning.traces[0].text == "They greet me."
+    assert all(
+        "They greet me" not in message.content + message.thinking for message in talk.prompt.build_request_messages()
+    )
+    assert talk.prompt.get_active_context().reasoning.traces[0].text == "They greet me."
 
 
 def test_a_failure_is_known_as_one_by_its_first_words() -> None:
@@ -178,7 +180,7 @@ def test_a_failure_is_known_as_one_by_its_first_words() -> None:
     talk.step("No such file: a.py", error=ErrorInfo(type="FileNotFound", message="No such file: a.py"))
     talk.step("boom", exit_code=2)
 
-    results = [message.content for message in talk.prompt.messages() if message.role == "tool"]
+    results = [message.content for message in talk.prompt.build_request_messages() if message.role == "tool"]
     assert results == ["Error FileNotFound: No such file: a.py", "Exit code: 2\nboom"]
 
 
@@ -188,8 +190,8 @@ def test_a_long_result_takes_a_quarter_of_what_is_available_and_says_how_to_read
     talk.user("Go")
     talk.step(filler(2000))
 
-    content = talk.prompt.messages()[-1].content
-    assert talk.counter.text(content) <= talk.prompt.budget().available // 4
+    content = talk.prompt.build_request_messages()[-1].content
+    assert talk.counter.count_text(content) <= talk.prompt.compute_budget().available // 4
     first_missing = content.split("[...")[0].count("\n") + 1
     assert f'recall {{"callId": "c1-0", "startLine": {first_missing}}} reads them' in content
     assert "characters left out" in content
@@ -202,8 +204,8 @@ def test_the_results_of_one_step_take_half_of_what_is_available() -> None:
     talk.user("Go")
     talk.step("short", *[filler(500)] * 5)
 
-    results = [message for message in talk.prompt.messages() if message.role == "tool"]
-    assert sum(talk.counter.text(m.content) for m in results) <= talk.prompt.budget().available // 2
+    results = [message for message in talk.prompt.build_request_messages() if message.role == "tool"]
+    assert sum(talk.counter.count_text(m.content) for m in results) <= talk.prompt.compute_budget().available // 2
     assert results[0].content == "short"
 
 
@@ -212,30 +214,30 @@ async def test_a_message_longer_than_half_the_window_stands_as_head_tail_and_num
     talk.user("FIRST " + filler(3000) + " LAST")
     await talk.make_room()
 
-    content = talk.prompt.messages()[-1].content
+    content = talk.prompt.build_request_messages()[-1].content
     assert content.startswith("FIRST")
     assert content.endswith("LAST")
     assert 'recall {"messageId": 1, "startLine": ' in content
-    assert talk.prompt.used <= talk.prompt.budget().limit
+    assert talk.prompt.used_tokens <= talk.prompt.compute_budget().limit
     assert talk.of(Notice)
-    assert talk.prompt.state().user_messages[1].endswith(" LAST")
+    assert talk.prompt.capture_state().user_messages[1].endswith(" LAST")
 
 
 @covers("S3.1", "H39", "H66", "H693")
 async def test_over_its_trigger_the_context_is_compressed_and_the_record_kept() -> None:
     talk = Talk()
-    while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
+    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
         talk.user("Keep port 8443 open")
         talk.step(filler(12))
         talk.assistant("I did what was asked. " * 20)
-    before = talk.prompt.used
+    before = talk.prompt.used_tokens
     await talk.make_room()
 
-    assert talk.prompt.used < before
-    assert talk.prompt.message_tokens <= talk.prompt.budget().trigger
+    assert talk.prompt.used_tokens < before
+    assert talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger
     assert len(talk.records) == len(talk.of(Compressed)) == 1
     assert (talk.records[0].trigger, talk.records[0].original_token_count) == ("auto", before)
-    assert talk.prompt.messages()[0].content == talk.prompt.system_prompt()
+    assert talk.prompt.build_request_messages()[0].content == talk.prompt.get_system_prompt()
 
 
 @covers("H695", "H696", "S10.3")
@@ -245,7 +247,7 @@ async def test_a_server_that_fails_to_summarise_does_not_end_the_turn() -> None:
         yield ""
 
     talk = Talk()
-    while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
+    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
         talk.user("Go on")
         talk.assistant("I did what was asked. " * 20)
     await talk.make_room(broken)
@@ -261,19 +263,19 @@ async def test_goals_and_locked_decisions_stand_in_the_context_after_a_compressi
     talk = Talk()
     talk.prompt.goals.set("Ship version 2")
     talk.prompt.goals.decision("Use SQLite and nothing else", locked=True)
-    while talk.prompt.message_tokens <= talk.prompt.budget().trigger:
+    while talk.prompt.message_tokens <= talk.prompt.compute_budget().trigger:
         talk.user("Go on")
         talk.assistant("I did what was asked. " * 20)
     await talk.make_room()
 
-    sent = "\n".join(message.content for message in talk.prompt.messages())
+    sent = "\n".join(message.content for message in talk.prompt.build_request_messages())
     assert "Goal: Ship version 2" in sent
     assert "Decided (locked): Use SQLite and nothing else" in sent
 
 
 async def test_with_compression_off_a_full_context_ends_the_turn() -> None:
     talk = Talk(settings=Settings(compression=CompressionSettings(enabled=False)))
-    while talk.prompt.used <= talk.prompt.budget().limit:
+    while talk.prompt.used_tokens <= talk.prompt.compute_budget().limit:
         await talk.make_room()
         talk.user("Go on")
         talk.assistant("I did what was asked. " * 20)
@@ -287,7 +289,7 @@ async def test_a_context_of_user_messages_alone_still_fits() -> None:
     for _ in range(40):
         talk.user(filler(30))
         await talk.make_room()
-        assert talk.prompt.used <= talk.prompt.budget().limit
+        assert talk.prompt.used_tokens <= talk.prompt.compute_budget().limit
 
 
 @covers("H694")
@@ -307,14 +309,14 @@ async def test_compacting_by_hand_makes_room_or_says_why_not() -> None:
 def test_exact_counts_of_the_server_are_used_and_learnt_from() -> None:
     talk = Talk()
     talk.user("Hello there, " * 50)
-    sent = talk.prompt.used
-    talk.prompt.messages()
-    talk.prompt.observe(Usage(prompt_tokens=sent * 2))
+    sent = talk.prompt.used_tokens
+    talk.prompt.build_request_messages()
+    talk.prompt.observe_usage(Usage(prompt_tokens=sent * 2))
 
-    assert talk.prompt.used == sent * 2
+    assert talk.prompt.used_tokens == sent * 2
     assert 1.9 < talk.counter.factor < 2.1
     talk.assistant("Hi.")
-    assert talk.prompt.used > sent * 2
+    assert talk.prompt.used_tokens > sent * 2
 
 
 @covers("D612")
@@ -322,24 +324,24 @@ def test_exact_counts_of_the_server_are_used_and_learnt_from() -> None:
 def test_missing_and_absurd_counts_mean_unknown(reported: int) -> None:
     talk = Talk()
     talk.user("Hello there, " * 50)
-    talk.prompt.messages()
-    talk.prompt.observe(Usage(prompt_tokens=300))
-    exact = talk.prompt.used
-    talk.prompt.messages()
+    talk.prompt.build_request_messages()
+    talk.prompt.observe_usage(Usage(prompt_tokens=300))
+    exact = talk.prompt.used_tokens
+    talk.prompt.build_request_messages()
 
-    assert talk.prompt.observe(Usage(prompt_tokens=reported)) is None
-    assert talk.prompt.used >= exact
+    assert talk.prompt.observe_usage(Usage(prompt_tokens=reported)) is None
+    assert talk.prompt.used_tokens >= exact
 
 
 def test_a_count_below_that_of_an_earlier_request_proves_a_cut_prompt() -> None:
     talk = Talk(window=8192)
     talk.user("Hello there, " * 400)
-    talk.prompt.messages()
-    assert talk.prompt.observe(Usage(prompt_tokens=1800)) is None
+    talk.prompt.build_request_messages()
+    assert talk.prompt.observe_usage(Usage(prompt_tokens=1800)) is None
     talk.assistant("Hi.")
     talk.user("And again, " * 200)
-    talk.prompt.messages()
-    proof = talk.prompt.observe(Usage(prompt_tokens=1500))
+    talk.prompt.build_request_messages()
+    proof = talk.prompt.observe_usage(Usage(prompt_tokens=1500))
 
     assert proof is not None
     assert proof.read_tokens == 1500
@@ -349,13 +351,13 @@ def test_a_count_below_that_of_an_earlier_request_proves_a_cut_prompt() -> None:
 def test_a_server_that_leaves_out_what_it_had_cached_proves_nothing() -> None:
     talk = Talk(window=8192)
     talk.user("Hello there, " * 400)
-    talk.prompt.messages()
-    talk.prompt.observe(Usage(prompt_tokens=1800))
+    talk.prompt.build_request_messages()
+    talk.prompt.observe_usage(Usage(prompt_tokens=1800))
     talk.assistant("Hi.")
-    talk.prompt.messages()
+    talk.prompt.build_request_messages()
 
-    assert talk.prompt.observe(Usage(prompt_tokens=40)) is None
-    assert talk.prompt.used >= 1800
+    assert talk.prompt.observe_usage(Usage(prompt_tokens=40)) is None
+    assert talk.prompt.used_tokens >= 1800
     assert talk.prompt.model.window == 8192
 
 
@@ -363,19 +365,19 @@ def test_a_server_that_always_says_the_same_is_not_believed() -> None:
     talk = Talk()
     for _ in range(10):
         talk.user("Hello there, " * 20)
-        talk.prompt.messages()
-        talk.prompt.observe(Usage(prompt_tokens=20))
+        talk.prompt.build_request_messages()
+        talk.prompt.observe_usage(Usage(prompt_tokens=20))
 
-    assert talk.prompt.used == talk.counter.tokens(talk.prompt._meter.front + talk.prompt._meter.spoken)
+    assert talk.prompt.used_tokens == talk.counter.units_to_tokens(talk.prompt._meter.front + talk.prompt._meter.spoken)
     assert talk.counter.factor == 1.0
 
 
 def test_a_server_that_says_it_cut_the_prompt_is_believed() -> None:
     talk = Talk()
     talk.user("Hello there")
-    talk.prompt.messages()
+    talk.prompt.build_request_messages()
 
-    assert talk.prompt.observe(Usage(), said_so=True) is not None
+    assert talk.prompt.observe_usage(Usage(), said_so=True) is not None
     assert talk.prompt.model.window == 4096
 
 
@@ -383,8 +385,8 @@ def test_an_exact_count_over_the_reported_one_proves_a_cut_prompt_only_when_it_i
     for exact, cut in ((1010, False), (1030, True)):
         talk = Talk(window=8192)
         talk.user("Hello there, " * 300)
-        talk.prompt.messages()
-        assert (talk.prompt.observe(Usage(prompt_tokens=1000), exact) is not None) == cut
+        talk.prompt.build_request_messages()
+        assert (talk.prompt.observe_usage(Usage(prompt_tokens=1000), exact) is not None) == cut
 
 
 async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
@@ -394,23 +396,23 @@ async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
         talk.user("Go on")
         talk.assistant("I did what was asked. " * 12)
         await talk.make_room()
-    kept = talk.prompt.active_context()
-    sent = talk.prompt.messages()
+    kept = talk.prompt.get_active_context()
+    sent = talk.prompt.build_request_messages()
 
     again = talk.new_prompt(4096)
     again.restore(kept)
 
-    assert again.messages() == sent
-    assert again.active_context() == kept
+    assert again.build_request_messages() == sent
+    assert again.get_active_context() == kept
     assert kept != ActiveContext()
 
 
 def test_tool_schemas_are_part_of_what_is_fixed() -> None:
     talk = Talk()
-    before = talk.prompt.budget()
+    before = talk.prompt.compute_budget()
     talk.prompt.set_tools([ToolSchema(name="ls", description="List " * 50, parameters={"type": "object"})])
 
-    after = talk.prompt.budget()
+    after = talk.prompt.compute_budget()
     assert after.fixed > before.fixed + 40
     assert after.available == before.available - (after.fixed - before.fixed)
-    assert {part.name for part in context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}
+    assert {part.name for part in list_context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}

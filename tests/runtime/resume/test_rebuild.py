@@ -11,7 +11,7 @@ from ollm.domain.errors import NotFoundError
 from ollm.domain.messages import Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.runtime.resume.rebuild import rebuilt, stepped_back, words_of
+from ollm.runtime.resume.rebuild import collect_user_messages, ends_with_step_back, rebuild_context
 
 CALL = ToolCallRecord(
     id="c1", name="ls", args={}, timestamp="t1", result=RecordedResult(llm_content="a.py"), message_id=2, status="ok"
@@ -61,11 +61,11 @@ def contents(context: ActiveContext) -> list[str]:
 
 
 def test_without_compressions_everything_stands() -> None:
-    assert contents(rebuilt(archive())) == ["Hello", "", "a.py", "Done.", "Again", "Yes."]
+    assert contents(rebuild_context(archive())) == ["Hello", "", "a.py", "Done.", "Again", "Yes."]
 
 
 def test_what_was_folded_is_a_checkpoint_and_not_a_message() -> None:
-    context = rebuilt(archive(compression_history=(record((2, 3, 4), checkpoint("k", 2, 3, 4)),)))
+    context = rebuild_context(archive(compression_history=(record((2, 3, 4), checkpoint("k", 2, 3, 4)),)))
 
     assert contents(context) == ["Hello", "Again", "Yes."]
     assert [found.id for found in context.checkpoints] == ["k"]
@@ -74,11 +74,11 @@ def test_what_was_folded_is_a_checkpoint_and_not_a_message() -> None:
 def test_a_checkpoint_that_took_in_an_earlier_one_stands_alone() -> None:
     history = (record((2, 3), checkpoint("k1", 2, 3)), record((4,), checkpoint("k2", 2, 3, 4)))
 
-    assert [found.id for found in rebuilt(archive(compression_history=history)).checkpoints] == ["k2"]
+    assert [found.id for found in rebuild_context(archive(compression_history=history)).checkpoints] == ["k2"]
 
 
 def test_what_was_folded_without_a_checkpoint_is_still_cited() -> None:
-    context = rebuilt(archive(compression_history=(record((1, 2, 3), None),)))
+    context = rebuild_context(archive(compression_history=(record((1, 2, 3), None),)))
 
     cited = {n for m in context.messages for n in m.sources} | {n for k in context.checkpoints for n in k.message_ids}
     assert cited == {1, 2, 3, 4, 5, 6}
@@ -86,15 +86,15 @@ def test_what_was_folded_without_a_checkpoint_is_still_cited() -> None:
 
 
 def test_unreadable_history_is_passed_over() -> None:
-    assert len(contents(rebuilt(archive(compression_history=({"strange": True},))))) == 6
+    assert len(contents(rebuild_context(archive(compression_history=({"strange": True},))))) == 6
 
 
 def test_a_restored_snapshot_is_the_beginning_and_what_was_said_later_follows() -> None:
     before = ActiveContext(messages=(PromptMessage(role="user", content="Hello", sources=(1,)),), mode="plan")
     session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t4"},))
 
-    assert contents(rebuilt(session, lambda name: before)) == ["Hello", "Again", "Yes."]
-    assert not stepped_back(session)
+    assert contents(rebuild_context(session, lambda name: before)) == ["Hello", "Again", "Yes."]
+    assert not ends_with_step_back(session)
 
 
 def test_a_snapshot_that_is_gone_leaves_the_archive() -> None:
@@ -103,20 +103,20 @@ def test_a_snapshot_that_is_gone_leaves_the_archive() -> None:
 
     session = archive(context_history=({"step": "restore", "snapshotId": "x", "timestamp": "t7"},))
 
-    assert len(contents(rebuilt(session, gone))) == 6
-    assert stepped_back(session)
+    assert len(contents(rebuild_context(session, gone))) == 6
+    assert ends_with_step_back(session)
 
 
 def test_a_rewind_takes_out_what_it_went_behind() -> None:
     session = archive(context_history=({"step": "rewind", "before": 3, "timestamp": "t4"},))
 
-    assert contents(rebuilt(session)) == ["Hello", "", "Again", "Yes."]
+    assert contents(rebuild_context(session)) == ["Hello", "", "Again", "Yes."]
 
 
 def test_the_mode_is_the_last_one_that_was_chosen() -> None:
-    assert rebuilt(archive(mode_history=({"from": "code", "to": "debug"},))).mode == "debug"
-    assert rebuilt(archive(mode_history=({"to": "party"},))).mode == "code"
+    assert rebuild_context(archive(mode_history=({"from": "code", "to": "debug"},))).mode == "debug"
+    assert rebuild_context(archive(mode_history=({"to": "party"},))).mode == "code"
 
 
 def test_the_words_of_the_user_are_kept_by_number() -> None:
-    assert words_of(archive()) == {1: "Hello", 5: "Again"}
+    assert collect_user_messages(archive()) == {1: "Hello", 5: "Again"}

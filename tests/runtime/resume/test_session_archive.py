@@ -6,7 +6,7 @@ from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume.session_archive import SessionArchive
-from ollm.store.session_files import Page
+from ollm.store.session_files import MessagePage
 
 CONTENT = "x = 1\n" * 400
 CALL = ToolCallRecord(
@@ -20,7 +20,7 @@ CALL = ToolCallRecord(
 )
 
 
-async def load(page: Page | None = None) -> Session:
+async def load(page: MessagePage | None = None) -> Session:
     said = (
         Message(role="user", parts=(TextPart("Write it"),), timestamp="", id=1),
         Message(role="assistant", parts=(TextPart("Writing."), ToolCallPart("c1")), timestamp="", id=2),
@@ -39,7 +39,7 @@ async def load(page: Page | None = None) -> Session:
 
 
 async def test_an_answer_comes_back_with_the_arguments_of_its_calls() -> None:
-    text = await SessionArchive(load).message(2)
+    text = await SessionArchive(load).read_message(2)
 
     assert text is not None
     assert text.startswith("Writing.\n[called write_file c1]\npath: a.py\n")
@@ -50,7 +50,7 @@ async def test_an_answer_comes_back_with_the_arguments_of_its_calls() -> None:
 async def test_plain_messages_and_results_come_back_as_they_were() -> None:
     archive = SessionArchive(load)
 
-    assert await archive.message(1) == "Write it"
-    assert "Wrote all of it" in (await archive.message(3) or "")
-    assert await archive.call("c1") == "Wrote all of it"
-    assert await archive.message(9) is None
+    assert await archive.read_message(1) == "Write it"
+    assert "Wrote all of it" in (await archive.read_message(3) or "")
+    assert await archive.read_call_output("c1") == "Wrote all of it"
+    assert await archive.read_message(9) is None

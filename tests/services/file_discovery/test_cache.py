@@ -12,7 +12,7 @@ import pytest
 
 from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService, cache
-from ollm.services.file_discovery.reading import signature
+from ollm.services.file_discovery.reading import read_signature
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
 from tests.services.file_discovery.looking import files, plant, rules
@@ -173,7 +173,7 @@ async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
     await files(service, root)
     subscription = service.watch_changes(str(root), lambda kind, path: None)
     looked: list[str] = []
-    monkeypatch.setattr(cache, "signature", lambda path: looked.append(path) or signature(path))
+    monkeypatch.setattr(cache, "signature", lambda path: looked.append(path) or read_signature(path))
 
     await files(service, root)
     once = len(looked)

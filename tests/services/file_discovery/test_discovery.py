@@ -98,7 +98,7 @@ def test_nothing_deeper_than_the_limit_is_found(place, tree, limit) -> None:
     fill(place, tree)
     service = FileDiscoveryService(FileDiscoverySettings(builtin_ignores=()), place.parent / "home")
 
-    answer = asyncio.run(service.answer(DiscoveryOptions(root=str(place), max_depth=limit)))
+    answer = asyncio.run(service.collect_result(DiscoveryOptions(root=str(place), max_depth=limit)))
 
     assert {entry.relative_path for entry in answer.entries} == {path for path in tree if path.count("/") <= limit}
     cut = {"/".join(path.split("/")[: limit + 1]) for path in tree if path.count("/") > limit}
@@ -119,7 +119,7 @@ async def test_a_configured_list_replaces_the_built_in_one(root: Path) -> None:
     service = FileDiscoveryService(FileDiscoverySettings(builtin_ignores=("vendor", "[odd")), root / "home")
 
     assert await files(service, root) == {"node_modules/x.js", "[odd/z.js"}
-    assert [(bad.source, bad.line, bad.text) for bad in service.bad_rules()] == [("built-in rules", 2, "[odd")]
+    assert [(bad.source, bad.line, bad.text) for bad in service.list_bad_rules()] == [("built-in rules", 2, "[odd")]
 
 
 @covers("S6.2")

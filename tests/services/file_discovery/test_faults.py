@@ -28,7 +28,7 @@ def test_a_directory_that_may_not_be_read_is_skipped_and_told() -> None:
         (root / "listed").chmod(0o400)
         service = FileDiscoveryService(FileDiscoverySettings(), home)
 
-        answer = asyncio.run(service.answer(DiscoveryOptions(root=str(root), stat=True)))
+        answer = asyncio.run(service.collect_result(DiscoveryOptions(root=str(root), stat=True)))
 
         assert {entry.relative_path for entry in answer.entries} == {"z", "listed/c", "open/a"}
         assert answer.unreadable == ("shut",)
@@ -56,7 +56,7 @@ def test_a_root_that_may_not_be_read_is_empty_and_told() -> None:
         root.chmod(0)
         service = FileDiscoveryService(FileDiscoverySettings(), home)
 
-        answer = asyncio.run(service.answer(DiscoveryOptions(root=str(root))))
+        answer = asyncio.run(service.collect_result(DiscoveryOptions(root=str(root))))
 
         assert (answer.entries, answer.unreadable) == ((), (".",))
 
@@ -76,7 +76,7 @@ async def test_a_rule_that_cannot_be_read_is_skipped_with_file_and_line(
         await files(service, root, hidden=False)
 
     assert found == {".gitignore", "sub/.ollmignore"}
-    told = [(bad.source, bad.line, bad.text) for bad in service.bad_rules()]
+    told = [(bad.source, bad.line, bad.text) for bad in service.list_bad_rules()]
     assert told == [(".gitignore", 2, "[unclosed"), ("sub/.ollmignore", 1, "[[:nonsense:]]")]
     assert len([record for record in caplog.records if ".gitignore:2" in record.getMessage()]) == 1
 

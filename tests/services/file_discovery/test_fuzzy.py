@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ollm.domain.files import FileEntry
 from ollm.services.file_discovery.fuzzy import PathFinder
-from ollm.services.file_discovery.project_map import project_map
+from ollm.services.file_discovery.project_map import render_project_map
 
 PATHS = [
     "src/services/file_discovery/walk.py",
@@ -37,12 +37,12 @@ PATHS = [
     ],
 )
 def test_the_likeliest_path_comes_first(typed: str, first: str) -> None:
-    assert PathFinder(PATHS).best(typed)[0] == first
+    assert PathFinder(PATHS).find_best(typed)[0] == first
 
 
 def test_nothing_alike_gives_nothing() -> None:
-    assert PathFinder(PATHS).best("zzzzzz") == []
-    assert PathFinder([]).best("a") == []
+    assert PathFinder(PATHS).find_best("zzzzzz") == []
+    assert PathFinder([]).find_best("a") == []
 
 
 @given(
@@ -51,7 +51,7 @@ def test_nothing_alike_gives_nothing() -> None:
     st.integers(1, 5),
 )
 def test_paths_come_once_and_no_more_than_asked_for(paths: list[str], typed: str, limit: int) -> None:
-    best = PathFinder(sorted(set(paths))).best(typed, limit)
+    best = PathFinder(sorted(set(paths))).find_best(typed, limit)
 
     assert len(best) == len(set(best)) <= limit
     assert set(best) <= set(paths)
@@ -65,10 +65,10 @@ def test_paths_come_once_and_no_more_than_asked_for(paths: list[str], typed: str
 )
 def test_what_was_asked_before_changes_no_answer(paths: list[str], asked: list[str]) -> None:
     finder = PathFinder(paths)
-    finder.ready()
+    finder.warm_up()
     for word in asked:
         for end in range(len(word) + 1):
-            assert finder.best(word[:end]) == PathFinder(paths).best(word[:end])
+            assert finder.find_best(word[:end]) == PathFinder(paths).find_best(word[:end])
 
 
 def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
@@ -76,11 +76,11 @@ def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
     words = ["alpha", "beta", "file", "test", "core", "util", "main", "index", "view", "model"]
     paths = ["/".join(f"{rng.choice(words)}{rng.randrange(40)}" for _ in range(4)) + ".py" for _ in range(100_000)]
     finder = PathFinder(paths)
-    finder.best("warm")
+    finder.find_best("warm")
     taken = []
     for typed in ("m", "mo", "mod", "mode", "model", "model3", "model3/", "model3/f", "mdl3fl", "modle33"):
         start = time.perf_counter()
-        assert finder.best(typed)
+        assert finder.find_best(typed)
         taken.append(time.perf_counter() - start)
 
     assert sorted(taken)[len(taken) // 2] < 0.3
@@ -91,7 +91,7 @@ def entries(*paths: str) -> list[FileEntry]:
 
 
 def test_a_small_project_is_mapped_whole() -> None:
-    said = project_map(entries("README.md", "src/app/main.py", "src/app/util.py", "docs/a/b/c.md"), 1000)
+    said = render_project_map(entries("README.md", "src/app/main.py", "src/app/util.py", "docs/a/b/c.md"), 1000)
 
     assert said == "docs/a/b/\n  c.md\nsrc/app/\n  main.py util.py\nREADME.md"
 
@@ -99,9 +99,9 @@ def test_a_small_project_is_mapped_whole() -> None:
 def test_what_has_no_room_is_counted() -> None:
     many = entries(*(f"src/m{number}/f{inner}.py" for number in range(30) for inner in range(30)), "Makefile")
 
-    assert project_map(many, 60) == "src/ (900 files)\nMakefile"
-    assert project_map(many, 12) == "901 files"
-    assert "m7/ (30 files)" in project_map(many, 1000)
+    assert render_project_map(many, 60) == "src/ (900 files)\nMakefile"
+    assert render_project_map(many, 12) == "901 files"
+    assert "m7/ (30 files)" in render_project_map(many, 1000)
 
 
 @given(
@@ -109,7 +109,7 @@ def test_what_has_no_room_is_counted() -> None:
     st.integers(20, 400),
 )
 def test_a_map_keeps_to_its_room_and_does_not_depend_on_order(paths: list[str], room: int) -> None:
-    said = project_map(entries(*paths), room)
+    said = render_project_map(entries(*paths), room)
 
     assert len(said) <= room
-    assert said == project_map(entries(*reversed(paths)), room)
+    assert said == render_project_map(entries(*reversed(paths)), room)

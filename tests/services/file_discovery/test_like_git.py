@@ -132,7 +132,7 @@ async def test_a_rule_file_that_is_a_link_says_nothing(plain: FileDiscoveryServi
         link.symlink_to(elsewhere)
 
     assert await files(plain, root) == {"a.log", "b.txt", "inner/a.log"}
-    assert plain.bad_rules() == []
+    assert plain.list_bad_rules() == []
     assert await files(plain, root, follow_symlinks=True) == {"a.log", "b.txt", "inner/a.log"}
 
 

@@ -12,7 +12,7 @@ from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService, reading
 from ollm.services.file_discovery import parallel_reader as second_reader
 from ollm.services.file_discovery import parallel_walk as together
-from ollm.services.file_discovery.parallel_reader import SecondReader
+from ollm.services.file_discovery.parallel_reader import ReaderProcess
 from ollm.services.file_discovery.walk import Walk
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
@@ -23,11 +23,11 @@ Seen = tuple[list[tuple[str, list[str], list[str]]], dict[str, object], set[str]
 
 
 def new_walk(service: FileDiscoveryService, root: Path, **options: object) -> Walk:
-    return service._walk(service._settled(DiscoveryOptions(root=str(root), **options)))
+    return service._make_walk(service._complete_options(DiscoveryOptions(root=str(root), **options)))
 
 
 def seen(walk: Walk, *, shared: bool) -> Seen:
-    found = together.listings(walk, alone=0) if shared else iter(walk)
+    found = together.iter_listings(walk, alone=0) if shared else iter(walk)
     listings = [(listing.place.relative, listing.files, listing.folders) for listing in found]
     return listings, walk.directories, walk.in_part, sorted(walk.unreadable), sorted(walk.too_deep)
 
@@ -52,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     of a tree which one alone would have read by then."""
     counts: list[int] = []
 
-    class Counted(SecondReader):
+    class Counted(ReaderProcess):
         def ask(self, paths: Sequence[str]) -> int:
             counts.append(super().ask(paths))
             return counts[-1]
@@ -83,7 +83,7 @@ def test_two_give_the_answer_of_one_in_the_same_order(
 def test_random_trees_and_rules(
     service: FileDiscoveryService, tmp_path: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(together, "ENOUGH", 2)
+    monkeypatch.setattr(together, "MIN_WAITING_DIRECTORIES", 2)
     for seed in range(size(25, 400)):
         tree = tmp_path / str(seed)
         RandomTree(seed, tree).make(second=".ollmignore")
@@ -112,8 +112,8 @@ def test_ten_thousand_files_in_one_directory(service: FileDiscoveryService, root
     assert shared == alone
 
 
-def killed_after(answers: int) -> type[SecondReader]:
-    class Killed(SecondReader):
+def killed_after(answers: int) -> type[ReaderProcess]:
+    class Killed(ReaderProcess):
         heard = 0
 
         def answer(self, *, wait: bool) -> list[reading.Reading] | None:
@@ -126,8 +126,8 @@ def killed_after(answers: int) -> type[SecondReader]:
     return Killed
 
 
-def talking(program: str) -> type[SecondReader]:
-    class Talking(SecondReader):
+def talking(program: str) -> type[ReaderProcess]:
+    class Talking(ReaderProcess):
         def __init__(self) -> None:
             usual = reading.__file__
             try:
@@ -139,7 +139,7 @@ def talking(program: str) -> type[SecondReader]:
     return Talking
 
 
-def not_there() -> SecondReader:
+def not_there() -> ReaderProcess:
     raise FileNotFoundError("there is no interpreter")
 
 
@@ -166,7 +166,7 @@ def test_whatever_becomes_of_the_other(
     root: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    other: type[SecondReader] | Callable[[], SecondReader] | bytes,
+    other: type[ReaderProcess] | Callable[[], ReaderProcess] | bytes,
 ) -> None:
     wide(root)
     if isinstance(other, bytes):
@@ -174,7 +174,7 @@ def test_whatever_becomes_of_the_other(
         program.write_text(NONSENSE.format(said=other) if other else "")
         other = talking(str(program))
     monkeypatch.setattr(together, "SecondReader", other)
-    monkeypatch.setattr(second_reader, "SILENCE", 0.3)
+    monkeypatch.setattr(second_reader, "SILENCE_TIMEOUT_SECONDS", 0.3)
     before = children()
     shared, alone = both(service, root)
     assert shared == alone
@@ -187,7 +187,10 @@ def test_a_directory_that_goes_while_it_waits(service: FileDiscoveryService, roo
     first = walk.visit(walk.start)
     assert first is not None
     subprocess.run(["rm", "-r", str(root / "f3"), str(root / "f40")], check=True)
-    found = {place.relative: walk.judged(place, reading.read(walk.path(place.relative))) for place in first.below}
+    found = {
+        place.relative: walk.apply_rules(place, reading.read_directory(walk.path_of(place.relative)))
+        for place in first.below
+    }
     assert {relative for relative, listing in found.items() if listing is None} == {"f3", "f40"}
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from ollm.domain.errors import ToolFailure
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.services.file_discovery.expressions import NameSearch
-from ollm.services.file_discovery.globs import Endings, compile_globs, expand_braces, glob_regex
+from ollm.services.file_discovery.globs import EndingSearch, compile_globs, expand_braces, translate_glob
 from ollm.services.file_discovery.matcher import Matcher
-from ollm.services.file_discovery.rules import parse_rules
+from ollm.services.file_discovery.rules import parse_ignore_rules
 from tests.covers import covers
 
 
@@ -33,7 +33,7 @@ def test_braces_are_alternatives(pattern: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("pattern", ["", "[", "a[b", "[[:nope:]]", "a\\", "x\0y", "{a,b}" * 12])
 def test_a_glob_that_cannot_be_used_is_told(pattern: str) -> None:
     with pytest.raises(ToolFailure) as told:
-        glob_regex(pattern)
+        translate_glob(pattern)
 
     assert told.value.kind == "InvalidPattern"
 
@@ -76,18 +76,18 @@ PARTS = st.sampled_from(["*", "**", "**/", "*", "a", "b.py", ".py", "/", "src/",
 )
 def test_a_glob_finds_the_same_paths_whichever_way_it_is_looked_for(pattern: str, paths: list[str]) -> None:
     search = compile_globs((pattern,))
-    expected = set(NameSearch([glob_regex(pattern)]).among("", paths))
+    expected = set(NameSearch([translate_glob(pattern)]).find_matches("", paths))
 
     assert search is not None
-    assert set(search.among("", paths)) == expected
+    assert set(search.find_matches("", paths)) == expected
     for path in paths:
         base, slash, name = path.rpartition("/")
-        assert (name in search.among(base + slash, [name])) is (path in expected)
+        assert (name in search.find_matches(base + slash, [name])) is (path in expected)
 
 
 @pytest.mark.parametrize("pattern", ["*.py", "**/*.py", "src/**/*.{ts,tsx}", "./**/*_test.go", "**/*"])
 def test_the_globs_people_write_need_no_search(pattern: str) -> None:
-    assert isinstance(compile_globs((pattern,)), Endings)
+    assert isinstance(compile_globs((pattern,)), EndingSearch)
 
 
 @given(
@@ -104,11 +104,11 @@ def test_the_globs_people_write_need_no_search(pattern: str) -> None:
 def test_no_name_that_a_rule_decides_about_is_overlooked(
     lines: list[list[str]], names: list[str], base: str, ignore_case: bool
 ) -> None:
-    rules = parse_rules(["".join(line).encode() for line in lines], b"", "rules").rules
+    rules = parse_ignore_rules(["".join(line).encode() for line in lines], b"", "rules").rules
     matcher = Matcher(rules, ignore_case=ignore_case)
 
-    spoken_of = matcher.spoken_of(base, names)
+    spoken_of = matcher.find_candidates(base, names)
 
     for name in names:
-        if matcher.deciding((base + name).encode(), directory=True) is not None:
+        if matcher.find_deciding_rule((base + name).encode(), directory=True) is not None:
             assert name in spoken_of

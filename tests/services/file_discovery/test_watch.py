@@ -302,7 +302,7 @@ def test_without_descriptors_to_watch_with_it_looks_every_now_and_then() -> None
         heard = Heard(root)
         with no_descriptors():
             subscription = service.watch_changes(str(root), heard)
-        assert service.watching(str(root)) == "polling"
+        assert service.get_watch_state(str(root)) == "polling"
         (root / "a").touch()
         heard.wait_for(("add", "a"))
         (root / "a").write_text("longer")

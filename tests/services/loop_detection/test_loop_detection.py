@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ollm.config.settings import LoopSettings
 from ollm.domain.events import Event, LoopDetected, LoopWarning
-from ollm.services.loop_detection import LoopDetectionService, LoopPattern, advice
+from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
 from tests.covers import covers
 
 json_values = st.recursive(
@@ -173,7 +173,7 @@ def test_a_loop_is_told_once_and_stands_until_the_user_speaks(
         LoopDetected(pattern="repeated-tool", details=first.details, count=threshold)
     ]
     assert "grep" in first.details
-    assert first.details in advice(first)
+    assert first.details in format_advice(first)
     service.reset()
     assert service.check_for_loop() is None
 

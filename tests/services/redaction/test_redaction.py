@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.services.redaction import MARK, Redactor, secret_in
-from ollm.services.redaction.names import Family, family_of
+from ollm.services.redaction import MARK, Redactor, find_secret
+from ollm.services.redaction.names import NameSensitivity, classify_name
 from ollm.services.redaction.shapes import SHAPES
 from tests.covers import covers
 
@@ -233,7 +233,7 @@ def test_code_prose_ids_and_public_keys_stay(text: str) -> None:
 @pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "line\\n{}", "({})", "x={}", "https://h/{}?a"])
 def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, token: str, around: str) -> None:
     assert token not in REDACT(around.format(token))
-    assert secret_in(around.format(token)) == kind
+    assert find_secret(around.format(token)) == kind
 
 
 def test_every_shape_has_a_name_of_its_own_words() -> None:
@@ -333,24 +333,24 @@ def test_ordinary_base64_and_hex_stay(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "family"),
     [
-        ("DB_PASSWORD", Family.PASSWORD),
-        ("userPassword", Family.PASSWORD),
-        ("smtpPass", Family.PASSWORD),
-        ("GITHUB_TOKEN", Family.SECRET),
-        ("apiKey", Family.SECRET),
-        ("STRIPE_KEY", Family.SECRET),
-        ("stripe_key", Family.NONE),
-        ("PUBLIC_KEY", Family.NONE),
-        ("max_tokens", Family.NONE),
-        ("tokenizer", Family.NONE),
-        ("token_count", Family.NONE),
-        ("author", Family.NONE),
-        ("passenger", Family.NONE),
-        ("auth", Family.WEAK),
+        ("DB_PASSWORD", NameSensitivity.PASSWORD),
+        ("userPassword", NameSensitivity.PASSWORD),
+        ("smtpPass", NameSensitivity.PASSWORD),
+        ("GITHUB_TOKEN", NameSensitivity.SECRET),
+        ("apiKey", NameSensitivity.SECRET),
+        ("STRIPE_KEY", NameSensitivity.SECRET),
+        ("stripe_key", NameSensitivity.NONE),
+        ("PUBLIC_KEY", NameSensitivity.NONE),
+        ("max_tokens", NameSensitivity.NONE),
+        ("tokenizer", NameSensitivity.NONE),
+        ("token_count", NameSensitivity.NONE),
+        ("author", NameSensitivity.NONE),
+        ("passenger", NameSensitivity.NONE),
+        ("auth", NameSensitivity.WEAK),
     ],
 )
-def test_names_are_told_by_whole_words(name: str, family: Family) -> None:
-    assert family_of(name) is family
+def test_names_are_told_by_whole_words(name: str, family: NameSensitivity) -> None:
+    assert classify_name(name) is family
 
 
 UNITS = [
@@ -381,7 +381,7 @@ def test_the_time_is_linear_whatever_the_text() -> None:
         text = (unit * (200_000 // len(unit) + 1))[:200_000]
         started = time.process_time()
         REDACT(text)
-        secret_in(text)
+        find_secret(text)
         assert time.process_time() - started < 3, unit
 
 

@@ -105,7 +105,7 @@ async def test_a_crash_between_folding_and_clearing_the_journal_doubles_nothing(
     home.journal(session_id).write_bytes(journal)
 
     assert home.files.read(session_id).session == before
-    assert home.index().lines()[0]["messageCount"] == len(before.messages)
+    assert home.index().list_sessions()[0]["messageCount"] == len(before.messages)
     again = home.service()
     assert (await again.open_session(session_id)).session == before
     await again.close_session(session_id)

@@ -154,7 +154,7 @@ def test_a_read_only_directory_keeps_the_conversation_going_and_says_so():
             await service.record_message(session_id, said("hello"))
             assert len((await service.get_session(session_id)).messages) == 1
             assert len(notices(home)) == 1
-            assert home.index().lines() == []
+            assert home.index().list_sessions() == []
             home.sessions.chmod(0o700)
 
         asyncio.run(talk())
@@ -219,7 +219,7 @@ def test_eight_processes_write_eight_sessions_and_list_at_once(tmp_path):
                 os._exit(code)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 8
-    lines = home.index().lines()
+    lines = home.index().list_sessions()
     assert [line["messageCount"] for line in lines] == [counts] * 8
     assert not any(line["damaged"] for line in lines)
 
@@ -241,7 +241,7 @@ async def test_a_symlink_in_place_of_a_session_file_is_not_followed(tmp_path):
     home.document(session_id).rename(secret)
     home.document(session_id).symlink_to(secret)
     assert "symbolic link" in home.files.read(session_id).damage
-    assert [line["damaged"] for line in home.index().lines()] == [
+    assert [line["damaged"] for line in home.index().list_sessions()] == [
         f"{session_id}.json is a symbolic link and is not followed"
     ]
     with pytest.raises(Exception, match="not continued"):
@@ -307,14 +307,14 @@ async def test_a_session_of_a_million_messages_is_listed_read_and_gone_on_with(t
     with path.open("wb") as file:
         file.write(head + b"\n" + b",\n".join(line % number for number in range(1, count + 1)) + b"\n")
         file.write(rest[rest.index(b"]," + b'"toolCalls"') :])
-    assert home.index().lines()[0]["messageCount"] == count
+    assert home.index().list_sessions()[0]["messageCount"] == count
     service = home.service()
     loaded = await service.open_session(session_id)
     assert len(loaded.session.messages) == count
     sent = await service.record_message(session_id, Message(role="user", parts=(TextPart(text="last"),), timestamp=AT))
     assert sent.id == count + 1
     await service.close_session(session_id)
-    assert home.index().lines()[0]["messageCount"] == count + 1
+    assert home.index().list_sessions()[0]["messageCount"] == count + 1
 
 
 async def test_with_auto_save_off_records_wait_for_the_end_of_the_turn(tmp_path):

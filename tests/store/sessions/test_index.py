@@ -13,51 +13,51 @@ import pytest
 
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
-from ollm.store.session_files.journal import encode
+from ollm.store.session_files.journal import encode_json
 from ollm.store.session_index import database, erasing
 from ollm.store.session_index import index as indexing
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.search import RANKED_UP_TO, Filters, search
+from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters, search_sessions
 from ollm.store.session_index.vocabulary import MAX_TERMS
 from tests.covers import covers
 from tests.store.sessions.support import Home, call, run, said
 
 
 def found(home: Home, text: str, **filters: str) -> list[str]:
-    return [hit["snippet"] for hit in search(home.index(), text, Filters(**filters)).hits]
+    return [hit["snippet"] for hit in search_sessions(home.index(), text, SearchFilters(**filters)).hits]
 
 
 def test_only_what_changed_is_read_again(tmp_path):
     home = Home(tmp_path)
     session_id = home.recorded("one", "two")
     index = home.index()
-    assert index.lines()[0]["messageCount"] == 2
+    assert index.list_sessions()[0]["messageCount"] == 2
     home.sessions.chmod(0o700)
-    rows = index._rows()
-    assert index.lines()[0]["messageCount"] == 2
-    assert index._rows() == rows
+    rows = index._load_rows()
+    assert index.list_sessions()[0]["messageCount"] == 2
+    assert index._load_rows() == rows
 
     async def more() -> None:
         service = home.service()
         await service.open_session(session_id)
         for number in range(3):
             await service.record_message(session_id, said(f"new {number}"))
-        assert home.index().lines()[0]["messageCount"] == 5
-        assert len(search(home.index(), "new").hits) == 3
-        read = home.index()._rows()[session_id]["text_read"]
+        assert home.index().list_sessions()[0]["messageCount"] == 5
+        assert len(search_sessions(home.index(), "new").hits) == 3
+        read = home.index()._load_rows()[session_id]["text_read"]
         assert read == home.journal(session_id).stat().st_size
         await service.record_tool_call(session_id, call("c9"))
-        assert search(home.index(), "needle").hits == []
+        assert search_sessions(home.index(), "needle").hits == []
         await service.record_tool_call(session_id, call("c9", result="needle in a result"))
-        assert len(search(home.index(), "needle").hits) == 1
+        assert len(search_sessions(home.index(), "needle").hits) == 1
         await service.record_partial(session_id, [TextPart(text="half an ans")])
-        assert len(search(home.index(), "ans").hits) == 1
+        assert len(search_sessions(home.index(), "ans").hits) == 1
         await service.record_message(session_id, said("half an answer", "assistant"))
-        assert len(search(home.index(), "half").hits) == 1
+        assert len(search_sessions(home.index(), "half").hits) == 1
         await service.close_session(session_id)
-        assert len(search(home.index(), "half").hits) == 1
-        assert home.index().lines()[0]["messageCount"] == 6
+        assert len(search_sessions(home.index(), "half").hits) == 1
+        assert home.index().list_sessions()[0]["messageCount"] == 6
 
     run(more)
 
@@ -77,22 +77,22 @@ def test_a_missing_or_broken_index_is_built_anew(tmp_path, harm):
     home.recorded("a needle here")
     assert len(found(home, "needle")) == 1
     harm(tmp_path / "index.db")
-    assert len(home.index().lines()) == 1
+    assert len(home.index().list_sessions()) == 1
     assert len(found(home, "needle")) == 1
     index = home.index()
-    index.lines()
+    index.list_sessions()
     assert index.in_file
 
 
 def test_an_index_of_a_newer_version_is_left_alone(tmp_path):
     home = Home(tmp_path)
     home.recorded("a needle here")
-    home.index().lines()
+    home.index().list_sessions()
     connection = sqlite3.connect(tmp_path / "index.db")
     connection.execute(f"PRAGMA user_version = {database.VERSION + 1}")
     connection.close()
     before = (tmp_path / "index.db").read_bytes()
-    assert len(home.index().lines()) == 1
+    assert len(home.index().list_sessions()) == 1
     assert len(found(home, "needle")) == 1
     assert (tmp_path / "index.db").read_bytes() == before
 
@@ -102,14 +102,14 @@ def test_a_locked_index_stops_nobody(tmp_path, mode, monkeypatch):
     monkeypatch.setattr(database, "BUSY_MILLISECONDS", 100)
     home = Home(tmp_path)
     home.recorded("a needle here")
-    home.index().lines()
+    home.index().list_sessions()
     other = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
     other.execute(f"BEGIN {mode}")
     home.recorded("another needle")
-    assert len(home.index().lines()) == 2
+    assert len(home.index().list_sessions()) == 2
     assert len(found(home, "needle")) == 2
     other.close()
-    assert len(home.index().lines()) == 2
+    assert len(home.index().list_sessions()) == 2
 
 
 def test_an_index_that_cannot_be_written_is_worked_out_in_memory(tmp_path):
@@ -117,7 +117,7 @@ def test_an_index_that_cannot_be_written_is_worked_out_in_memory(tmp_path):
     home.recorded("a needle here")
     (tmp_path / "index.db").unlink(missing_ok=True)
     (tmp_path / "index.db").mkdir()
-    assert len(home.index().lines()) == 1
+    assert len(home.index().list_sessions()) == 1
     assert len(found(home, "needle")) == 1
 
 
@@ -131,7 +131,7 @@ def test_several_processes_index_at_once(tmp_path):
     def look() -> None:
         try:
             index = SessionIndex(tmp_path / "index.db", (home.sessions,))
-            assert len(search(index, "needle", limit=50).hits) == 20
+            assert len(search_sessions(index, "needle", limit=50).hits) == 20
             index.close()
         except BaseException as error:
             failed.append(error)
@@ -190,7 +190,7 @@ def test_nothing_that_is_typed_breaks_a_search(tmp_path, typed):
 def test_filters_narrow_a_search(tmp_path):
     home = Home(tmp_path)
     here, there = home.recorded("needle", workspace="/here"), home.recorded("needle", workspace="/there")
-    hits = search(home.index(), "needle", Filters(workspace="/here")).hits
+    hits = search_sessions(home.index(), "needle", SearchFilters(workspace="/here")).hits
     assert [hit["sessionId"] for hit in hits] == [here]
     assert found(home, "needle", role="assistant") == []
     assert found(home, "needle", model="other") == []
@@ -213,30 +213,34 @@ def many(home: Home, texts: list[str]) -> str:
 def test_the_beginning_of_very_many_words_finds_the_newest(tmp_path):
     home = Home(tmp_path)
     many(home, [f"say begin{number:04}" for number in range(MAX_TERMS + 50)])
-    result = search(home.index(), "begin", limit=2)
+    result = search_sessions(home.index(), "begin", limit=2)
     assert [hit["snippet"] for hit in result.hits] == ["say «begin»0249", "say «begin»0248"]
-    assert len(search(home.index(), "say begin", limit=300).hits) == MAX_TERMS + 50
-    assert [hit["snippet"] for hit in search(home.index(), "begin0007 say").hits] == ["«say» «begin0007»"]
+    assert len(search_sessions(home.index(), "say begin", limit=300).hits) == MAX_TERMS + 50
+    assert [hit["snippet"] for hit in search_sessions(home.index(), "begin0007 say").hits] == ["«say» «begin0007»"]
 
 
 def test_a_look_that_takes_too_long_is_broken_off_and_that_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(searching, "LOOK_SECONDS", 0)
     home = Home(tmp_path)
-    many(home, ["(;" if number == 5 else "();" for number in range(searching.LOOK_ALWAYS + 100)])
-    assert search(home.index(), "();").complete
-    result = search(home.index(), "(;")
+    many(home, ["(;" if number == 5 else "();" for number in range(searching.MIN_LOOKED_TEXTS + 100)])
+    assert search_sessions(home.index(), "();").complete
+    result = search_sessions(home.index(), "(;")
     assert (result.hits, result.complete) == ([], False)
 
 
 def test_a_word_beside_a_common_one_is_ranked_by_the_rare_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(searching, "RANKED_UP_TO", 50)
+    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 50)
     home = Home(tmp_path)
     many(home, ["hay"] * 60 + ["hay needle", "hay needle needle needle", "needle"])
-    result = search(home.index(), "hay needle")
+    result = search_sessions(home.index(), "hay needle")
     assert result.ranked
     assert [hit["number"] for hit in result.hits] == [62, 61]
-    assert search(home.index(), "hay needle", Filters(role="tool")).hits == []
-    assert [hit["number"] for hit in search(home.index(), "needle", Filters(role="user")).hits] == [62, 63, 61]
+    assert search_sessions(home.index(), "hay needle", SearchFilters(role="tool")).hits == []
+    assert [hit["number"] for hit in search_sessions(home.index(), "needle", SearchFilters(role="user")).hits] == [
+        62,
+        63,
+        61,
+    ]
 
 
 def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
@@ -253,38 +257,38 @@ def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
 def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_stopped(tmp_path, monkeypatch, listed):
     monkeypatch.setattr(indexing, "LARGE_BYTES", 100)
     monkeypatch.setattr(indexing, "LARGE_SECONDS", 0)
-    monkeypatch.setattr(indexing, "LEAST_SECONDS", 0)
+    monkeypatch.setattr(indexing, "MIN_WORK_SECONDS", 0)
     home = Home(tmp_path)
     session_id = many(home, ["hay", "needle"])
     data = home.document(session_id).read_bytes()
-    calls = b'],"toolCalls":[\n' + encode(call("c1", result="haystack")) + b"\n]}\n"
+    calls = b'],"toolCalls":[\n' + encode_json(call("c1", result="haystack")) + b"\n]}\n"
     home.document(session_id).write_bytes(data.replace(b'],"toolCalls":[\n]}\n', calls))
     index = home.index()
     if listed:
-        assert index.lines()[0]["messageCount"] == 2
-    assert search(index, "needle").hits == []
+        assert index.list_sessions()[0]["messageCount"] == 2
+    assert search_sessions(index, "needle").hits == []
     assert index.behind == {session_id}
     monkeypatch.setattr(indexing, "LARGE_SECONDS", 5)
-    monkeypatch.setattr("ollm.store.session_index.entries.read_all", None)  # nothing is read from the start again
-    assert [hit["number"] for hit in search(index, "needle").hits] == [2]
-    assert [hit["role"] for hit in search(index, "haystack").hits] == ["tool"]
+    monkeypatch.setattr("ollm.store.session_index.entries.read_session", None)  # nothing is read from the start again
+    assert [hit["number"] for hit in search_sessions(index, "needle").hits] == [2]
+    assert [hit["role"] for hit in search_sessions(index, "haystack").hits] == ["tool"]
     assert index.behind == set()
-    assert [hit["number"] for hit in search(home.index(), "hay").hits] == [1, 1]
+    assert [hit["number"] for hit in search_sessions(home.index(), "hay").hits] == [1, 1]
 
 
 def test_a_time_nobody_understands_is_kept_as_it_stands(tmp_path):
     home = Home(tmp_path)
     path = home.document(many(home, ["needle"]))
     path.write_bytes(path.read_bytes().replace(b'"timestamp":"2026-01-27T10:00:00.000Z"', b'"timestamp":"yesterday"'))
-    assert [hit["timestamp"] for hit in search(home.index(), "needle").hits] == ["yesterday"]
+    assert [hit["timestamp"] for hit in search_sessions(home.index(), "needle").hits] == ["yesterday"]
 
 
 def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
     home = Home(tmp_path)
-    many(home, ["hay"] * (RANKED_UP_TO + 9))
-    result = search(home.index(), "hay", limit=3)
+    many(home, ["hay"] * (MAX_RANKED_HITS + 9))
+    result = search_sessions(home.index(), "hay", limit=3)
     assert not result.ranked
-    assert [hit["number"] for hit in result.hits] == [RANKED_UP_TO + 9, RANKED_UP_TO + 8, RANKED_UP_TO + 7]
+    assert [hit["number"] for hit in result.hits] == [MAX_RANKED_HITS + 9, MAX_RANKED_HITS + 8, MAX_RANKED_HITS + 7]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +304,7 @@ def test_the_index_is_at_most_twice_the_text(tmp_path, text):
     words = [f"{text * 40} {number} {number * 7919:x}" for number in range(150)]
     home.recorded(*words)
     index = home.index()
-    search(index, "fox")
+    search_sessions(index, "fox")
     index.close()
     said_bytes = sum(len(word.encode()) for word in words)
     assert (tmp_path / "index.db").stat().st_size <= 2 * said_bytes
@@ -312,7 +316,7 @@ def test_the_index_of_short_messages_is_at_most_twice_the_text(tmp_path):
     texts = [" ".join(f"word{chance.randrange(3000)}" for _ in range(chance.randrange(4, 16))) for _ in range(8000)]
     many(home, texts)
     index = home.index()
-    search(index, "fox")
+    search_sessions(index, "fox")
     index.close()
     assert (tmp_path / "index.db").stat().st_size <= 2 * sum(map(len, texts))
 
@@ -357,7 +361,7 @@ def test_what_went_to_the_trash_leaves_no_byte_when_it_is_deleted_from_there(tmp
     gone = home.recorded(f"a {marker} inside")
     many(home, [f"others say word{number}" for number in range(300)])
     assert len(found(home, marker)) == 1
-    home.library().to_trash(gone)
+    home.library().move_to_trash(gone)
     assert found(home, marker) == []
     home.library().delete(gone)
     assert marker.encode() not in bytes_under(tmp_path)
@@ -371,23 +375,23 @@ def test_scrubbing_may_stop_at_any_time_and_the_next_deletion_ends_it(tmp_path, 
     chance = random.Random(2)
     for _ in range(6):
         many(home, [" ".join(f"w{chance.randrange(9000)}" for _ in range(20)) for _ in range(300)])
-        search(home.index(), "short")
-    monkeypatch.setattr(erasing, "STEP", 1)
-    assert home.library().delete_each([gone], seconds=0) == []
-    assert home.library().delete_each([other]) == []
+        search_sessions(home.index(), "short")
+    monkeypatch.setattr(erasing, "STEP_PAGES", 1)
+    assert home.library().delete_many([gone], seconds=0) == []
+    assert home.library().delete_many([other]) == []
     assert marker.encode() not in bytes_under(tmp_path)
-    assert len(home.index().lines()) == 6
+    assert len(home.index().list_sessions()) == 6
 
 
 def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):
     home = Home(tmp_path)
     ids = [home.recorded(f"text {number} zqxmarkerzqx") for number in range(5)]
-    search(home.index(), "text")
+    search_sessions(home.index(), "text")
     told = []
-    assert home.library().delete_each(ids, lambda done, total: told.append((done, total))) == []
+    assert home.library().delete_many(ids, lambda done, total: told.append((done, total))) == []
     assert told[-1] == (5, 5)
     assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
-    assert home.index().lines() == []
+    assert home.index().list_sessions() == []
 
 
 def test_a_deletion_that_cannot_reach_the_index_says_so(tmp_path):
@@ -402,11 +406,11 @@ def test_a_deletion_that_cannot_reach_the_index_says_so(tmp_path):
 def test_a_locked_index_is_done_without_when_something_is_deleted(tmp_path, monkeypatch):
     home = Home(tmp_path)
     gone = home.recorded("text zqxmarkerzqx")
-    search(home.index(), "text")
+    search_sessions(home.index(), "text")
     monkeypatch.setattr(indexing, "ERASE_MILLISECONDS", 10)
     holder = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     home.library().delete(gone)
     holder.close()
-    assert home.index().lines() == []
+    assert home.index().list_sessions() == []
     assert b"zqxmarkerzqx" not in bytes_under(tmp_path)

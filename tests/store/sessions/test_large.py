@@ -8,9 +8,9 @@ import pytest
 
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
-from ollm.services.chat_recording.checking import check
+from ollm.services.chat_recording.checking import check_sessions
 from ollm.store.session_files import SessionFiles, document, lines, recovery
-from ollm.store.session_files.objects import entries
+from ollm.store.session_files.objects import find_entries
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, call, run, said
 
@@ -103,7 +103,7 @@ def test_the_answer_under_way_and_the_open_call_of_a_large_session_are_told_when
     run(work)  # and the process is gone
     shutil.copytree(home.root, tmp_path / "after")
     later = Home(tmp_path / "after")
-    later.places.lock(session_id).unlink()
+    later.places.get_lock_path(session_id).unlink()
     writer, loaded = later.files.open(session_id)
     writer.close()
     assert loaded.session.messages[-1].role == "tool"
@@ -121,14 +121,14 @@ def test_repairing_large_sessions_leaves_whole_ones_alone_and_mends_damaged_ones
         home.journal(session_id).write_bytes(record)
     before = home.document(session_id).read_bytes()
 
-    found = check(home.files, repair=True)
+    found = check_sessions(home.files, repair=True)
 
     kept = list(home.sessions.glob("*.damaged-*"))
     assert [finding.outcome for finding in found] == (["mended"] if end == "calls" else [])
     assert [path.read_bytes() for path in kept] == ([before] if end == "calls" else [])
     assert (home.document(session_id).read_bytes() == before) == (end == "whole")
     assert home.texts(session_id)[-1] == ("half an answ" if end == "journal" else "")
-    assert check(home.files, repair=False) == []
+    assert check_sessions(home.files, repair=False) == []
     assert not list(home.sessions.glob(".*.tmp"))
 
 
@@ -143,7 +143,7 @@ def test_a_large_session_that_is_open_is_reported_only_when_something_is_wrong_w
     try:
         with pytest.raises(BusyError):
             home.files.open(session_id)
-        found = check(home.files, repair=True)
+        found = check_sessions(home.files, repair=True)
     finally:
         holder.abandon()
     assert [("not mended" in finding.problem, finding.outcome) for finding in found] == (
@@ -155,15 +155,15 @@ def test_a_large_session_of_a_newer_version_is_left_alone(tmp_path, large):
     home = Home(tmp_path)
     session_id = recorded(home)
     before = hurt(home, session_id, b'"schemaVersion":1', b'"schemaVersion":99')
-    assert check(home.files, repair=True) == []
+    assert check_sessions(home.files, repair=True) == []
     assert home.document(session_id).read_bytes() == before
 
 
 @pytest.fixture
 def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of a few kilobytes counts as too long to be held."""
-    monkeypatch.setattr(lines, "LONG", 1024)
-    monkeypatch.setattr(document, "LONGEST", 2048)
+    monkeypatch.setattr(lines, "LONG_LINE_BYTES", 1024)
+    monkeypatch.setattr(document, "MAX_LINE_BYTES", 2048)
 
 
 @covers("S10.2", "D607")
@@ -194,14 +194,14 @@ def test_what_looks_like_an_entry_inside_another_is_a_part_of_it():
     inner = b'{"id":"c1","name":"ls","args":{"list":[{"id":1},{"role":"user"}]},"timestamp":""}'
     odd = b'{"parts":[{"type":"text","text":"x"},{"id":"c1","type":"tool_call"}],"role":"assistant","timestamp":""}'
     data = b"noise" + inner + b", " + odd + b'{"id":"torn","args":{"id":2'
-    found = [data[start:end] for start, end in entries(memoryview(data))]
+    found = [data[start:end] for start, end in find_entries(memoryview(data))]
     assert found == [inner, odd]
 
 
 def test_looking_for_entries_in_what_never_ends_stops_when_it_takes_too_long():
     data = b'{"id":[1,' * 50
     asked = []
-    assert list(entries(memoryview(data), 0, lambda: bool(asked.append(1)) or len(asked) > 7)) == []
+    assert list(find_entries(memoryview(data), 0, lambda: bool(asked.append(1)) or len(asked) > 7)) == []
     assert len(asked) == 8
 
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session
-from ollm.runtime.resume.history import page
+from ollm.runtime.resume.history import load_history_page
 from ollm.runtime.resume.session_archive import SessionArchive
-from ollm.runtime.resume.session_archive import said as recalled
-from ollm.store.session_files import Page, SessionFiles, layout
-from ollm.store.session_files.journal import encode
-from ollm.store.session_files.loading import INTERRUPTED
-from ollm.store.session_files.recovery import Known
-from ollm.store.session_files.sections import OddLayoutError, Sections
+from ollm.runtime.resume.session_archive import render_archived_message as recalled
+from ollm.store.session_files import MessagePage, SessionFiles, layout
+from ollm.store.session_files.journal import encode_json
+from ollm.store.session_files.loading import INTERRUPTED_TEXT
+from ollm.store.session_files.recovery import KnownDocument
+from ollm.store.session_files.sections import DocumentSections, OddLayoutError
 from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call, run, said
@@ -89,7 +89,7 @@ def test_of_a_long_session_the_end_is_read_and_it_goes_on_with_the_right_numbers
     assert loaded.session.messages[0].role == "user"
     assert [message.id for message in whole.messages] == list(range(1, 4 * TURNS + 5))
     assert [record.id for record in whole.tool_calls] == [f"c{n}" for n in range(1, TURNS + 2)]
-    assert home.library().summaries()[0].message_count == 4 * TURNS + 4
+    assert home.library().list_summaries()[0].message_count == 4 * TURNS + 4
 
 
 def test_messages_after_the_number_that_is_known_are_all_read(home: Home):
@@ -147,7 +147,7 @@ def test_what_a_crash_left_in_the_journal_is_read_with_the_end_and_finished(home
     run(crash)
     after = Home(tmp_path / "crashed")
     os.utime(after.document(session_id), ns=(0, home.document(session_id).stat().st_mtime_ns))
-    after.library().summaries()
+    after.library().list_summaries()
 
     loaded = opened(after, session_id, since=4 * TURNS)
 
@@ -155,9 +155,9 @@ def test_what_a_crash_left_in_the_journal_is_read_with_the_end_and_finished(home
     assert loaded.skipped > 0
     assert [message.text for message in loaded.session.messages][-3:] == ["and now", "looking", ""]
     assert loaded.session.tool_calls[-1].status == "interrupted"
-    assert loaded.session.tool_calls[-1].result.llm_content == INTERRUPTED
+    assert loaded.session.tool_calls[-1].result.llm_content == INTERRUPTED_TEXT
     assert [message.id for message in whole.messages] == list(range(1, len(whole.messages) + 1))
-    assert after.library().summaries()[0].message_count == len(whole.messages)
+    assert after.library().list_summaries()[0].message_count == len(whole.messages)
 
 
 def test_a_journal_that_is_in_the_document_already_doubles_nothing(home: Home, tmp_path: Path):
@@ -187,7 +187,7 @@ def document(messages: list[tuple[int, str, int]]) -> bytes:
              for number, role, size in messages]  # fmt: skip
     calls = [{"id": f"c{number}", "name": "ls", "args": {}, "timestamp": AT, "messageId": number}
              for number, role, _ in messages if role == "assistant"]  # fmt: skip
-    return b"".join(layout.document({"sessionId": "s"}, map(encode, lines), map(encode, calls)))
+    return b"".join(layout.iter_document({"sessionId": "s"}, map(encode_json, lines), map(encode_json, calls)))
 
 
 @st.composite
@@ -201,15 +201,15 @@ def numbered(draw) -> list[tuple[int, str, int]]:
 @given(messages=numbered(), after=st.integers(0, 150), least=st.integers(1, 20))
 def test_the_places_of_entries_are_found_whatever_their_lengths(messages, after: int, least: int):
     content = document(messages)
-    sections = Sections(io.BytesIO(content), block=128)
+    sections = DocumentSections(io.BytesIO(content), block=128)
 
-    start, end = sections.messages(after, after + 20)
+    start, end = sections.find_messages(after, after + 20)
     found = [line for line in content[start:end].split(b"\n") if line]
     assert len(found) == len([number for number, _, _ in messages if after < number < after + 20])
-    start, end = sections.calls(after)
+    start, end = sections.find_calls(after)
     assert content[start:end].count(b"messageId") == len([n for n, role, _ in messages if n > after and role != "user"])
 
-    begin = sections.beginning(after, least)
+    begin = sections.find_beginning(after, least)
     behind = [(number, role) for number, role, _ in messages if number > begin]
     assert begin == 0 or (begin <= after and behind[0][1] == "user" and behind[-1][0] - begin >= least)
 
@@ -217,7 +217,7 @@ def test_the_places_of_entries_are_found_whatever_their_lengths(messages, after:
 @pytest.mark.parametrize("cut", [1, 3, 40, 300])
 def test_a_document_cut_short_is_no_layout_of_ours(cut: int):
     with pytest.raises(OddLayoutError):
-        Sections(io.BytesIO(document([(1, "user", 50), (2, "assistant", 50)])[:-cut]))
+        DocumentSections(io.BytesIO(document([(1, "user", 50), (2, "assistant", 50)])[:-cut]))
 
 
 async def test_any_message_is_recalled_from_where_it_stands(home: Home):
@@ -226,13 +226,13 @@ async def test_any_message_is_recalled_from_where_it_stands(home: Home):
     whole = home.files.read(session_id).session
     read: list[int] = []
 
-    async def load(asked: Page | None) -> Session:
+    async def load(asked: MessagePage | None) -> Session:
         session = home.files.read(session_id, asked).session
         read.append(len(session.messages))
         return session
 
     for message in whole.messages[::7]:
-        assert await SessionArchive(load).message(message.id) == recalled(message, whole.tool_calls)
+        assert await SessionArchive(load).read_message(message.id) == recalled(message, whole.tool_calls)
     assert max(read) < 20
 
 
@@ -241,7 +241,7 @@ def test_pages_together_are_the_whole_archive(home: Home, limit: int):
     session_id = long_session(home)
     whole = home.files.read(session_id).session
     found, before = [], None
-    while part := page(lambda asked: home.files.read(session_id, asked), before, limit):
+    while part := load_history_page(lambda asked: home.files.read(session_id, asked), before, limit):
         assert len(part) == limit or part[0]["id"] == 1
         found, before = part + found, part[0]["id"]
 
@@ -276,7 +276,9 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
         journal = Home(tmp_path / "left").journal(session_id)
         journal.write_bytes(journal.read_bytes()[: chance.randint(0, journal.stat().st_size)])
     read = Home(tmp_path / "left").files.read(session_id).session
-    known = Known(message_count=len(read.messages), last_number=read.messages[-1].id, since=chance.randint(1, 60))
+    known = KnownDocument(
+        message_count=len(read.messages), last_number=read.messages[-1].id, since=chance.randint(1, 60)
+    )
     if Home(tmp_path / "left").files.read(session_id).unfinished:
         known = msgspec.structs.replace(known, message_count=known.message_count - 1, last_number=known.last_number - 1)
 
@@ -287,7 +289,7 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
         writer, loaded = files.open(session_id, known=lambda told=told: told)
         numbers = writer.message_count, writer.last_number, loaded.calls_so_far
         writer.close()
-        ends.append((loaded, numbers, files.places.document(session_id).read_bytes()))
+        ends.append((loaded, numbers, files.places.get_document_path(session_id).read_bytes()))
 
     (end, numbers, document), (whole, all_numbers, whole_document) = ends
     assert end.session.messages == whole.session.messages[end.skipped :]
@@ -303,7 +305,9 @@ def test_opened_from_its_end_a_session_becomes_what_it_becomes_when_all_of_it_is
 def test_the_users_words_are_found_in_lines_kept_as_another_program_wrote_them(form: str) -> None:
     roles = ["user" if number % 10 == 1 else "assistant" for number in range(1, 1001)]
     lines = [form.format(role=role, id=number).encode() for number, role in enumerate(roles, 1)]
-    sections = Sections(io.BytesIO(b"".join(layout.document({"sessionId": "s", "metadata": {}}, lines, ()))), block=256)
-    assert sections.beginning(900, 5) == 900
-    assert sections.beginning(895, 5) == 890
-    assert sections.beginning(5, 5) == 0
+    sections = DocumentSections(
+        io.BytesIO(b"".join(layout.iter_document({"sessionId": "s", "metadata": {}}, lines, ()))), block=256
+    )
+    assert sections.find_beginning(900, 5) == 900
+    assert sections.find_beginning(895, 5) == 890
+    assert sections.find_beginning(5, 5) == 0

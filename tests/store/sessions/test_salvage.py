@@ -78,11 +78,11 @@ def test_a_damaged_document_hides_no_other_and_what_can_be_read_is_read(tmp_path
     home.document(hurt).write_bytes(damage(home.document(hurt).read_bytes()))
     before = {path: path.read_bytes() for path in home.sessions.iterdir()}
 
-    lines = {line["sessionId"]: line for line in home.index().lines()}
+    lines = {line["sessionId"]: line for line in home.index().list_sessions()}
     assert lines[healthy]["damaged"] is None
     assert lines[hurt]["damaged"]
     found = home.files.read(hurt)
-    b"".join(home.files.document(hurt))
+    b"".join(home.files.iter_document(hurt))
     assert found.damage
     assert lines[hurt]["messageCount"] == len(found.session.messages)
     assert {path: path.read_bytes() for path in home.sessions.iterdir()} == before, "reading changes no file"
@@ -136,7 +136,7 @@ def test_a_journal_without_a_document_is_a_session(tmp_path):
     session_id = run(work)
     home.document(session_id).unlink()
     assert home.texts(session_id) == ["hello"]
-    assert [line["messageCount"] for line in home.index().lines()] == [1]
+    assert [line["messageCount"] for line in home.index().list_sessions()] == [1]
     go_on(home, session_id)
     assert home.texts(session_id) == ["hello", "afterwards"]
 
@@ -161,14 +161,14 @@ def test_sessions_of_an_earlier_version_are_listed_and_move_over_when_written(tm
     home = Home(tmp_path)
     legacy = tmp_path / "session-data"
     write_foreign(legacy)
-    assert [line["sessionId"] for line in home.index().lines()] == [ID]
+    assert [line["sessionId"] for line in home.index().list_sessions()] == [ID]
     assert home.texts(ID) == ["hello", "hi"]
     assert (legacy / f"{ID}.json").exists(), "reading moves nothing"
     go_on(home, ID)
     assert not (legacy / f"{ID}.json").exists()
     assert home.document(ID).exists()
     assert home.texts(ID) == ["hello", "hi", "afterwards"]
-    assert [line["title"] for line in home.index().lines()] == ["hello"]
+    assert [line["title"] for line in home.index().list_sessions()] == ["hello"]
 
 
 def test_of_two_documents_for_one_id_our_own_stands_and_the_other_is_kept(tmp_path):
@@ -176,7 +176,7 @@ def test_of_two_documents_for_one_id_our_own_stands_and_the_other_is_kept(tmp_pa
     legacy = tmp_path / "session-data"
     write_foreign(home.sessions)
     write_foreign(legacy, json.dumps(FOREIGN | {"model": "other"}))
-    assert [line["model"] for line in home.index().lines()] == ["llama3.2:3b"]
+    assert [line["model"] for line in home.index().list_sessions()] == ["llama3.2:3b"]
     found = home.library().check(repair=False)
     assert [finding.problem for finding in found] == [f"there is a second document in {legacy}"]
     assert [finding.outcome for finding in home.library().check(repair=True)] == ["mended"]
@@ -209,7 +209,7 @@ def test_nesting_beyond_a_hundred_levels_is_shown_up_to_there_and_not_continued(
     text = json.dumps(FOREIGN)
     text = text.replace('"args": {}', f'"args": {nested}') if where == "args" else text.replace("[1, 2]", nested)
     write_foreign(home.sessions, text)
-    assert "too large to read" in home.index().lines()[0]["damaged"]
+    assert "too large to read" in home.index().list_sessions()[0]["damaged"]
     assert home.texts(ID) == ["hello", "hi"]
     with pytest.raises(DamagedError, match="too large to read") as caught:
         go_on(home, ID)
@@ -222,7 +222,7 @@ def test_a_file_over_500_megabytes_is_listed_with_its_size_and_read_up_to_the_li
     session_id = home.recorded(*(f"message {number}" for number in range(5)))
     os.truncate(home.document(session_id), 520_000_000)
     started = time.monotonic()
-    damaged = home.index().lines()[0]["damaged"]
+    damaged = home.index().list_sessions()[0]["damaged"]
     assert "too large to read (520 MB)" in damaged
     assert home.texts(session_id) == [f"message {number}" for number in range(5)]
     with pytest.raises(DamagedError, match="too large"):
@@ -237,7 +237,7 @@ def test_hostile_files_end_in_time(tmp_path, filler):
     home.sessions.mkdir()
     home.document(ID).write_bytes(b'{"messages":[' + filler * (8_000_000 // len(filler)))
     started = time.process_time()
-    assert home.index().lines()[0]["damaged"]
+    assert home.index().list_sessions()[0]["damaged"]
     assert time.process_time() - started < 10
 
 
@@ -260,10 +260,10 @@ def test_a_fifo_or_directory_in_place_of_a_document_is_named(tmp_path):
     home = Home(tmp_path)
     home.sessions.mkdir()
     os.mkfifo(home.document(ID))
-    assert "not a regular file" in home.index().lines()[0]["damaged"]
+    assert "not a regular file" in home.index().list_sessions()[0]["damaged"]
     home.document(ID).unlink()
     home.document(ID).mkdir()
-    assert home.index().lines()[0]["damaged"]
+    assert home.index().list_sessions()[0]["damaged"]
 
 
 def numbered(count: int) -> dict:
@@ -307,7 +307,7 @@ def test_a_damaged_file_that_takes_too_long_is_shown_up_to_there_and_a_whole_one
     if hurt:
         data = home.document(session_id).read_bytes()
         home.document(session_id).write_bytes(data.replace(b"zero", b"z\xff"))
-    monkeypatch.setattr(loading, "LOOK_EVERY", 3)
+    monkeypatch.setattr(loading, "CHECK_EVERY_ENTRIES", 3)
     monkeypatch.setattr(damage, "LOADING_SECONDS", -1)
     loaded = SessionFiles(SessionPlaces(directory=home.sessions)).read(session_id)
     if not hurt:
@@ -328,7 +328,7 @@ def test_a_damaged_session_that_was_read_in_time_is_written_whole_however_long_t
     ticks = itertools.count()
     monkeypatch.setattr(damage, "time", SimpleNamespace(process_time=lambda: next(ticks)))
     monkeypatch.setattr(damage, "LOADING_SECONDS", 45)
-    monkeypatch.setattr(loading, "LOOK_EVERY", 1)
+    monkeypatch.setattr(loading, "CHECK_EVERY_ENTRIES", 1)
 
     go_on(home, session_id)
 

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.config.settings import OutputSettings
-from ollm.tools.framework.output import KEPT_CHARS, StreamCleaner, clean, cut, kept, visible
+from ollm.tools.framework.output import (
+    MAX_KEPT_CHARS,
+    StreamCleaner,
+    clean_text,
+    show_controls,
+    trim_for_session,
+    trim_output,
+)
 from tests.covers import covers
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -18,7 +25,7 @@ def limits(chars: int = 30_000, lines: int = 1_000) -> OutputSettings:
 
 @covers("T9.1", "T9.3")
 def test_too_many_characters_are_cut_at_the_limit_and_counted() -> None:
-    result = cut("x" * 50, limits(chars=20))
+    result = trim_output("x" * 50, limits(chars=20))
 
     assert result.text == "x" * 20 + "\n[… 1 line, 30 characters left out …]"
     assert result.full == "x" * 50
@@ -28,7 +35,7 @@ def test_too_many_characters_are_cut_at_the_limit_and_counted() -> None:
 def test_too_many_lines_are_cut_at_the_limit_and_counted() -> None:
     text = "".join(f"line {number}\n" for number in range(10))
 
-    result = cut(text, limits(lines=3), way_back="read on with startLine LINE")
+    result = trim_output(text, limits(lines=3), way_back="read on with startLine LINE")
 
     assert result.text == "line 0\nline 1\nline 2\n[… 7 lines, 49 characters left out; read on with startLine 4 …]"
 
@@ -37,7 +44,7 @@ def test_too_many_lines_are_cut_at_the_limit_and_counted() -> None:
 def test_head_and_tail_are_kept_where_the_end_matters() -> None:
     text = "".join(f"{number}\n" for number in range(100))
 
-    result = cut(text, limits(lines=4), keep="ends")
+    result = trim_output(text, limits(lines=4), keep="ends")
 
     assert result.text.splitlines()[:2] == ["0", "1"]
     assert result.text.splitlines()[-2:] == ["98", "99"]
@@ -48,8 +55,8 @@ def test_head_and_tail_are_kept_where_the_end_matters() -> None:
 def test_what_fits_is_left_as_it_is() -> None:
     text = "a\n" * 1_000
 
-    assert cut(text, limits()).text == text
-    assert cut(text, limits()).full is None
+    assert trim_output(text, limits()).text == text
+    assert trim_output(text, limits()).full is None
 
 
 @covers("T9.1", "T9.2", "T9.3")
@@ -60,7 +67,7 @@ def test_what_fits_is_left_as_it_is() -> None:
     keep=st.sampled_from(["head", "ends"]),
 )
 def test_what_is_shown_and_what_is_counted_make_the_whole(text: str, chars: int, lines: int, keep) -> None:
-    result = cut(text, limits(chars, lines), keep=keep)
+    result = trim_output(text, limits(chars, lines), keep=keep)
 
     if result.full is None:
         assert result.text == text
@@ -75,21 +82,21 @@ def test_what_is_shown_and_what_is_counted_make_the_whole(text: str, chars: int,
 
 @covers("T9.5")
 def test_escape_sequences_and_control_characters_do_not_get_through() -> None:
-    assert clean("\x1b[31mred\x1b[0m \x1b]0;title\x07plain\r\nnext\x00") == "red plain\nnext␀"
-    assert clean("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "link"
-    assert clean("\x9b31mred \x90payload\x9c!") == "red !"
-    assert clean("10%\r20%\r") == "10%\n20%\n"
-    assert clean("\x1b]0;never ends\nnext line") == "\nnext line"
-    assert clean("half\ud800") == "half\ufffd"
+    assert clean_text("\x1b[31mred\x1b[0m \x1b]0;title\x07plain\r\nnext\x00") == "red plain\nnext␀"
+    assert clean_text("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "link"
+    assert clean_text("\x9b31mred \x90payload\x9c!") == "red !"
+    assert clean_text("10%\r20%\r") == "10%\n20%\n"
+    assert clean_text("\x1b]0;never ends\nnext line") == "\nnext line"
+    assert clean_text("half\ud800") == "half\ufffd"
 
 
 @covers("T9.5")
 def test_what_makes_text_look_other_than_it_is_does_not_get_through() -> None:
     hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
 
-    assert clean(f"ab\u202ecba\u202c \u2066x\u2069{hidden}!") == "abcba x!"
+    assert clean_text(f"ab\u202ecba\u202c \u2066x\u2069{hidden}!") == "abcba x!"
     assert (
-        clean("👩\u200d💻 می\u200cخواهم \u05e9\u05dc\u05d5\u05dd")
+        clean_text("👩\u200d💻 می\u200cخواهم \u05e9\u05dc\u05d5\u05dd")
         == "👩\u200d💻 می\u200cخواهم \u05e9\u05dc\u05d5\u05dd"
     )
 
@@ -101,9 +108,9 @@ def test_what_makes_text_look_other_than_it_is_does_not_get_through() -> None:
     )
 )
 def test_clean_text_holds_no_control_character(text: str) -> None:
-    assert not CONTROL.search(clean(text))
-    assert not CONTROL.search(visible(text))
-    assert clean(clean(text)) == clean(text)
+    assert not CONTROL.search(clean_text(text))
+    assert not CONTROL.search(show_controls(text))
+    assert clean_text(clean_text(text)) == clean_text(text)
 
 
 @covers("T9.5")
@@ -112,7 +119,7 @@ def test_cleaning_is_linear() -> None:
 
     hostile = "\x1b]" * 500_000 + "\x1b[" * 500_000
     started = time.perf_counter()
-    clean(hostile)
+    clean_text(hostile)
 
     assert time.perf_counter() - started < 15
 
@@ -121,9 +128,9 @@ def test_cleaning_is_linear() -> None:
 def test_the_session_keeps_a_mebibyte_of_a_long_output() -> None:
     text = "é" * 2_000_000
 
-    short = kept(text)
+    short = trim_for_session(text)
 
-    assert len(short.encode()) <= KEPT_CHARS
+    assert len(short.encode()) <= MAX_KEPT_CHARS
     assert short.startswith("éé")
     assert short.endswith("éé")
     assert "characters were not kept" in short
@@ -167,4 +174,4 @@ def test_a_stream_without_end_stops_being_told() -> None:
     for _ in range(3000):
         stream.feed("y\n" * 512)
 
-    assert sum(len(text) for text in shown) < KEPT_CHARS + 100
+    assert sum(len(text) for text in shown) < MAX_KEPT_CHARS + 100

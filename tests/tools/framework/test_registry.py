@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ToolResult
-from ollm.tools.framework.base import Tool, ToolContext, ToolSpec, spec_of
+from ollm.tools.framework.base import Tool, ToolContext, ToolSpec, make_spec
 from ollm.tools.framework.registry import ToolRegistry
 from tests.covers import covers
 
@@ -45,7 +45,7 @@ class Sample(Tool[None], frozen=True):
 
 
 def parsed(arguments: object) -> Sample:
-    invocation = spec_of(Sample, None).parse(arguments)
+    invocation = make_spec(Sample, None).parse(arguments)
     return invocation.tool  # type: ignore[attr-defined, no-any-return]
 
 
@@ -57,7 +57,7 @@ def refusal(arguments: object) -> str:
 
 
 def named(name: str) -> ToolSpec:
-    return msgspec.structs.replace(spec_of(Sample, None), name=name)
+    return msgspec.structs.replace(make_spec(Sample, None), name=name)
 
 
 @covers("T1.1", "T1.5")
@@ -108,7 +108,7 @@ def test_tools_are_listed_by_name_whatever_the_order_they_came_in(names: list[st
 
 @covers("T1.6")
 def test_the_schema_of_a_tool_is_short_and_complete() -> None:
-    schema = spec_of(Sample, None).schema
+    schema = make_spec(Sample, None).schema
 
     assert schema.description == "Do something with a path."
     assert schema.parameters == {

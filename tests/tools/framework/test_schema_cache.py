@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ollm.tools.catalogue import TOOLS
-from ollm.tools.framework.schema_cache import described
+from ollm.tools.framework.schema_cache import describe_tools
 
 PLACES = {name: place for name, (place, _) in TOOLS.items()}
 
@@ -19,7 +19,7 @@ def memory(tmp_path: Path) -> Path:
 
 def remembered(memory: Path) -> dict[str, Any]:
     memory.parent.parent.mkdir(exist_ok=True)
-    described(PLACES, memory)
+    describe_tools(PLACES, memory)
     found: dict[str, Any] = json.loads(memory.read_text())
     found["tools"][0]["description"] = "from memory"
     return found
@@ -27,7 +27,7 @@ def remembered(memory: Path) -> dict[str, Any]:
 
 def first_description(memory: Path, document: object) -> str:
     memory.write_text(json.dumps(document))
-    return described(PLACES, memory)[0].description
+    return describe_tools(PLACES, memory)[0].description
 
 
 def test_what_is_remembered_is_not_worked_out_again(memory: Path) -> None:
@@ -65,10 +65,10 @@ def test_a_memory_that_makes_no_sense_is_not_used(memory: Path, text: str) -> No
     remembered(memory)
     memory.write_text(text, errors="surrogatepass")
 
-    assert len(described(PLACES, memory)) == len(PLACES)
+    assert len(describe_tools(PLACES, memory)) == len(PLACES)
 
 
 def test_nothing_is_remembered_where_there_is_no_home(memory: Path) -> None:
-    described(PLACES, memory)
+    describe_tools(PLACES, memory)
 
     assert not memory.parent.parent.exists()

@@ -5,14 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ollm.app import tools_of
+from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.rendering import call_schema, example, listed
-from ollm.runtime.prompt.instructions import instructions
+from ollm.providers.text_calls.rendering import add_tool_list, build_call_schema, make_example_call
+from ollm.runtime.prompt.instructions import build_instructions
 from ollm.services.token_counting import TokenCounter
-from ollm.tools.framework.small_schemas import slim
-from ollm.tools.framework.tool_selection import FEWEST, LEAST, MOST, tool_set
+from ollm.tools.framework.small_schemas import shorten_schema
+from ollm.tools.framework.tool_selection import MAX_TOOLS, MIN_TINY_TOOLS, MIN_TOOLS, select_tools
 from tests.covers import covers
 
 MODES: tuple[ModeName, ...] = ("assistant", "plan", "code", "debug")
@@ -33,11 +33,11 @@ READERS = {
 
 @pytest.fixture(scope="module")
 def schemas(tmp_path_factory: pytest.TempPathFactory) -> tuple[ToolSchema, ...]:
-    return tools_of(tmp_path_factory.mktemp("workspace")).get_function_schemas()
+    return create_tool_registry(tmp_path_factory.mktemp("workspace")).get_function_schemas()
 
 
 def tokens(shown: tuple[ToolSchema, ...]) -> int:
-    return TokenCounter().schemas(shown)
+    return TokenCounter().count_schemas(shown)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -45,9 +45,9 @@ def tokens(shown: tuple[ToolSchema, ...]) -> int:
 def test_a_mode_shows_five_to_ten_tools_in_little_room(
     schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
 ) -> None:
-    shown = tool_set(mode, schemas, window)
+    shown = select_tools(mode, schemas, window)
 
-    assert LEAST <= len(shown) <= MOST
+    assert MIN_TOOLS <= len(shown) <= MAX_TOOLS
     assert tokens(shown) <= min(1_500, 0.15 * window)
     assert [schema.name for schema in shown] == sorted(schema.name for schema in shown)
 
@@ -57,17 +57,17 @@ def test_a_mode_shows_five_to_ten_tools_in_little_room(
 def test_the_goal_tool_is_shown_wherever_the_model_is_told_of_it(
     schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
 ) -> None:
-    shown = "goal" in [schema.name for schema in tool_set(mode, schemas, window)]
+    shown = "goal" in [schema.name for schema in select_tools(mode, schemas, window)]
 
-    assert shown is ("goal tool" in instructions(window, mode))
+    assert shown is ("goal tool" in build_instructions(window, mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_tiny_window_still_gets_four(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
     for window in range(2_048, 3_000, 50):
-        shown = tool_set(mode, schemas, window)
+        shown = select_tools(mode, schemas, window)
 
-        assert len(shown) in (FEWEST, LEAST)
+        assert len(shown) in (MIN_TINY_TOOLS, MIN_TOOLS)
         assert tokens(shown) + 55 <= 0.15 * window
 
 
@@ -86,26 +86,28 @@ def test_what_a_tool_requires_it_requires_in_every_window(schemas: tuple[ToolSch
     from jsonschema import Draft202012Validator
 
     for full in schemas:
-        schema = slim(full, window)
+        schema = shorten_schema(full, window)
         needed = schema.parameters.get("required", [])
         assert needed == REQUIRED.get(full.name, full.parameters.get("required", []))
-        bound = Draft202012Validator(call_schema([schema]))
-        assert bound.is_valid({"name": schema.name, "arguments": example(schema).arguments})
+        bound = Draft202012Validator(build_call_schema([schema]))
+        assert bound.is_valid({"name": schema.name, "arguments": make_example_call(schema).arguments})
         assert bound.is_valid({"name": schema.name, "arguments": {}}) is not bool(needed)
 
 
 def test_a_tool_without_a_word_is_listed_by_its_name(schemas: tuple[ToolSchema, ...]) -> None:
-    (system,) = listed((), tool_set("code", schemas, 2_048), "fence")
+    (system,) = add_tool_list((), select_tools("code", schemas, 2_048), "fence")
 
     assert "\n- read_file(path)\n" in system.content
-    assert all(slim(schema, 2_048).description for schema in schemas if schema.name in ("recall", "goal", "memory"))
+    assert all(
+        shorten_schema(schema, 2_048).description for schema in schemas if schema.name in ("recall", "goal", "memory")
+    )
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_model_that_bears_few_tools_is_shown_few(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
     theirs = [ToolSchema(name="mcp_1", description="Anything.", parameters={})]
 
-    assert len(tool_set(mode, [*schemas, *theirs], 8_192, 3)) == 3
+    assert len(select_tools(mode, [*schemas, *theirs], 8_192, 3)) == 3
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -114,19 +116,19 @@ def test_a_model_that_bears_few_tools_is_shown_few(schemas: tuple[ToolSchema, ..
 def test_what_was_folded_can_be_recalled_in_any_window(
     schemas: tuple[ToolSchema, ...], mode: ModeName, window: int, most: int | None
 ) -> None:
-    before, after = (tool_set(mode, schemas, window, most, folded=folded) for folded in (False, True))
+    before, after = (select_tools(mode, schemas, window, most, folded=folded) for folded in (False, True))
 
     assert "recall" in [schema.name for schema in after]
-    assert len(after) <= (most or MOST)
+    assert len(after) <= (most or MAX_TOOLS)
     if window >= 4_096:
         assert tokens(after) + 145 <= max(0.15 * window, tokens(before) + 145)
 
 
 @covers("T10.1")
 def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSchema, ...], tmp_path: Path) -> None:
-    registry = tools_of(tmp_path)
-    for schema in (slim(each, window) for each in schemas for window in (2_048, 4_096, 8_192)):
-        call = example(schema)
+    registry = create_tool_registry(tmp_path)
+    for schema in (shorten_schema(each, window) for each in schemas for window in (2_048, 4_096, 8_192)):
+        call = make_example_call(schema)
         assert set(call.arguments) <= set(schema.parameters["properties"])
         spec = registry.get(schema.name)
         assert spec is not None
@@ -136,13 +138,13 @@ def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSch
 
 def test_plan_and_assistant_show_nothing_that_changes_files(schemas: tuple[ToolSchema, ...]) -> None:
     for mode in ("plan", "assistant"):
-        assert {schema.name for schema in tool_set(mode, schemas, 131_072)} <= READERS
+        assert {schema.name for schema in select_tools(mode, schemas, 131_072)} <= READERS
 
 
 def test_tools_of_extensions_are_shown_as_far_as_the_window_goes(schemas: tuple[ToolSchema, ...]) -> None:
     theirs = [ToolSchema(name=f"mcp_{number}", description="word " * 100, parameters={}) for number in range(40)]
 
-    shown = tool_set("code", [*schemas, *theirs], 16_384)
+    shown = select_tools("code", [*schemas, *theirs], 16_384)
 
     names = {schema.name for schema in shown}
     assert {"read_file", "edit_file", "shell"} <= names
@@ -174,6 +176,6 @@ def test_the_schemas_are_valid_json_schemas(schemas: tuple[ToolSchema, ...]) -> 
 
 
 def test_listing_the_tools_makes_nothing_in_the_workspace(tmp_path: Path) -> None:
-    tools_of(tmp_path)
+    create_tool_registry(tmp_path)
 
     assert list(tmp_path.iterdir()) == []

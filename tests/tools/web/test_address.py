@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.web.address import is_public, refuse_private, target_of
+from ollm.tools.web.address import is_public, parse_url, refuse_private
 from tests.covers import covers
 
 
@@ -56,7 +56,7 @@ from tests.covers import covers
 )
 def test_what_two_programs_might_read_differently_is_no_url(url: str) -> None:
     with pytest.raises(ToolFailure) as caught:
-        target_of(url)
+        parse_url(url)
 
     assert caught.value.kind == "InvalidUrl"
 
@@ -75,7 +75,7 @@ def test_what_two_programs_might_read_differently_is_no_url(url: str) -> None:
     ],
 )
 def test_a_url_is_taken_apart_and_put_together(url: str, expected: str) -> None:
-    assert target_of(url).url == expected
+    assert parse_url(url).url == expected
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_whatever_python_calls_private_is_refused(number: int) -> None:
 
 @covers("T6.8")
 def test_one_private_answer_among_public_ones_is_enough() -> None:
-    target = target_of("http://rebind.example/")
+    target = parse_url("http://rebind.example/")
     answers = [ipaddress.ip_address("93.184.216.34"), ipaddress.ip_address("127.0.0.1")]
 
     with pytest.raises(ToolFailure) as caught:
@@ -122,20 +122,20 @@ def test_one_private_answer_among_public_ones_is_enough() -> None:
 def test_a_place_opened_by_name_is_that_host_and_port_only() -> None:
     loopback = [ipaddress.ip_address("127.0.0.1")]
 
-    refuse_private(target_of("http://localhost:8080/x"), loopback, ("LOCALHOST:8080",))
+    refuse_private(parse_url("http://localhost:8080/x"), loopback, ("LOCALHOST:8080",))
     for url in ("http://localhost:8081/", "http://127.0.0.1:8080/", "http://localhost/"):
         with pytest.raises(ToolFailure):
-            refuse_private(target_of(url), loopback, ("localhost:8080",))
+            refuse_private(parse_url(url), loopback, ("localhost:8080",))
 
 
 @given(url=st.text(max_size=60) | st.text(max_size=40).map(lambda rest: f"http://{rest}"))
 def test_any_text_is_a_url_or_refused_as_one(url: str) -> None:
     try:
-        target = target_of(url)
+        target = parse_url(url)
     except ToolFailure as failure:
         kind = failure.kind
     else:
         kind = "InvalidUrl"
-        assert target_of(target.url) == target
+        assert parse_url(target.url) == target
         assert target.url.isascii()
     assert kind == "InvalidUrl"

@@ -9,33 +9,33 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from ollm.cli.line_chat.line_reader import Lines
-from ollm.cli.oneshot import TextPrinter, visible
-from ollm.cli.other_terminals import waited_for
-from ollm.cli.screen.composing import mentioned, read_file
-from ollm.cli.screen.paint import clean
-from ollm.cli.signals import Ending
+from ollm.cli.line_chat.line_reader import LineReader
+from ollm.cli.oneshot import TextPrinter, strip_control_characters
+from ollm.cli.other_terminals import wait_for_input
+from ollm.cli.screen.composing import collect_mentions, read_file
+from ollm.cli.screen.paint import clean_text
+from ollm.cli.signals import ShutdownHandler
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
-from ollm.runtime.base import Attachment, Begun, CommandReply, Conversation, Status
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
+from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status
 
-ANSWERS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
-LEAVE = CommandReply(follow_up="exit")
-PAST = 6
+ANSWERS: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
+EXIT_REPLY = CommandReply(follow_up="exit")
+RECAP_MESSAGES = 6
 
 
-class PlainScreen:
+class LineChat:
     """Reads a line, prints what comes. Ctrl-C stops a turn, and at the prompt it leaves; so does Ctrl-D."""
 
-    def __init__(self, conversation: Conversation, lines: Lines, workspace: Path) -> None:
+    def __init__(self, conversation: Conversation, lines: LineReader, workspace: Path) -> None:
         self._conversation = conversation
         self._lines = lines
         self._workspace = workspace
         self._attached: list[Attachment] = []
         self._talking = False
 
-    async def run(self, ending: Ending) -> CommandReply:
+    async def run(self, ending: ShutdownHandler) -> CommandReply:
         """Talk until the person leaves or wants another session."""
         asked = getattr(self._conversation, "asked_to_close", lambda: False)
         ending.attach(self._leave, lambda: bool(asked()))
@@ -43,92 +43,92 @@ class PlainScreen:
         status = await self._conversation.status()
         await self._greet(status)
         if status.turn_after is not None:
-            await self._safely(self._follow(status.turn_after))
-        while (text := await self._typed()) is not None:
-            after = await self._do(text.strip()) if text.strip() else None
+            await self._run_safely(self._follow_turn(status.turn_after))
+        while (text := await self._read_line()) is not None:
+            after = await self._handle_input(text.strip()) if text.strip() else None
             if after:
                 return after
-        return LEAVE
+        return EXIT_REPLY
 
     async def _greet(self, status: Status) -> None:
-        for message in await self._conversation.history(limit=PAST):
+        for message in await self._conversation.history(limit=RECAP_MESSAGES):
             said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
             if said.strip() and message["role"] in ("user", "assistant"):
-                print(visible(f"{'> ' if message['role'] == 'user' else ''}{said}"))
+                print(strip_control_characters(f"{'> ' if message['role'] == 'user' else ''}{said}"))
         for notice in status.notices:
-            print(visible(notice))
+            print(strip_control_characters(notice))
         print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
 
-    async def _typed(self) -> str | None:
+    async def _read_line(self) -> str | None:
         """The next line; a turn that another terminal begins meanwhile is shown."""
         asking = asyncio.ensure_future(self._lines.ask("> "))
         try:
-            return await waited_for(asking, self._conversation, self._watch)
+            return await wait_for_input(asking, self._conversation, self._show_remote_turn)
         finally:
             asking.cancel()
 
-    async def _watch(self, begun: Begun) -> None:
-        print(f"\n(from another terminal) {visible(begun.text)}")
-        await self._safely(self._follow(begun.after, asked=False))
+    async def _show_remote_turn(self, begun: ForeignTurn) -> None:
+        print(f"\n(from another terminal) {strip_control_characters(begun.text)}")
+        await self._run_safely(self._follow_turn(begun.after, asked=False))
         print("> ", end="", flush=True)
 
-    async def _do(self, text: str) -> CommandReply | None:
+    async def _handle_input(self, text: str) -> CommandReply | None:
         """What is to be done after it, when this chat is over."""
         if text == "/quit":
-            return LEAVE
+            return EXIT_REPLY
         if text.startswith("!"):
-            await self._own_command(text[1:].strip())
+            await self._run_own_command(text[1:].strip())
         elif text.startswith("/") and not text.startswith("//"):
-            return await self._slash(text)
+            return await self._run_slash_command(text)
         else:
-            await self._safely(self._turn(text.removeprefix("/") if text.startswith("//") else text))
+            await self._run_safely(self._run_turn(text.removeprefix("/") if text.startswith("//") else text))
         return None
 
-    async def _slash(self, text: str) -> CommandReply | None:
+    async def _run_slash_command(self, text: str) -> CommandReply | None:
         name, _, arguments = text[1:].partition(" ")
         try:
             reply = await self._conversation.command(name, arguments.strip())
         except OllmError as error:
-            print(visible(str(error)))
+            print(strip_control_characters(str(error)))
             return None
         if reply.text:
-            print(visible(reply.text))
+            print(strip_control_characters(reply.text))
         if reply.follow_up == "send":
-            await self._safely(self._turn(reply.argument))
+            await self._run_safely(self._run_turn(reply.argument))
         return reply if reply.follow_up not in ("none", "send") else None
 
-    async def _turn(self, text: str) -> None:
-        found, problems = mentioned(text, self._workspace, read_file)
+    async def _run_turn(self, text: str) -> None:
+        found, problems = collect_mentions(text, self._workspace, read_file)
         for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
-            print(visible(line))
+            print(strip_control_characters(line))
         attachments, self._attached = (*found, *self._attached), []
         async with self._conversation.turn(text, attachments) as events:
-            await self._hear(events)
+            await self._print_events(events)
 
-    async def _follow(self, after: int, *, asked: bool = True) -> None:
+    async def _follow_turn(self, after: int, *, asked: bool = True) -> None:
         """A turn that runs already; the questions of one that was begun elsewhere are answered there."""
-        async with self._conversation.following(after) as events:
-            await self._hear(events, asked=asked)
+        async with self._conversation.follow_turn(after) as events:
+            await self._print_events(events, asked=asked)
 
-    async def _hear(self, events: AsyncIterator[AnyEvent], *, asked: bool = True) -> None:
+    async def _print_events(self, events: AsyncIterator[AnyEvent], *, asked: bool = True) -> None:
         printer = TextPrinter()
         async for event in events:
             printer.show(event)
             if isinstance(event, ConfirmationRequested) and asked:
-                said = await self._lines.ask(question(event.details))
-                await self._conversation.respond(event.correlation_id, answer(said, event.details))
+                said = await self._lines.ask(format_question(event.details))
+                await self._conversation.respond(event.correlation_id, parse_answer(said, event.details))
         printer.close("")
 
-    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         self._talking = True
         try:
             await work
         except OllmError as error:
-            print(visible(str(error)))
+            print(strip_control_characters(str(error)))
         finally:
             self._talking = False
 
-    async def _own_command(self, command: str) -> None:
+    async def _run_own_command(self, command: str) -> None:
         from ollm.cli.screen.own_command import run_own_command
 
         if not command:
@@ -152,16 +152,16 @@ class PlainScreen:
             self._stopping = asyncio.ensure_future(self._conversation.cancel())
 
 
-def question(details: ConfirmationDetails) -> str:
+def format_question(details: ConfirmationDetails) -> str:
     """What is asked, why, and the ways to answer. Nothing in it is hidden: it shows as an escape."""
-    lines = [f"\n{clean(details.description)} ({details.risk} risk): {clean(details.reason)}"]
-    lines += [clean(details.diff)] if details.diff else []
-    lines += [f"  {clean(details.command)}"] if details.command else []
-    grant = f", [s]ession or [a]lways ({clean(details.grant)})" if details.grant and not details.locked else ""
+    lines = [f"\n{clean_text(details.description)} ({details.risk} risk): {clean_text(details.reason)}"]
+    lines += [clean_text(details.diff)] if details.diff else []
+    lines += [f"  {clean_text(details.command)}"] if details.command else []
+    grant = f", [s]ession or [a]lways ({clean_text(details.grant)})" if details.grant and not details.locked else ""
     return "\n".join([*lines, f"[y]es once{grant}, or why not: "])
 
 
-def answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
+def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
     """Anything but a letter that is offered is a no, with what was typed as its reason."""
     word = (said or "").strip()
     scope = ANSWERS.get(word.lower())

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Lines:
+class LineReader:
     """What was typed and not read yet; an end stands in it as None."""
 
     def __init__(self) -> None:
         self._typed: asyncio.Queue[str | None] = asyncio.Queue()
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def start_reading(self) -> Iterator[None]:
         loop = asyncio.get_running_loop()
         loop.add_reader(0, self._read)
         loop.add_signal_handler(signal.SIGINT, self.put, None)

@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-from ollm.cli.line_chat.line_reader import Lines
-from ollm.cli.printable import printable
-from ollm.cli.screen.choice import Choice, ago, fitting
-from ollm.cli.sessions.session_list import ShelfLine
+from ollm.cli.line_chat.line_reader import LineReader
+from ollm.cli.printable import make_printable
+from ollm.cli.screen.choice import SessionChoice, filter_sessions, format_age
+from ollm.cli.sessions.session_list import SessionListItem
 
-SHOWN = 20
+MAX_SHOWN_SESSIONS = 20
 QUESTION = "Number to resume, words to search, Enter for a new session, q to leave: "
 
 
-async def choose_plainly(lines: list[ShelfLine], typed: Lines) -> Choice:
+async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
     """Ask until a number, nothing, or q is said; anything else narrows the list."""
     standing = [line for line in lines if not line.archived]
     shown = standing
     while True:
-        print(listed(shown))
+        print(format_list(shown))
         said = await typed.ask(QUESTION)
         word = (said or "").strip()
         if said is None or word.lower() == "q":
-            return Choice(action="leave")
+            return SessionChoice(action="leave")
         if not word:
-            return Choice(action="new")
+            return SessionChoice(action="new")
         if not word.isdecimal():
-            shown = fitting(standing, word)
+            shown = filter_sessions(standing, word)
         elif 1 <= int(word) <= len(shown):
-            return Choice(action="resume", session_id=shown[int(word) - 1].session_id)
+            return SessionChoice(action="resume", session_id=shown[int(word) - 1].session_id)
 
 
-def listed(lines: list[ShelfLine]) -> str:
-    rows = [f"{number}. {told(line)}" for number, line in enumerate(lines[:SHOWN], start=1)]
-    more = [f"and {len(lines) - SHOWN} more; words narrow the list"] if len(lines) > SHOWN else []
+def format_list(lines: list[SessionListItem]) -> str:
+    rows = [f"{number}. {format_session(line)}" for number, line in enumerate(lines[:MAX_SHOWN_SESSIONS], start=1)]
+    more = (
+        [f"and {len(lines) - MAX_SHOWN_SESSIONS} more; words narrow the list"]
+        if len(lines) > MAX_SHOWN_SESSIONS
+        else []
+    )
     return "\n".join(["Sessions of this workspace:", *(rows or ["None fits."]), *more])
 
 
-def told(line: ShelfLine) -> str:
+def format_session(line: SessionListItem) -> str:
     """One session in a sentence."""
     count = "" if line.messages is None else f", {line.messages} messages"
     origin = f", from {line.origin}" if line.origin else ""
-    return printable(f"{line.title or '(no title)'}, {ago(line.updated_at)}, {line.model}{count}{origin}")
+    return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")

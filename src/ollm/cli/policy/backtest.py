@@ -9,32 +9,32 @@ from typing import TYPE_CHECKING, Any
 from ollm.cli.table import print_table, warn
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import PolicyRequest, ToolCallRecord
-from ollm.policy.visible import visible_command
+from ollm.policy.visible import render_command
 
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.policy.engine import PolicyEngine
 
-_MOST_EXAMPLES = 20
+_MAX_EXAMPLES = 20
 
 
-def run(process: Process, today: PolicyEngine, proposed: PolicyEngine) -> dict[str, Any]:
+def run_backtest(process: ProcessScope, today: PolicyEngine, proposed: PolicyEngine) -> dict[str, Any]:
     """Counts under the proposed rules and today's, and examples of calls that would be judged differently."""
     now_counted: Counter[str] = Counter()
     then_counted: Counter[str] = Counter()
     changes: list[dict[str, Any]] = []
-    for session_id, call in _calls(process):
+    for session_id, call in _iterate_calls(process):
         request = PolicyRequest(tool=call.name, params=call.args)
         before, after = today.evaluate(request).decision, proposed.evaluate(request).decision
         now_counted[before] += 1
         then_counted[after] += 1
-        if before != after and len(changes) < _MOST_EXAMPLES:
+        if before != after and len(changes) < _MAX_EXAMPLES:
             changes.append(
                 {
                     "sessionId": session_id,
                     "callId": call.id,
                     "tool": call.name,
-                    "what": _what(call),
+                    "what": _describe_call(call),
                     "now": before,
                     "then": after,
                 }
@@ -47,8 +47,8 @@ def run(process: Process, today: PolicyEngine, proposed: PolicyEngine) -> dict[s
     }
 
 
-def _calls(process: Process) -> Iterator[tuple[str, ToolCallRecord]]:
-    for session_id in process.session_files.places.ids():
+def _iterate_calls(process: ProcessScope) -> Iterator[tuple[str, ToolCallRecord]]:
+    for session_id in process.session_files.places.list_ids():
         try:
             loaded = process.session_files.read(session_id)
         except OllmError as error:
@@ -58,10 +58,10 @@ def _calls(process: Process) -> Iterator[tuple[str, ToolCallRecord]]:
             yield session_id, call
 
 
-def _what(call: ToolCallRecord) -> str:
+def _describe_call(call: ToolCallRecord) -> str:
     for name in ("command", "path", "url", "pattern", "query"):
         if isinstance(call.args.get(name), str):
-            return visible_command(str(call.args[name]))
+            return render_command(str(call.args[name]))
     return ""
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 import msgspec
 
-from ollm.cli.options import styled
-from ollm.cli.printable import printable
+from ollm.cli.options import style_text
+from ollm.cli.printable import make_printable
 from ollm.domain.errors import UsageError
 from ollm.domain.tools import PolicyRequest, Verdict
 from ollm.policy.engine import PolicyEngine
@@ -19,7 +19,7 @@ from ollm.policy.engine import PolicyEngine
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
-def parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
+def parse_parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
     """`--args` first, then `--param`s over it."""
     found: dict[str, Any] = {}
     if arguments is not None:
@@ -37,15 +37,15 @@ def parameters(named: Sequence[str], arguments: str | None) -> dict[str, Any]:
     return found
 
 
-def checked(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[str, Any]:
+def check_call(engine: PolicyEngine, tool: str, params: dict[str, Any]) -> dict[str, Any]:
     """The verdict as it is printed: the keys are a promise."""
     if tool == "shell" and not isinstance(params.get("command"), str):
         raise UsageError("shell needs a command.", action="Add --param command='…'.")
     verdict = engine.evaluate(PolicyRequest(tool=tool, params=params))
-    return _document(verdict)
+    return _serialize_verdict(verdict)
 
 
-def _document(verdict: Verdict) -> dict[str, Any]:
+def _serialize_verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "decision": verdict.decision,
         "reason": verdict.reason,
@@ -57,16 +57,16 @@ def _document(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:
+def check_batch(engine: PolicyEngine, tool: str, common: dict[str, Any]) -> None:
     """One JSON object a line, in and out; a line that cannot be used gets an error and the others go on."""
     for line in sys.stdin.buffer:
         if line.strip():
-            answer = _answer(engine, tool, common, line)
+            answer = _check_line(engine, tool, common, line)
             sys.stdout.write(json.dumps(answer) + "\n")
             sys.stdout.flush()
 
 
-def _answer(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes) -> dict[str, Any]:
+def _check_line(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes) -> dict[str, Any]:
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -77,7 +77,7 @@ def _answer(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes
     if not isinstance(params, dict):
         return {"id": request.get("id"), "error": "params must be an object"}
     try:
-        return {"id": request.get("id"), **checked(engine, str(request.get("tool") or tool), {**common, **params})}
+        return {"id": request.get("id"), **check_call(engine, str(request.get("tool") or tool), {**common, **params})}
     except UsageError as error:
         return {"id": request.get("id"), "error": str(error)}
 
@@ -85,14 +85,16 @@ def _answer(engine: PolicyEngine, tool: str, common: dict[str, Any], line: bytes
 def print_verdict(tool: str, document: dict[str, Any]) -> None:
     """The same for people."""
     decision = document["decision"]
-    click.echo(f"{styled(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {printable(document['reason'])}")
+    click.echo(
+        f"{style_text(decision, fg=_COLOURS[decision], bold=True)}  {tool}: {make_printable(document['reason'])}"
+    )
     rule = document["rule"]
     if rule is not None:
         place = f" ({rule['file']}:{rule['line']})" if rule["file"] and rule["line"] else ""
-        click.echo(f"rule   {rule['layer']}: {printable(rule['text'])}{place}")
+        click.echo(f"rule   {rule['layer']}: {make_printable(rule['text'])}{place}")
     for part in document["parts"]:
-        shown = styled(part["decision"], fg=_COLOURS[part["decision"]])
-        click.echo(f"  {shown}  {printable(part['command'])}  ({printable(part['reason'])})")
+        shown = style_text(part["decision"], fg=_COLOURS[part["decision"]])
+        click.echo(f"  {shown}  {make_printable(part['command'])}  ({make_printable(part['reason'])})")
     if document["locked"]:
         click.echo("It is asked about every time: no grant, approval level or --yes answers it.")
     elif decision == "ask" and document["grant"]:

@@ -9,7 +9,7 @@ from ollm.domain.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.policy.engine import PolicyEngine
 
 
@@ -26,9 +26,9 @@ def show(workspace: str | None, as_json: bool) -> None:
 
     Rules stand in the order they are asked; `revoke` takes a grant back by its number.
     """
-    from ollm.cli.policy.text import print_policy, shown_policy
+    from ollm.cli.policy.text import print_policy, serialize_policy
 
-    document = shown_policy(_engine(_process(workspace), None))
+    document = serialize_policy(_make_engine(_make_process(workspace), None))
     if as_json:
         print_json(document)
     else:
@@ -44,14 +44,14 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
     """Take back grant NUMBER of `ollm policy show`, or all."""
     if everything == (number is not None):
         raise UsageError("Say which grant: its number, or --all.", action="`ollm policy show` lists them.")
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.policy.grants import GrantBook
 
-    book = GrantBook(Process().home.grants)
+    book = GrantBook(ProcessScope().home.grants)
     if number is not None:
         taken = [str(book.revoke(number))]
     else:
-        taken = [str(grant) for grant in book.kept()]
+        taken = [str(grant) for grant in book.list_saved()]
         confirm_or_fail(f"Take back all {len(taken)} grants?", yes)
         book.revoke_all()
     if as_json:
@@ -83,12 +83,12 @@ def check(
     """
     from ollm.cli.policy import check as policy_check
 
-    params = policy_check.parameters(parameters, arguments)
-    engine = _engine(_process(workspace), rules)
+    params = policy_check.parse_parameters(parameters, arguments)
+    engine = _make_engine(_make_process(workspace), rules)
     if batch:
-        policy_check.batch(engine, tool, params)
+        policy_check.check_batch(engine, tool, params)
         return
-    verdict = policy_check.checked(engine, tool, params)
+    verdict = policy_check.check_call(engine, tool, params)
     if as_json:
         print_json(verdict)
     else:
@@ -104,23 +104,23 @@ def backtest(file: str, workspace: str | None, as_json: bool) -> None:
 
     Says how many would be allowed, asked about and denied.
     """
-    from ollm.cli.policy.backtest import print_result, run
+    from ollm.cli.policy.backtest import print_result, run_backtest
 
-    process = _process(workspace)
-    result = run(process, _engine(process, None), _engine(process, file))
+    process = _make_process(workspace)
+    result = run_backtest(process, _make_engine(process, None), _make_engine(process, file))
     if as_json:
         print_json(result)
     else:
         print_result(result)
 
 
-def _process(workspace: str | None) -> Process:
-    from ollm.app import Process
+def _make_process(workspace: str | None) -> ProcessScope:
+    from ollm.app import ProcessScope
 
-    return Process(workspace=resolve_workspace(workspace))
+    return ProcessScope(workspace=resolve_workspace(workspace))
 
 
-def _engine(process: Process, rules: str | None) -> PolicyEngine:
+def _make_engine(process: ProcessScope, rules: str | None) -> PolicyEngine:
     from pathlib import Path
 
     from ollm.app import WorkspaceScope
@@ -128,7 +128,7 @@ def _engine(process: Process, rules: str | None) -> PolicyEngine:
 
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)
-    engine = scope.policy() if rules is None else scope.policy_of(Path(rules))
+    engine = scope.create_policy() if rules is None else scope.create_policy_from_file(Path(rules))
     for problem in engine.rules.problems:
         warn(problem)
     return engine

@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from ollm.cli.table import print_table
-from ollm.policy.builtin import BUILTIN_RULES, READING_COMMAND
+from ollm.policy.builtin import BUILTIN_RULES, READ_ONLY_COMMAND_RULE
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import Rule
 
 
-def shown_policy(engine: PolicyEngine) -> dict[str, Any]:
+def serialize_policy(engine: PolicyEngine) -> dict[str, Any]:
     """The policy as one document; grants carry the number that `revoke` takes."""
-    named = [_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
-    general = [_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
-    builtin = [_rule(rule) for rule in (READING_COMMAND, *BUILTIN_RULES)]
+    named = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
+    general = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
+    builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *BUILTIN_RULES)]
     return {
         "approval": engine.approval,
         "trusted": engine.trusted,
         "rules": [*named, *general, *(builtin if engine.rules.builtin else [])],
         "defaultAction": engine.rules.default_action,
-        "grants": [{"number": number, "grant": str(grant)} for number, grant in enumerate(engine.grants.kept(), 1)],
+        "grants": [
+            {"number": number, "grant": str(grant)} for number, grant in enumerate(engine.grants.list_saved(), 1)
+        ],
     }
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _serialize_rule(rule: Rule) -> dict[str, Any]:
     return {
         "layer": rule.reference.layer,
         "tool": rule.tool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 FENCES = ("```", "~~~")
 
 
-class Blocks:
+class MarkdownBlocks:
     """Feed it text as it comes; `open` is what may still change."""
 
     def __init__(self) -> None:
@@ -28,27 +28,27 @@ class Blocks:
     def feed(self, text: str) -> list[str]:
         """The blocks that are finished now."""
         *lines, self._rest = (self._rest + text).split("\n")
-        finished = [self._take(line) for line in lines]
+        finished = [self._add_line(line) for line in lines]
         return [block for block in finished if block]
 
-    def end(self) -> str:
+    def finish(self) -> str:
         """The text is over: what was open, without blank lines around it."""
         block = self.open.strip("\n")
         self._lines, self._rest, self._fence = [], "", ""
         return block
 
-    def _take(self, line: str) -> str:
+    def _add_line(self, line: str) -> str:
         """Add a line; the block it finishes, or nothing."""
         mark = line.lstrip()[:3]
         if self._fence:
-            return self._code(line, mark)
+            return self._add_code_line(line, mark)
         if mark in FENCES:
             return self._open_code(line, mark)
         if line.strip():
             before = self._close() if self._ends_list(line) else ""
             self._lines.append(line)
             return before
-        return self._close() if not self._in_list() else self._blank()
+        return self._close() if not self._in_list() else self._add_blank_line()
 
     def _open_code(self, line: str, mark: str) -> str:
         """Code is a block of its own, unless it is indented below an item."""
@@ -58,14 +58,14 @@ class Blocks:
         self._lines.append(line)
         return before
 
-    def _code(self, line: str, mark: str) -> str:
+    def _add_code_line(self, line: str, mark: str) -> str:
         self._lines.append(line)
         if mark != self._fence or line.strip().strip(mark[0]):
             return ""
         self._fence = ""
         return "" if self._inside else self._close()
 
-    def _blank(self) -> str:
+    def _add_blank_line(self) -> str:
         """A list may go on after a blank line; two of them end it."""
         if self._lines and not self._lines[-1].strip():
             return self._close()
@@ -75,10 +75,10 @@ class Blocks:
     def _ends_list(self, line: str) -> bool:
         """After a blank line a list goes on with an item or something indented; anything else is a new block."""
         after_blank = bool(self._lines) and not self._lines[-1].strip()
-        return self._in_list() and after_blank and not line.startswith(" ") and not _item(line)
+        return self._in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
 
     def _in_list(self) -> bool:
-        return bool(self._lines) and _item(self._lines[0].lstrip())
+        return bool(self._lines) and _is_list_item(self._lines[0].lstrip())
 
     def _close(self) -> str:
         block = "\n".join(self._lines).strip("\n")
@@ -86,6 +86,6 @@ class Blocks:
         return block
 
 
-def _item(line: str) -> bool:
+def _is_list_item(line: str) -> bool:
     number, dot, _ = line.partition(". ")
     return line[:2] in ("- ", "* ", "+ ") or (bool(dot) and number.isdigit())

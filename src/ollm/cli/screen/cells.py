@@ -5,7 +5,7 @@ from __future__ import annotations
 from prompt_toolkit.utils import get_cwidth
 
 
-def cut(text: str, cells: int) -> str:
+def truncate_cells(text: str, cells: int) -> str:
     """As much of a line as fits."""
     if len(text) <= cells and text.isascii():
         return text
@@ -19,7 +19,7 @@ def cut(text: str, cells: int) -> str:
     return text
 
 
-def padded(text: str, cells: int) -> str:
+def pad_cells(text: str, cells: int) -> str:
     """Exactly so many cells: cut, or filled with blanks."""
-    short = cut(text, cells)
+    short = truncate_cells(text, cells)
     return short + " " * (cells - get_cwidth(short))

@@ -8,35 +8,35 @@ from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from ollm.cli.other_terminals import waited_for
-from ollm.cli.screen.composing import Pastes, mentioned, read_file
+from ollm.cli.other_terminals import wait_for_input
+from ollm.cli.screen.composing import Pastes, collect_mentions, read_file
 from ollm.cli.screen.own_command import run_own_command
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.recap import shown_past
-from ollm.cli.screen.screen_options import Look
+from ollm.cli.screen.recap import render_recap
+from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
-from ollm.runtime.base import Attachment, Begun, CommandReply, Conversation, Status
+from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
-HERE = ("sessions",)  # without an argument the terminal shows these its own way
+SCREEN_COMMANDS = ("sessions",)  # without an argument the terminal shows these its own way
 
 
-class Stage(Protocol):
+class ChatDisplay(Protocol):
     """What talking does to the screen."""
 
-    look: Look
+    look: ScreenOptions
     painter: Painter
     pastes: Pastes
 
     def print(self, text: str) -> None: ...
 
-    def begin(self) -> None: ...
+    def begin_turn(self) -> None: ...
 
-    def hear(self, event: AnyEvent) -> None: ...
+    def handle_event(self, event: AnyEvent) -> None: ...
 
-    def end(self) -> None: ...
+    def end_turn(self) -> None: ...
 
     def refresh(self, status: Status) -> None: ...
 
@@ -44,15 +44,15 @@ class Stage(Protocol):
 
     async def pick_session(self) -> None: ...
 
-    def lend(self) -> AbstractAsyncContextManager[None]:
+    def lend_terminal(self) -> AbstractAsyncContextManager[None]:
         """The terminal, for something that writes to it itself."""
         ...
 
 
-class Talking:
+class ConversationRunner:
     """Holds the conversation once it is open. What is typed before that, or while the model works, waits in a queue."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: ChatDisplay) -> None:
         self.conversation: Conversation | None = None
         self.commands: dict[str, tuple[str, bool]] = {}  # name: help, whether it may run during a turn
         self.offer: Attachment | None = None
@@ -67,56 +67,56 @@ class Talking:
             self.conversation = conversation
             await self._greet(conversation)
             while True:
-                await self._idle(conversation)
+                await self._wait_for_work(conversation)
                 self._wake.clear()
                 while self.queue:
-                    await self._one(conversation, self.queue.pop(0))
+                    await self._handle_input(conversation, self.queue.pop(0))
 
-    async def _idle(self, conversation: Conversation) -> None:
+    async def _wait_for_work(self, conversation: Conversation) -> None:
         typed = asyncio.ensure_future(self._wake.wait())
         try:
-            await waited_for(typed, conversation, lambda begun: self._watch(conversation, begun))
+            await wait_for_input(typed, conversation, lambda begun: self._show_remote_turn(conversation, begun))
         finally:
             typed.cancel()
 
-    async def _watch(self, conversation: Conversation, begun: Begun) -> None:
+    async def _show_remote_turn(self, conversation: Conversation, begun: ForeignTurn) -> None:
         """A turn that another terminal began."""
-        self._stage.print(self._stage.painter.user(begun.text) + "\n")
-        await self._busily(self._follow(conversation, begun.after))
+        self._stage.print(self._stage.painter.paint_user_message(begun.text) + "\n")
+        await self._run_busy(self._follow_turn(conversation, begun.after))
         self._stage.refresh(await conversation.status())
 
     def submit(self, text: str) -> None:
         self.queue.append(text)
         self._wake.set()
 
-    def runs_now(self, text: str) -> bool:
+    def can_run_now(self, text: str) -> bool:
         """Whether this is a command that need not wait for the model."""
         known = self.commands.get(text[1:].partition(" ")[0]) if text.startswith("/") else None
         return bool(self.busy and known and known[1])
 
     async def run_now(self, text: str) -> None:
         if self.conversation:
-            await self._safely(self._slash(self.conversation, text))
+            await self._run_safely(self._run_slash_command(self.conversation, text))
 
     def attach_offer(self) -> None:
         if self.offer:
             self._attached.append(self.offer)
-            self._say(f"{self.offer.name} goes with your next message", "dim")
+            self._print_aside(f"{self.offer.name} goes with your next message", "dim")
             self.offer = None
 
     async def _greet(self, conversation: Conversation) -> None:
-        from ollm.runtime.commands import command_table
+        from ollm.runtime.commands import build_command_table
 
-        self.commands = {found.name: (found.help, found.during_turn) for found in command_table().all()}
+        self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().list_all()}
         status = await conversation.status()
         if past := await conversation.history(limit=8):
-            self._stage.print(shown_past(past, self._stage.painter))
+            self._stage.print(render_recap(past, self._stage.painter))
         for notice in status.notices:
-            self._say(notice, "dim")
+            self._print_aside(notice, "dim")
         self._stage.refresh(status)
-        await self._safely(self._learn_commands(conversation))
+        await self._run_safely(self._learn_commands(conversation))
         if status.turn_after is not None:
-            await self._busily(self._follow(conversation, status.turn_after))
+            await self._run_busy(self._follow_turn(conversation, status.turn_after))
 
     async def _learn_commands(self, conversation: Conversation) -> None:
         """Those of the workspace are known where the conversation is."""
@@ -124,48 +124,48 @@ class Talking:
         for name in (str(line)[1:].partition(" ")[0] for line in listed):
             self.commands.setdefault(name, ("from .ollm/commands", False))
 
-    async def _one(self, conversation: Conversation, typed: str) -> None:
-        self._stage.print(self._stage.painter.user(typed) + "\n")
-        await self._busily(self._do(conversation, typed))
+    async def _handle_input(self, conversation: Conversation, typed: str) -> None:
+        self._stage.print(self._stage.painter.paint_user_message(typed) + "\n")
+        await self._run_busy(self._dispatch_input(conversation, typed))
         self._stage.refresh(await conversation.status())
 
-    async def _busily(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_busy(self, work: Coroutine[Any, Any, None]) -> None:
         self.busy = True
-        self._stage.begin()
+        self._stage.begin_turn()
         try:
-            await self._safely(work)
+            await self._run_safely(work)
         finally:
             self.busy = False
-            self._stage.end()
+            self._stage.end_turn()
 
-    async def _do(self, conversation: Conversation, typed: str) -> None:
+    async def _dispatch_input(self, conversation: Conversation, typed: str) -> None:
         text = self._stage.pastes.unfold(typed)
         if typed.startswith("!"):
-            await self._own_command(text[1:].strip())
+            await self._run_own_command(text[1:].strip())
         elif typed.startswith("/") and not typed.startswith("//"):
-            await self._slash(conversation, text)
+            await self._run_slash_command(conversation, text)
         else:
-            await self._turn(conversation, text.removeprefix("/") if typed.startswith("//") else text)
+            await self._run_turn(conversation, text.removeprefix("/") if typed.startswith("//") else text)
 
-    async def _slash(self, conversation: Conversation, text: str) -> None:
+    async def _run_slash_command(self, conversation: Conversation, text: str) -> None:
         name, _, arguments = text[1:].partition(" ")
-        if name in HERE and not arguments.strip():
+        if name in SCREEN_COMMANDS and not arguments.strip():
             await self._stage.pick_session()
             return
         reply = await conversation.command(name, arguments.strip())
         if reply.text:
-            self._stage.print(self._stage.painter.markdown(reply.text) + "\n")
+            self._stage.print(self._stage.painter.paint_markdown(reply.text) + "\n")
         if reply.follow_up == "send":
-            await self._turn(conversation, reply.argument)
+            await self._run_turn(conversation, reply.argument)
         elif reply.follow_up != "none":
             self._stage.exit(reply)
 
-    async def _turn(self, conversation: Conversation, text: str) -> None:
-        found, problems = mentioned(text, self._stage.look.workspace, read_file)
+    async def _run_turn(self, conversation: Conversation, text: str) -> None:
+        found, problems = collect_mentions(text, self._stage.look.workspace, read_file)
         for problem in problems:
-            self._say(problem, "yellow")
+            self._print_aside(problem, "yellow")
         for attachment in found:
-            self._say(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
+            self._print_aside(f"{'▣' if attachment.image else '+'} {attachment.name}", "dim")
         attachments, self._attached = (*found, *self._attached), []
         try:
             await self._send(conversation, text, attachments)
@@ -173,36 +173,36 @@ class Talking:
             running = (await conversation.status()).turn_after
             if running is None:
                 raise
-            self._say("another terminal talks here; yours goes next", "dim")
-            await self._follow(conversation, running)
+            self._print_aside("another terminal talks here; yours goes next", "dim")
+            await self._follow_turn(conversation, running)
             await self._send(conversation, text, attachments)
 
-    async def _follow(self, conversation: Conversation, after: int) -> None:
+    async def _follow_turn(self, conversation: Conversation, after: int) -> None:
         """A turn that runs already, begun before this terminal came or by another one."""
-        async with conversation.following(after) as events:
+        async with conversation.follow_turn(after) as events:
             async for event in events:
-                self._stage.hear(event)
+                self._stage.handle_event(event)
 
     async def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
         async with conversation.turn(text, attachments) as events:
             async for event in events:
-                self._stage.hear(event)
+                self._stage.handle_event(event)
 
-    async def _own_command(self, command: str) -> None:
+    async def _run_own_command(self, command: str) -> None:
         if not command:
             return
-        code, self.offer = await run_own_command(command, self._stage.look.workspace, self._stage.lend())
-        self._say(f"exit {code} · Alt-A attaches this to your next message", "dim")
+        code, self.offer = await run_own_command(command, self._stage.look.workspace, self._stage.lend_terminal())
+        self._print_aside(f"exit {code} · Alt-A attaches this to your next message", "dim")
 
-    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         """The edge of a turn: whatever goes wrong in it is told, and the chat goes on."""
         try:
             await work
         except OllmError as error:
-            self._say(str(error), "red")
+            self._print_aside(str(error), "red")
         except Exception as error:
             log.exception("A turn broke off.", extra={"operation": "turn"})
-            self._say(f"Something went wrong inside: {type(error).__name__}: {error}", "red")
+            self._print_aside(f"Something went wrong inside: {type(error).__name__}: {error}", "red")
 
-    def _say(self, text: str, style: str) -> None:
-        self._stage.print(self._stage.painter.aside(text, style))
+    def _print_aside(self, text: str, style: str) -> None:
+        self._stage.print(self._stage.painter.paint_aside(text, style))

@@ -6,28 +6,28 @@ import time
 from collections.abc import Iterable
 from typing import Literal
 
-from ollm.cli.sessions.session_list import ShelfLine
+from ollm.cli.sessions.session_list import SessionListItem
 from ollm.domain.struct import Data
 
 
-class Choice(Data, frozen=True):
+class SessionChoice(Data, frozen=True):
     """What the person decided: a session to resume, a new one, or to leave."""
 
     action: Literal["resume", "new", "leave"]
     session_id: str | None = None
 
 
-def fitting(lines: Iterable[ShelfLine], typed: str) -> list[ShelfLine]:
+def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:
     """Those that have every typed word in their title, model, last words, origin or id."""
     words = typed.casefold().split()
-    return [line for line in lines if all(word in searchable(line) for word in words)]
+    return [line for line in lines if all(word in build_search_text(line) for word in words)]
 
 
-def searchable(line: ShelfLine) -> str:
+def build_search_text(line: SessionListItem) -> str:
     return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
 
 
-def ago(moment: int) -> str:
+def format_age(moment: int) -> str:
     """How long since, of epoch milliseconds."""
     seconds = max(0, int(time.time()) - moment // 1000)
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):

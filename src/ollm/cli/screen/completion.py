@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-MOST = 12
+MAX_COMPLETIONS = 12
 
 
 class ChatCompleter(Completer):
@@ -20,19 +20,19 @@ class ChatCompleter(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor
         if before.startswith("/") and " " not in before and "\n" not in before:
-            return self._of_commands(before[1:])
+            return self._complete_commands(before[1:])
         word = before.rpartition("@")[2] if "@" in before else None
         if word is None or any(blank in word for blank in " \n\t") or not _starts_word(before, word):
             return []
-        return [Completion(_quoted(path), start_position=-len(word)) for path in self._find(word)[:MOST]]
+        return [Completion(_quote_path(path), start_position=-len(word)) for path in self._find(word)[:MAX_COMPLETIONS]]
 
-    def _of_commands(self, typed: str) -> Iterable[Completion]:
+    def _complete_commands(self, typed: str) -> Iterable[Completion]:
         for name, told in self._commands():
             if name.startswith(typed):
                 yield Completion(name, start_position=-len(typed), display=f"/{name}", display_meta=told)
 
 
-def _quoted(path: str) -> str:
+def _quote_path(path: str) -> str:
     return f'"{path}"' if any(letter in path for letter in " \t@") else path
 
 

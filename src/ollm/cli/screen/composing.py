@@ -12,8 +12,8 @@ from ollm.runtime.base import Attachment
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
-LARGEST = 200_000
-LARGEST_PICTURE = 10_000_000
+MAX_TEXT_BYTES = 200_000
+MAX_PICTURE_BYTES = 10_000_000
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
 
@@ -32,7 +32,7 @@ class Pastes:
         self._kept[chip] = text
         return chip
 
-    def at_end(self, text: str) -> str:
+    def find_chip_at_end(self, text: str) -> str:
         """The chip a text ends with; empty when there is none."""
         return next((chip for chip in self._kept if text.endswith(chip)), "")
 
@@ -44,17 +44,19 @@ class Pastes:
         return chips.sub(lambda found: self._kept[found[0]], text)
 
 
-def mentioned(text: str, workspace: Path, read: Callable[[Path, int], bytes]) -> tuple[list[Attachment], list[str]]:
+def collect_mentions(
+    text: str, workspace: Path, read: Callable[[Path, int], bytes]
+) -> tuple[list[Attachment], list[str]]:
     """The files named with `@`, and what could not be attached."""
     attachments: list[Attachment] = []
     problems: list[str] = []
     for quoted, bare in dict.fromkeys(_MENTION.findall(text)):
-        name = quoted or named(bare, workspace)
+        name = quoted or strip_punctuation(bare, workspace)
         path = workspace / Path(name).expanduser()
         if not path.exists():
             continue
         try:
-            attachments.append(attachment(name, path, read))
+            attachments.append(make_attachment(name, path, read))
         except OSError as error:
             problems.append(f"@{name} was not attached: {error.strerror or error}")
         except ValueError as error:
@@ -62,24 +64,24 @@ def mentioned(text: str, workspace: Path, read: Callable[[Path, int], bytes]) ->
     return attachments, problems
 
 
-def named(bare: str, workspace: Path) -> str:
+def strip_punctuation(bare: str, workspace: Path) -> str:
     """A name at the end of a sentence goes without its full stop, unless there is such a file."""
     return bare if (workspace / bare).exists() else bare.rstrip(".,;:)!?")
 
 
-def attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -> Attachment:
+def make_attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -> Attachment:
     """A file as what goes beside a message. Raises ValueError when it is neither text nor a picture."""
     if kind := PICTURES.get(path.suffix.lower()):
-        data = read(path, LARGEST_PICTURE + 1)
-        if len(data) > LARGEST_PICTURE:
+        data = read(path, MAX_PICTURE_BYTES + 1)
+        if len(data) > MAX_PICTURE_BYTES:
             raise ValueError("the picture is larger than 10 MB")
         image = ImagePart(media_type=f"image/{kind}", data=base64.b64encode(data).decode())
         return Attachment(name=name, image=image)
-    data = read(path, LARGEST + 1)
+    data = read(path, MAX_TEXT_BYTES + 1)
     if b"\0" in data[:8192]:
         raise ValueError("it is not a text")
-    cut = " (the beginning)" if len(data) > LARGEST else ""
-    return Attachment(name=f"{name}{cut}", text=data[:LARGEST].decode("utf-8", "replace"))
+    cut = " (the beginning)" if len(data) > MAX_TEXT_BYTES else ""
+    return Attachment(name=f"{name}{cut}", text=data[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
 
 
 def read_file(path: Path, most: int) -> bytes:

@@ -11,12 +11,12 @@ from ollm.domain.struct import Data
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-SIDE_BY_SIDE = 120
+SIDE_BY_SIDE_MIN_COLUMNS = 120
 STYLES = {"gap": "cyan", "head": "bold"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-class Pair(Data, frozen=True):
+class DiffRow(Data, frozen=True):
     """One row of the view: a line before and after, None where there is none; numbers count from 1."""
 
     kind: Literal["same", "change", "gap", "head"]
@@ -26,18 +26,18 @@ class Pair(Data, frozen=True):
     new: int = 0
 
 
-def pairs(diff: str) -> Iterator[Pair]:
+def parse_diff(diff: str) -> Iterator[DiffRow]:
     """The rows of a unified diff; removed and added lines of one change stand side by side."""
     old = new = 0
     gone: list[str] = []
     come: list[str] = []
 
-    def change() -> Iterator[Pair]:
+    def change() -> Iterator[DiffRow]:
         nonlocal old, new
         for place in range(max(len(gone), len(come))):
             before = gone[place] if place < len(gone) else None
             after = come[place] if place < len(come) else None
-            yield Pair(kind="change", before=before, after=after, old=old, new=new)
+            yield DiffRow(kind="change", before=before, after=after, old=old, new=new)
             old, new = old + (before is not None), new + (after is not None)
         gone.clear()
         come.clear()
@@ -53,20 +53,20 @@ def pairs(diff: str) -> Iterator[Pair]:
             yield from change()
             if found := _HUNK.match(line):
                 old, new = int(found[1]), int(found[2])
-                yield Pair(kind="gap", before=line)
+                yield DiffRow(kind="gap", before=line)
             elif line.startswith(" ") and (old or new):
-                yield Pair(kind="same", before=line[1:], after=line[1:], old=old, new=new)
+                yield DiffRow(kind="same", before=line[1:], after=line[1:], old=old, new=new)
                 old, new = old + 1, new + 1
             elif not line.startswith("\\"):
-                yield Pair(kind="head", before=line)
+                yield DiffRow(kind="head", before=line)
     yield from change()
 
 
-def diff_view(diff: str, width: int) -> RenderableType:
-    return beside(diff) if width >= SIDE_BY_SIDE else beneath(diff)
+def render_diff(diff: str, width: int) -> RenderableType:
+    return render_side_by_side(diff) if width >= SIDE_BY_SIDE_MIN_COLUMNS else render_unified(diff)
 
 
-def beneath(diff: str) -> RenderableType:
+def render_unified(diff: str) -> RenderableType:
     """The unified form, coloured."""
     from rich.text import Text
 
@@ -79,22 +79,22 @@ def beneath(diff: str) -> RenderableType:
     return text
 
 
-def beside(diff: str) -> RenderableType:
+def render_side_by_side(diff: str) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 1), expand=True)
     for ratio in (None, 1, None, 1):
         table.add_column(ratio=ratio, overflow="fold", no_wrap=False)
-    for pair in pairs(diff):
+    for pair in parse_diff(diff):
         if pair.kind in ("gap", "head"):
             table.add_row("", Text(pair.before or "", style=STYLES[pair.kind]), "", "")
             continue
-        table.add_row(*side(pair, pair.before, pair.old, "-"), *side(pair, pair.after, pair.new, "+"))
+        table.add_row(*render_side(pair, pair.before, pair.old, "-"), *render_side(pair, pair.after, pair.new, "+"))
     return table
 
 
-def side(pair: Pair, line: str | None, number: int, mark: str) -> tuple[RenderableType, RenderableType]:
+def render_side(pair: DiffRow, line: str | None, number: int, mark: str) -> tuple[RenderableType, RenderableType]:
     """Number and text of one side; the mark says what the colour says, for those who see none."""
     from rich.text import Text
 

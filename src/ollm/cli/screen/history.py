@@ -9,11 +9,11 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
-KEPT = 2_000
-LONGEST = 20_000
+MAX_HISTORY_LINES = 2_000
+MAX_INPUT_CHARACTERS = 20_000
 
 
-class InputHistory(History):
+class ScreenInputHistory(History):
     """Appends each input; a file that cannot be written is no reason to stop."""
 
     def __init__(self, file: Path, session: Callable[[], str | None]) -> None:
@@ -24,13 +24,13 @@ class InputHistory(History):
     def load_history_strings(self) -> Iterable[str]:
         """Newest first, as the toolkit asks for them."""
         try:
-            lines = self._file.read_bytes().splitlines()[-KEPT:]
+            lines = self._file.read_bytes().splitlines()[-MAX_HISTORY_LINES:]
         except OSError:
             return []
-        return [text for line in reversed(lines) if (text := _text(line))]
+        return [text for line in reversed(lines) if (text := _parse_text(line))]
 
     def store_string(self, string: str) -> None:
-        line = json.dumps({"text": string[:LONGEST], "session": self._session()}) + "\n"
+        line = json.dumps({"text": string[:MAX_INPUT_CHARACTERS], "session": self._session()}) + "\n"
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -40,7 +40,7 @@ class InputHistory(History):
             return
 
 
-def _text(line: bytes) -> str:
+def _parse_text(line: bytes) -> str:
     try:
         found = json.loads(line)
     except ValueError:

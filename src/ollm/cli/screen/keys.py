@@ -10,10 +10,12 @@ from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-TYPED_AHEAD = 1.0  # seconds in which nobody makes a new line, but may have pressed Enter before there was an input
+TYPE_AHEAD_SECONDS = (
+    1.0  # seconds in which nobody makes a new line, but may have pressed Enter before there was an input
+)
 
 
-class Actions(Protocol):
+class KeyActions(Protocol):
     """What the screen can do, as the keys see it."""
 
     buffer: Buffer
@@ -43,9 +45,9 @@ class Actions(Protocol):
 
     def leave(self) -> None: ...
 
-    def paste(self, text: str) -> str: ...
+    def fold_paste(self, text: str) -> str: ...
 
-    def chip(self) -> str: ...
+    def find_chip(self) -> str: ...
 
     def rewind(self) -> None: ...
 
@@ -58,20 +60,20 @@ class Actions(Protocol):
     def attach_offer(self) -> None: ...
 
 
-class Moments:
+class KeyFilters:
     """When which keys count."""
 
-    def __init__(self, actions: Actions) -> None:
+    def __init__(self, actions: KeyActions) -> None:
         self.asking: Filter = Condition(lambda: actions.asking)
         self.choosing: Filter = Condition(lambda: actions.choosing)
         self.vi: Filter = Condition(lambda: actions.vi)
         self.here: Filter = has_focus(actions.buffer)
         self.typing: Filter = self.here & ~self.asking & ~self.choosing
         began = time.monotonic()
-        self.typed_ahead: Filter = Condition(lambda: time.monotonic() - began < TYPED_AHEAD)
+        self.typed_ahead: Filter = Condition(lambda: time.monotonic() - began < TYPE_AHEAD_SECONDS)
         self._last: dict[str, float] = {}
 
-    def twice(self, event: KeyPressEvent, key: str) -> bool:
+    def is_double_press(self, event: KeyPressEvent, key: str) -> bool:
         """Whether a key is pressed twice within a second."""
         now = event.app.loop.time() if event.app.loop else 0.0
         again = now - self._last.get(key, -10.0) < 1.0
@@ -79,18 +81,18 @@ class Moments:
         return again
 
 
-def bindings(actions: Actions) -> KeyBindings:
+def build_key_bindings(actions: KeyActions) -> KeyBindings:
     keys = KeyBindings()
-    moments = Moments(actions)
-    add_input(keys, actions, moments)
-    add_answers(keys, actions, moments)
-    add_choosing(keys, actions, moments)
-    add_stops(keys, actions, moments)
-    add_others(keys, actions, moments)
+    moments = KeyFilters(actions)
+    add_input_keys(keys, actions, moments)
+    add_answer_keys(keys, actions, moments)
+    add_choice_keys(keys, actions, moments)
+    add_stop_keys(keys, actions, moments)
+    add_other_keys(keys, actions, moments)
     return keys
 
 
-def add_input(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+def add_input_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
     @keys.add("enter", filter=moments.typing)
     def _send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
@@ -118,12 +120,12 @@ def add_input(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
     @keys.add(Keys.BracketedPaste, filter=moments.typing)
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        event.current_buffer.insert_text(actions.paste(text))
+        event.current_buffer.insert_text(actions.fold_paste(text))
 
-    @keys.add("backspace", filter=moments.typing & Condition(lambda: bool(actions.chip())))
-    @keys.add("c-w", filter=moments.typing & Condition(lambda: bool(actions.chip())))
+    @keys.add("backspace", filter=moments.typing & Condition(lambda: bool(actions.find_chip())))
+    @keys.add("c-w", filter=moments.typing & Condition(lambda: bool(actions.find_chip())))
     def _take_chip(event: KeyPressEvent) -> None:
-        event.current_buffer.delete_before_cursor(len(actions.chip()))
+        event.current_buffer.delete_before_cursor(len(actions.find_chip()))
 
     @keys.add("c-x", "c-e", filter=moments.typing)
     @keys.add("c-g", filter=moments.typing)
@@ -131,7 +133,7 @@ def add_input(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
         event.current_buffer.open_in_editor()
 
 
-def add_answers(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+def add_answer_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
     @keys.add(Keys.Any, filter=moments.asking)
     @keys.add(Keys.BracketedPaste, filter=moments.asking)
     @keys.add("enter", filter=moments.asking)
@@ -149,7 +151,7 @@ def add_answers(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
         actions.refuse(True)
 
 
-def add_choosing(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+def add_choice_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
     @keys.add(Keys.Any, filter=moments.choosing)
     def _nothing(_event: KeyPressEvent) -> None:
         """A list waits for its own keys."""
@@ -170,7 +172,7 @@ def add_choosing(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
         actions.choose(False)
 
 
-def add_stops(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+def add_stop_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
     empty = Condition(lambda: not actions.buffer.text)
 
     @keys.add("escape", filter=moments.here & ~moments.choosing & (~moments.vi | moments.asking))
@@ -181,7 +183,7 @@ def add_stops(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
             event.current_buffer.cancel_completion()
         elif actions.busy:
             actions.stop()
-        elif not event.current_buffer.text and moments.twice(event, "escape"):
+        elif not event.current_buffer.text and moments.is_double_press(event, "escape"):
             actions.rewind()
 
     @keys.add("c-c", filter=moments.here & ~moments.choosing)
@@ -190,7 +192,7 @@ def add_stops(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
             actions.stop()
         elif event.current_buffer.text:
             event.current_buffer.reset()
-        elif moments.twice(event, "c-c"):
+        elif moments.is_double_press(event, "c-c"):
             actions.leave()
 
     @keys.add("c-d", filter=empty & moments.typing)
@@ -198,7 +200,7 @@ def add_stops(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
         actions.leave()
 
 
-def add_others(keys: KeyBindings, actions: Actions, moments: Moments) -> None:
+def add_other_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
     @keys.add("tab", filter=moments.typing & has_completions)
     def _complete(event: KeyPressEvent) -> None:
         event.current_buffer.complete_next()

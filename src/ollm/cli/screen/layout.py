@@ -17,13 +17,13 @@ from prompt_toolkit.widgets import SearchToolbar
 Text = Callable[[], AnyFormattedText]
 
 
-def shown_if_any(text: Text, *, wrap: bool) -> ConditionalContainer:
+def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
     """Takes no room while there is nothing to say."""
     window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=wrap)
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 
 
-def chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
+def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
     """Inline: as tall as it needs to be, never the whole terminal."""
     search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
     control = BufferControl(
@@ -36,5 +36,5 @@ def chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt
     field = Window(control, height=Dimension(min=1, max=12), dont_extend_height=True, wrap_lines=True)
     footer = Window(FormattedTextControl(status), height=1, style="class:status", dont_extend_height=True)
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
-    above = [shown_if_any(live, wrap=False), shown_if_any(question, wrap=True)]
+    above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]
     return Layout(HSplit([*above, field, search, menu, footer]), focused_element=field)

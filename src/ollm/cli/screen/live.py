@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from ollm.cli.screen.blocks import Blocks
-from ollm.cli.screen.cells import cut
-from ollm.cli.screen.paint import Painter, clean
-from ollm.cli.screen.speed import Speed
+from ollm.cli.screen.blocks import MarkdownBlocks
+from ollm.cli.screen.cells import truncate_cells
+from ollm.cli.screen.paint import Painter, clean_text
+from ollm.cli.screen.speed import OutputSpeedMeter
 from ollm.domain.events import PrefillProgress, ToolStarted
 
 TAIL_LINES = 5
@@ -25,23 +25,23 @@ class RunningTool:
         self.began = now
         self.tail = ""
 
-    def hear(self, text: str) -> None:
+    def append_output(self, text: str) -> None:
         self.tail = (self.tail + text)[-4000:]
 
-    def lines(self) -> list[str]:
-        return [line for line in clean(self.tail).split("\n") if line.strip()][-TAIL_LINES:]
+    def get_tail_lines(self) -> list[str]:
+        return [line for line in clean_text(self.tail).split("\n") if line.strip()][-TAIL_LINES:]
 
 
-class Live:
+class LiveOutput:
     """Changed by events, painted ten times a second at most."""
 
     def __init__(self, painter: Painter, now: Callable[[], float]) -> None:
         self.phase: Phase = "idle"
-        self.blocks = Blocks()
+        self.blocks = MarkdownBlocks()
         self.thinking = ""
         self.progress: PrefillProgress | None = None
         self._heard = now()  # when it came
-        self.speed = Speed(now)
+        self.speed = OutputSpeedMeter(now)
         self._painter = painter
         self._now = now
         self._tools: dict[str, RunningTool] = {}
@@ -54,15 +54,15 @@ class Live:
         self.progress = None
         self.speed.reset()
 
-    def read(self, progress: PrefillProgress) -> None:
+    def update_progress(self, progress: PrefillProgress) -> None:
         self.progress, self._heard = progress, self._now()
 
-    def think(self, text: str) -> None:
+    def add_thinking(self, text: str) -> None:
         self.phase = "thinking"
         self.thinking += text
         self.speed.count()
 
-    def answer(self, text: str) -> list[str]:
+    def add_answer(self, text: str) -> list[str]:
         """The blocks that are finished now."""
         self.phase = "answering"
         self.speed.count()
@@ -72,9 +72,9 @@ class Live:
         self.phase = "tools"
         self._tools[started.call_id] = RunningTool(started, self._now())
 
-    def hear_tool(self, call_id: str, text: str) -> None:
+    def add_tool_output(self, call_id: str, text: str) -> None:
         if tool := self._tools.get(call_id):
-            tool.hear(text)
+            tool.append_output(text)
 
     def end_tool(self, call_id: str) -> RunningTool | None:
         tool = self._tools.pop(call_id, None)
@@ -89,32 +89,32 @@ class Live:
         self.phase = "idle"
         return left
 
-    def lines(self, width: int, height: int) -> list[str]:
+    def render_lines(self, width: int, height: int) -> list[str]:
         """Newest last, at most `height`; with escape sequences where the painter makes some."""
         if self.phase == "idle":
             return []
         if self._tools:
-            return [cut(line, width - 1) for line in self._tool_lines()][-height:]
+            return [truncate_cells(line, width - 1) for line in self._render_tools()][-height:]
         if self.blocks.open.strip():
-            painted = self._painter.markdown(self.blocks.tail(OPEN_LINES))
+            painted = self._painter.paint_markdown(self.blocks.tail(OPEN_LINES))
             return painted.rstrip("\n").split("\n")[-height:]
-        return [cut(self._waiting(), width - 1)]
+        return [truncate_cells(self._render_waiting(), width - 1)]
 
-    def _tool_lines(self) -> list[str]:
+    def _render_tools(self) -> list[str]:
         lines: list[str] = []
         for tool in self._tools.values():
-            lines.append(f"{self._mark()} {clean(tool.summary)} ({self._now() - tool.began:.0f} s)")
-            lines += [f"  │ {line}" for line in tool.lines()]
+            lines.append(f"{self._pick_spinner_frame()} {clean_text(tool.summary)} ({self._now() - tool.began:.0f} s)")
+            lines += [f"  │ {line}" for line in tool.get_tail_lines()]
         return lines
 
-    def _waiting(self) -> str:
+    def _render_waiting(self) -> str:
         seconds = self._now() - self._began
         if self.phase == "thinking":
-            last = next((line for line in reversed(clean(self.thinking[-500:]).split("\n")) if line.strip()), "")
-            return f"{self._mark()} thinking ({seconds:.0f} s) {last}"
-        return f"{self._mark()} {self._waiting_for()} ({seconds:.0f} s) · Esc stops"
+            last = next((line for line in reversed(clean_text(self.thinking[-500:]).split("\n")) if line.strip()), "")
+            return f"{self._pick_spinner_frame()} thinking ({seconds:.0f} s) {last}"
+        return f"{self._pick_spinner_frame()} {self._describe_wait()} ({seconds:.0f} s) · Esc stops"
 
-    def _waiting_for(self) -> str:
+    def _describe_wait(self) -> str:
         progress = self.progress
         if progress is None:
             return "waiting for the model"
@@ -124,5 +124,5 @@ class Live:
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
         return f"reading the prompt{share}" + (f", about {left:.0f} s left" if left >= 1 else "")
 
-    def _mark(self) -> str:
+    def _pick_spinner_frame(self) -> str:
         return SPINNER[int(self._now() * 10) % len(SPINNER)]

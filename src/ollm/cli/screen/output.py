@@ -8,16 +8,16 @@ import sys
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.utils import get_bell_environment_variable, get_term_environment_variable
 
-FROM_THE_SECOND_CELL = "\x1b[C\x1b[J\x1b[D\x1b[K"
+ERASE_FROM_SECOND_CELL = "\x1b[C\x1b[J\x1b[D\x1b[K"
 
 
-class CalmOutput(Vt100_Output):
+class TmuxSafeOutput(Vt100_Output):
     def erase_down(self) -> None:
-        self.write_raw(FROM_THE_SECOND_CELL)
+        self.write_raw(ERASE_FROM_SECOND_CELL)
 
 
-def calm_output() -> Vt100_Output:
+def open_output() -> Vt100_Output:
     """Standard output, as the toolkit would open it."""
-    return CalmOutput.from_pty(
+    return TmuxSafeOutput.from_pty(
         sys.stdout, term=get_term_environment_variable(), enable_bell=get_bell_environment_variable()
     )

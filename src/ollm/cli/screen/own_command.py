@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ollm.runtime.base import Attachment
 
-KEPT = 200_000
-Terminal = AbstractAsyncContextManager[None]
+MAX_OUTPUT_BYTES = 200_000
+TerminalContext = AbstractAsyncContextManager[None]
 
 
-async def run_own_command(command: str, workspace: Path, terminal: Terminal) -> tuple[int, Attachment]:
+async def run_own_command(command: str, workspace: Path, terminal: TerminalContext) -> tuple[int, Attachment]:
     """Its exit code, and what it printed (the end of it), ready to be attached. It has the terminal meanwhile."""
     kept = b""
     async with terminal:
@@ -23,16 +23,16 @@ async def run_own_command(command: str, workspace: Path, terminal: Terminal) -> 
         assert process.stdout
         try:
             while data := await process.stdout.read(65536):
-                kept = (kept + data)[-KEPT:]
+                kept = (kept + data)[-MAX_OUTPUT_BYTES:]
                 sys.stdout.buffer.write(data)
                 sys.stdout.flush()
         finally:
             if process.returncode is None:
-                await ended(process)
+                await wait_or_kill(process)
     return process.returncode or 0, Attachment(name=f"$ {command}", text=kept.decode("utf-8", "replace"))
 
 
-async def ended(process: asyncio.subprocess.Process) -> None:
+async def wait_or_kill(process: asyncio.subprocess.Process) -> None:
     """Wait for it; a command that has closed its output but goes on is left alone for a second, then ended."""
     try:
         await asyncio.wait_for(process.wait(), 1)

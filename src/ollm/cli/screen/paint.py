@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,56 +45,56 @@ class Painter:
             console.print(renderable)
         return "\n".join(line.rstrip(" ") for line in out.getvalue().split("\n"))
 
-    def markdown(self, text: str) -> str:
+    def paint_markdown(self, text: str) -> str:
         from ollm.cli.screen.markdown import ChatMarkdown
 
-        painted = self.paint(ChatMarkdown(prose(text), code_theme=THEME, hyperlinks=False))
-        return _without_blank_edges(painted)
+        painted = self.paint(ChatMarkdown(clean_prose(text), code_theme=THEME, hyperlinks=False))
+        return _strip_blank_edges(painted)
 
-    def user(self, text: str) -> str:
+    def paint_user_message(self, text: str) -> str:
         from rich.text import Text
 
-        return self.paint(Text("› ", style="bold cyan") + Text(prose(text), style="bold"))
+        return self.paint(Text("› ", style="bold cyan") + Text(clean_prose(text), style="bold"))
 
-    def dim(self, text: str) -> str:
+    def paint_dim(self, text: str) -> str:
         from rich.text import Text
 
-        return self.paint(Text(clean(text), style="dim"))
+        return self.paint(Text(clean_text(text), style="dim"))
 
-    def aside(self, text: str, style: str = "") -> str:
+    def paint_aside(self, text: str, style: str = "") -> str:
         from rich.padding import Padding
         from rich.text import Text
 
-        return self.paint(Padding(Text(clean(text), style=style), (0, 0, 0, 2)))
+        return self.paint(Padding(Text(clean_text(text), style=style), (0, 0, 0, 2)))
 
-    def diff(self, text: str) -> str:
-        from ollm.cli.screen.diffs import diff_view
+    def paint_diff(self, text: str) -> str:
+        from ollm.cli.screen.diffs import render_diff
 
-        return self.paint(diff_view(clean(text), self._width()))
+        return self.paint(render_diff(clean_text(text), self._width()))
 
 
-def prose(text: str) -> str:
+def clean_prose(text: str) -> str:
     """Like `clean`, but letters and pictures that are joined stay joined: 👩‍🔬, or a word in Persian. What can be run
     or written never goes through here."""
-    return "".join(piece if piece in JOINERS else clean(piece) for piece in _JOINED.split(text))
+    return "".join(piece if piece in JOINERS else clean_text(piece) for piece in _JOINED.split(text))
 
 
-def _without_blank_edges(painted: str) -> str:
+def _strip_blank_edges(painted: str) -> str:
     """One blank line between blocks is enough; tables, lists and code bring their own."""
     lines = painted.split("\n")
-    while lines and not _seen(lines[0]):
+    while lines and not _is_visible(lines[0]):
         del lines[0]
-    while lines and not _seen(lines[-1]):
+    while lines and not _is_visible(lines[-1]):
         del lines[-1]
     return "\n".join([*lines, ""])
 
 
-def _seen(line: str) -> bool:
+def _is_visible(line: str) -> bool:
     return bool(_STYLE.sub("", line).strip())
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Without anything that drives a terminal or hides: line ends and tabs stay."""
     if text.isprintable():
         return text
-    return "\n".join(printable(line.replace("\t", "    ")) for line in text.split("\n"))
+    return "\n".join(make_printable(line.replace("\t", "    ")) for line in text.split("\n"))

@@ -16,178 +16,181 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.printable import printable
-from ollm.cli.screen.cells import padded
-from ollm.cli.screen.choice import Choice, ago, fitting
-from ollm.cli.screen.output import calm_output
-from ollm.cli.sessions.session_list import Shelf, ShelfLine
+from ollm.cli.printable import make_printable
+from ollm.cli.screen.cells import pad_cells
+from ollm.cli.screen.choice import SessionChoice, filter_sessions, format_age
+from ollm.cli.screen.output import open_output
+from ollm.cli.sessions.session_list import SessionList, SessionListItem
 from ollm.domain.errors import OllmError
 
-ROWS = 10
-ROOMY = 14  # a terminal of fewer lines shows no preview
+MAX_ROWS = 10
+PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
 STYLE = Style.from_dict({"chosen": "reverse", "hint": "ansibrightblack"})
 HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Tab archived ones · Ctrl-X delete · Esc leave"
-OTHER_HINT = "Enter resume · Ctrl-N new · Ctrl-A bring back · Tab the others · Ctrl-X delete · Esc leave"
-DOOM = "Ctrl-X again deletes it for good, with every trace of it; any other key keeps it."
+ARCHIVE_HINT = "Enter resume · Ctrl-N new · Ctrl-A bring back · Tab the others · Ctrl-X delete · Esc leave"
+DELETE_WARNING = "Ctrl-X again deletes it for good, with every trace of it; any other key keeps it."
 
 
 class Picker:
     """Shows what is on the shelf. Deleting asks for its key twice."""
 
-    def __init__(self, lines: list[ShelfLine], shelf: Shelf, *, colour: bool) -> None:
+    def __init__(self, lines: list[SessionListItem], shelf: SessionList, *, colour: bool) -> None:
         self._lines = lines
         self._shelf = shelf
         self._place = 0
         self._archived = False
         self._doomed: str | None = None
         self._problem = ""
-        self._found: tuple[tuple[str, bool, list[ShelfLine]], list[ShelfLine]] | None = None
-        self._filter = Buffer(multiline=False, on_text_changed=lambda _: self._to_top())
-        self._app: Application[Choice] = Application(
-            layout=self._layout(),
-            key_bindings=self._keys(),
+        self._found: tuple[tuple[str, bool, list[SessionListItem]], list[SessionListItem]] | None = None
+        self._filter = Buffer(multiline=False, on_text_changed=lambda _: self._reset_selection())
+        self._app: Application[SessionChoice] = Application(
+            layout=self._build_layout(),
+            key_bindings=self._build_keys(),
             style=STYLE,
-            output=calm_output(),
+            output=open_output(),
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
         )
         self._app.ttimeoutlen = 0.05
         self._app.timeoutlen = 0.25
 
-    async def choose(self) -> Choice:
+    async def choose(self) -> SessionChoice:
         return await self._app.run_async(handle_sigint=False, set_exception_handler=False)
 
     def leave(self) -> None:
         if self._app.is_running:
-            self._app.exit(result=Choice(action="leave"))
+            self._app.exit(result=SessionChoice(action="leave"))
 
-    def shown(self) -> list[ShelfLine]:
+    def find_matches(self) -> list[SessionListItem]:
         """Looked for once for each thing that is typed, however often it is asked for."""
         asked = (self._filter.text, self._archived, self._lines)
         if self._found is None or self._found[0] != asked:
             standing = (line for line in self._lines if line.archived == self._archived)
-            self._found = asked, fitting(standing, self._filter.text)
+            self._found = asked, filter_sessions(standing, self._filter.text)
         return self._found[1]
 
-    def _layout(self) -> Layout:
+    def _build_layout(self) -> Layout:
         field = Window(BufferControl(self._filter, input_processors=[BeforeInput("Resume which session? ")]), height=1)
-        listed = Window(FormattedTextControl(self._list), height=self._height, dont_extend_height=True)
-        preview = Window(FormattedTextControl(self._preview), height=Dimension(max=4), wrap_lines=True)
-        roomy = Condition(lambda: self._app.output.get_size().rows >= ROOMY)
-        hint = Window(FormattedTextControl(self._hint), height=Dimension(min=1, max=3), wrap_lines=True)
+        listed = Window(FormattedTextControl(self._render_list), height=self._get_list_height, dont_extend_height=True)
+        preview = Window(FormattedTextControl(self._render_preview), height=Dimension(max=4), wrap_lines=True)
+        roomy = Condition(lambda: self._app.output.get_size().rows >= PREVIEW_MIN_LINES)
+        hint = Window(FormattedTextControl(self._render_hint), height=Dimension(min=1, max=3), wrap_lines=True)
         return Layout(HSplit([field, listed, ConditionalContainer(preview, roomy), hint]), focused_element=field)
 
-    def _rows(self) -> int:
+    def _count_rows(self) -> int:
         """How many sessions a terminal of this height shows at once."""
-        return max(1, min(ROWS, self._app.output.get_size().rows - 7))
+        return max(1, min(MAX_ROWS, self._app.output.get_size().rows - 7))
 
-    def _height(self) -> Dimension:
-        return Dimension.exact(min(self._rows(), max(1, len(self._lines))))
+    def _get_list_height(self) -> Dimension:
+        return Dimension.exact(min(self._count_rows(), max(1, len(self._lines))))
 
-    def _list(self) -> StyleAndTextTuples:
-        found = self.shown()
-        rows = self._rows()
+    def _render_list(self) -> StyleAndTextTuples:
+        found = self.find_matches()
+        rows = self._count_rows()
         first = max(0, min(self._place - rows // 2, len(found) - rows))
         width = self._app.output.get_size().columns - 1
         lines: StyleAndTextTuples = []
         for place, line in enumerate(found[first : first + rows], start=first):
             style = "class:chosen" if place == self._place else ""
-            lines.append((style, padded(row(line, width), width)))
+            lines.append((style, pad_cells(format_row(line, width), width)))
             lines.append(("", "\n"))
         return lines or [("class:hint", "No session fits." if self._lines else "There is none any more.")]
 
-    def _preview(self) -> StyleAndTextTuples:
-        chosen = self._chosen()
-        return [("class:hint", printable(" ".join(chosen.preview.split()))[:600])] if chosen else []
+    def _render_preview(self) -> StyleAndTextTuples:
+        chosen = self._get_selected()
+        return [("class:hint", make_printable(" ".join(chosen.preview.split()))[:600])] if chosen else []
 
-    def _hint(self) -> StyleAndTextTuples:
+    def _render_hint(self) -> StyleAndTextTuples:
         if self._doomed or self._problem:
-            return [("bold", DOOM if self._doomed else self._problem)]
-        return [("class:hint", OTHER_HINT if self._archived else HINT)]
+            return [("bold", DELETE_WARNING if self._doomed else self._problem)]
+        return [("class:hint", ARCHIVE_HINT if self._archived else HINT)]
 
-    def _chosen(self) -> ShelfLine | None:
-        found = self.shown()
+    def _get_selected(self) -> SessionListItem | None:
+        found = self.find_matches()
         return found[self._place] if self._place < len(found) else None
 
-    def _to_top(self) -> None:
+    def _reset_selection(self) -> None:
         self._place, self._doomed, self._problem = 0, None, ""
 
     def _move(self, steps: int) -> None:
         self._doomed = None
-        self._place = max(0, min(self._place + steps, len(self.shown()) - 1))
+        self._place = max(0, min(self._place + steps, len(self.find_matches()) - 1))
 
-    def _keys(self) -> KeyBindings:
+    def _build_keys(self) -> KeyBindings:
         keys = KeyBindings()
-        for key, steps in (("up", -1), ("down", 1), ("pageup", -ROWS), ("pagedown", ROWS), ("c-p", -1)):
+        for key, steps in (("up", -1), ("down", 1), ("pageup", -MAX_ROWS), ("pagedown", MAX_ROWS), ("c-p", -1)):
 
             @keys.add(key)
             def _go(_event: KeyPressEvent, steps: int = steps) -> None:
                 self._move(steps)
 
-        self._add_endings(keys)
-        self._add_changes(keys)
+        self._add_exit_keys(keys)
+        self._add_change_keys(keys)
         return keys
 
-    def _add_endings(self, keys: KeyBindings) -> None:
+    def _add_exit_keys(self, keys: KeyBindings) -> None:
         @keys.add("enter")
         def _resume(event: KeyPressEvent) -> None:
-            if chosen := self._chosen():
-                event.app.exit(result=Choice(action="resume", session_id=chosen.session_id))
+            if chosen := self._get_selected():
+                event.app.exit(result=SessionChoice(action="resume", session_id=chosen.session_id))
 
         @keys.add("c-n")
         def _new(event: KeyPressEvent) -> None:
-            event.app.exit(result=Choice(action="new"))
+            event.app.exit(result=SessionChoice(action="new"))
 
         @keys.add("escape")
         @keys.add("c-c")
         @keys.add("c-d")
         def _leave(event: KeyPressEvent) -> None:
-            event.app.exit(result=Choice(action="leave"))
+            event.app.exit(result=SessionChoice(action="leave"))
 
-    def _add_changes(self, keys: KeyBindings) -> None:
+    def _add_change_keys(self, keys: KeyBindings) -> None:
         @keys.add("tab")
         def _others(_event: KeyPressEvent) -> None:
             self._archived = not self._archived
-            self._to_top()
+            self._reset_selection()
 
         @keys.add("c-a")
         def _archive(event: KeyPressEvent) -> None:
-            if chosen := self._chosen():
-                event.app.create_background_task(self._safely(self._set_archived(chosen)))
+            if chosen := self._get_selected():
+                event.app.create_background_task(self._run_safely(self._set_archived(chosen)))
 
         @keys.add("c-x")
         def _delete(event: KeyPressEvent) -> None:
-            chosen = self._chosen()
+            chosen = self._get_selected()
             if chosen and self._doomed == chosen.session_id:
-                event.app.create_background_task(self._safely(self._remove(chosen)))
+                event.app.create_background_task(self._run_safely(self._remove(chosen)))
             elif chosen:
                 self._doomed = chosen.session_id
 
-    async def _set_archived(self, line: ShelfLine) -> None:
+    async def _set_archived(self, line: SessionListItem) -> None:
         import msgspec
 
         await self._shelf.archive(line.session_id, not line.archived)
         changed = msgspec.structs.replace(line, archived=not line.archived)
         self._lines = [changed if found is line else found for found in self._lines]
 
-    async def _remove(self, line: ShelfLine) -> None:
+    async def _remove(self, line: SessionListItem) -> None:
         self._doomed = None
         await self._shelf.delete(line.session_id)
         self._lines = [found for found in self._lines if found is not line]
 
-    async def _safely(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except OllmError as error:
-            self._problem = printable(error.message)
+            self._problem = make_printable(error.message)
         self._move(0)
         self._app.invalidate()
 
 
-def row(line: ShelfLine, width: int) -> str:
+def format_row(line: SessionListItem, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
     count = "" if line.messages is None else f"{line.messages} msgs"
     last = f"from {line.origin}" if line.origin else line.last
     room = max(16, min(40, width // 3))
-    title, model = padded(printable(line.title or "(no title)"), room), padded(printable(line.model), room // 2)
-    return f" {title} {ago(line.updated_at):>6}  {model} {count:>9}  {printable(last)}"
+    title, model = (
+        pad_cells(make_printable(line.title or "(no title)"), room),
+        pad_cells(make_printable(line.model), room // 2),
+    )
+    return f" {title} {format_age(line.updated_at):>6}  {model} {count:>9}  {make_printable(last)}"

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Callable
 
 from prompt_toolkit.application import Application, in_terminal
 
-FRAME = 0.1
+FRAME_SECONDS = 0.1
 
 
-class Printing:
+class ScreenPrinter:
     """`alive` says whether something on the screen moves by itself; when nothing does, nothing runs."""
 
     def __init__(self, app: Application[None], alive: Callable[[], bool]) -> None:
@@ -32,24 +32,24 @@ class Printing:
     async def run(self) -> None:
         while True:
             await self._wake.wait()
-            if self._lent:
-                await asyncio.sleep(FRAME)
+            if self._is_lent:
+                await asyncio.sleep(FRAME_SECONDS)
                 continue
             if not self._alive():
                 self._wake.clear()
             if self._waiting and self._app.is_running:
                 self._write_above()
             self._app.invalidate()
-            await asyncio.sleep(FRAME)
+            await asyncio.sleep(FRAME_SECONDS)
 
     @property
-    def _lent(self) -> bool:
+    def _is_lent(self) -> bool:
         """Whether somebody else has the terminal, or is about to: an editor, a command, the list of sessions."""
         lent = self._app._running_in_terminal_f  # noqa: SLF001 - the toolkit does not tell it otherwise
         return lent is not None and not lent.done()
 
     @contextlib.asynccontextmanager
-    async def lend(self) -> AsyncIterator[None]:
+    async def lend_terminal(self) -> AsyncIterator[None]:
         """Give the terminal away for a while; what waits is written first."""
         async with in_terminal():
             self.flush()
@@ -58,7 +58,7 @@ class Printing:
     def flush(self) -> None:
         """Write what waits while the input is not on the screen."""
         with contextlib.suppress(OSError):
-            sys.stdout.write(self._taken())
+            sys.stdout.write(self._take_waiting())
             sys.stdout.flush()
 
     def _write_above(self) -> None:
@@ -66,10 +66,10 @@ class Printing:
         meanwhile means what it always means."""
         renderer, output = self._app.renderer, self._app.output
         renderer.erase(leave_alternate_screen=False)
-        output.write_raw(self._taken().replace("\n", "\r\n"))
+        output.write_raw(self._take_waiting().replace("\n", "\r\n"))
         output.flush()
         renderer.request_absolute_cursor_position()
 
-    def _taken(self) -> str:
+    def _take_waiting(self) -> str:
         text, self._waiting = "".join(self._waiting), []
         return text

@@ -6,17 +6,17 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from ollm.cli.screen.cells import cut
-from ollm.cli.screen.paint import Painter, clean
+from ollm.cli.screen.cells import truncate_cells
+from ollm.cli.screen.paint import Painter, clean_text
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Scope
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 
-KEYS: dict[str, Scope] = {"y": "once", "s": "session", "a": "always"}
-QUIET = 0.4
-LONG = 15  # lines of a change that push the question itself out of sight
+KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
+QUIET_SECONDS = 0.4
+LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
 
 
-class Questions:
+class ConfirmationQueue:
     """The questions that wait, oldest first. `refusing` means that the reason for a no is being typed.
 
     A question takes keys only after a moment without typing: somebody in mid-sentence must not say yes by accident.
@@ -35,14 +35,14 @@ class Questions:
     @property
     def armed(self) -> bool:
         """Whether the next key answers."""
-        return self.current is not None and not self.refusing and self._now() - self._quiet_since >= QUIET
+        return self.current is not None and not self.refusing and self._now() - self._quiet_since >= QUIET_SECONDS
 
-    def typed(self) -> None:
+    def note_typing(self) -> None:
         """The person types something else at this moment."""
         if not self.refusing:
             self._quiet_since = self._now()
 
-    def hear(self, event: AnyEvent) -> None:
+    def handle_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
             if not self._waiting:
                 self._quiet_since = self._now()
@@ -58,12 +58,12 @@ class Questions:
 
     def answer(self, key: str) -> ConfirmationAnswer | None:
         """What a key says to the current question; None when it says nothing here."""
-        if self.current is None or key not in KEYS:
+        if self.current is None or key not in KEY_SCOPES:
             return None
-        scope = KEYS[key]
-        return ConfirmationAnswer(approved=True, scope=scope) if scope == "once" or self._wider() else None
+        scope = KEY_SCOPES[key]
+        return ConfirmationAnswer(approved=True, scope=scope) if scope == "once" or self._can_grant() else None
 
-    def choices(self) -> str:
+    def format_choices(self) -> str:
         """The line under the question; empty when there is none."""
         if self.current is None:
             return ""
@@ -72,29 +72,33 @@ class Questions:
         if not self.armed:
             return "…"
         details = self.current.details
-        asked = f"{cut(clean(details.description), 60)}? " if details.diff.count("\n") > LONG else ""
+        asked = (
+            f"{truncate_cells(clean_text(details.description), 60)}? "
+            if details.diff.count("\n") > LONG_DIFF_LINES
+            else ""
+        )
         grant = details.grant
-        wider = f" · [s] this session · [a] always ({clean(grant)})" if self._wider() and grant else ""
+        wider = f" · [s] this session · [a] always ({clean_text(grant)})" if self._can_grant() and grant else ""
         more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
         return f"{asked}[y] yes{wider} · [n] no{more}"
 
-    def _wider(self) -> bool:
+    def _can_grant(self) -> bool:
         details = self.current.details if self.current else None
         return bool(details and details.grant and not details.locked)
 
 
-def painted(details: ConfirmationDetails, painter: Painter) -> str:
+def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
     """The question, printed above the input."""
-    text = painter.aside(f"? {details.description}", "bold yellow")
-    text += painter.aside(f"{details.risk} risk · {details.reason}{rule(details)}", "dim")
+    text = painter.paint_aside(f"? {details.description}", "bold yellow")
+    text += painter.paint_aside(f"{details.risk} risk · {details.reason}{describe_rule(details)}", "dim")
     if details.command:
-        text += painter.aside(f"$ {details.command}")
+        text += painter.paint_aside(f"$ {details.command}")
         for part in details.parts if len(details.parts) > 1 else ():
-            text += painter.aside(f"  {part.decision}: {part.command} ({part.reason})", "dim")
-    return text + painter.diff(details.diff) if details.diff else text
+            text += painter.paint_aside(f"  {part.decision}: {part.command} ({part.reason})", "dim")
+    return text + painter.paint_diff(details.diff) if details.diff else text
 
 
-def rule(details: ConfirmationDetails) -> str:
+def describe_rule(details: ConfirmationDetails) -> str:
     """The rule that asks, and where it stands."""
     found = details.rule
     if found is None:

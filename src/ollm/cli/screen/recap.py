@@ -6,30 +6,32 @@ from typing import Any
 
 from ollm.cli.screen.paint import Painter
 
-LONGEST = 1_500
+MAX_MESSAGE_CHARACTERS = 1_500
 
 
-def shown_past(page: list[dict[str, Any]], painter: Painter) -> str:
+def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     """A page of the archive as the screen would have shown it."""
     earlier = page[0]["id"] - 1
-    text = painter.aside(f"{earlier} earlier messages: /history all", "dim") if earlier else ""
-    return text + "".join(shown(message, painter) for message in page)
+    text = painter.paint_aside(f"{earlier} earlier messages: /history all", "dim") if earlier else ""
+    return text + "".join(render_message(message, painter) for message in page)
 
 
-def shown(message: dict[str, Any], painter: Painter) -> str:
+def render_message(message: dict[str, Any], painter: Painter) -> str:
     said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
     if message["role"] == "user":
-        return painter.user(shortened(said)) + "\n"
+        return painter.paint_user_message(shorten(said)) + "\n"
     if message["role"] != "assistant":
         return ""
-    text = painter.markdown(shortened(said)) if said.strip() else ""
-    return text + "".join(call_line(call, painter) for call in message["toolCalls"])
+    text = painter.paint_markdown(shorten(said)) if said.strip() else ""
+    return text + "".join(render_call(call, painter) for call in message["toolCalls"])
 
 
-def call_line(call: dict[str, Any], painter: Painter) -> str:
+def render_call(call: dict[str, Any], painter: Painter) -> str:
     style = "dim" if call["status"] == "ok" else "yellow"
-    return painter.aside(f"{'✓' if call['status'] == 'ok' else '✗'} {call['name']} · {call['status']}", style)
+    return painter.paint_aside(f"{'✓' if call['status'] == 'ok' else '✗'} {call['name']} · {call['status']}", style)
 
 
-def shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … (/history shows the rest)"
+def shorten(text: str) -> str:
+    return (
+        text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} … (/history shows the rest)"
+    )

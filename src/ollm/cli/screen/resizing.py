@@ -20,17 +20,17 @@ class ChatApplication(Application[None]):
         screen, at = renderer._last_screen, renderer._cursor_pos  # noqa: SLF001 - the toolkit thinks that nothing moved
         if self.wraps_again and screen:
             columns = self.output.get_size().columns
-            more = rows_more(widths(screen, at.y), columns) + at.x // columns
+            more = count_extra_rows(measure_row_widths(screen, at.y), columns) + at.x // columns
             renderer._cursor_pos = Point(x=at.x % columns, y=at.y + more)  # noqa: SLF001
         super()._on_resize()
 
 
-def rows_more(taken: Sequence[int], columns: int) -> int:
+def count_extra_rows(taken: Sequence[int], columns: int) -> int:
     """How many rows are added when lines of these widths are wrapped to so many columns."""
     return sum(max(0, (width - 1) // columns) for width in taken)
 
 
-def widths(screen: Screen, rows: int) -> list[int]:
+def measure_row_widths(screen: Screen, rows: int) -> list[int]:
     """Cells taken in each of the first rows, without blanks at their ends."""
     return [
         max((column + cell.width for column, cell in screen.data_buffer[row].items() if cell.char.strip()), default=0)
@@ -38,7 +38,7 @@ def widths(screen: Screen, rows: int) -> list[int]:
     ]
 
 
-def wraps_again(environment: Mapping[str, str]) -> bool:
+def detect_rewrap(environment: Mapping[str, str]) -> bool:
     """Most terminals do; xterm, the console and screen cut or keep the lines they have."""
     if "XTERM_VERSION" in environment and "TMUX" not in environment:
         return False

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ollm.cli.printable import printable
-from ollm.cli.screen.cells import cut
+from ollm.cli.printable import make_printable
+from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
 from ollm.runtime.base import Conversation, Status
 
-ROWS = 8
+MAX_ROWS = 8
 HINT = "↑ ↓ choose · Enter shows what would change · Esc keeps everything"
-SURE = "Enter goes back · Esc keeps everything"
+CONFIRM_HINT = "Enter goes back · Esc keeps everything"
 
 
-class Said(Data, frozen=True):
+class RewindTarget(Data, frozen=True):
     """A message of the person, by its number."""
 
     number: int
@@ -27,32 +27,32 @@ class Said(Data, frozen=True):
 class RewindList:
     """`warning` is what the conversation says it would do; while it stands, Enter does it."""
 
-    def __init__(self, said: list[Said]) -> None:
+    def __init__(self, said: list[RewindTarget]) -> None:
         self.said = said
         self.place = len(said) - 1
         self.warning = ""
 
     @property
-    def chosen(self) -> Said:
+    def chosen(self) -> RewindTarget:
         return self.said[self.place]
 
     def move(self, steps: int) -> None:
         self.warning = ""
         self.place = max(0, min(self.place + steps, len(self.said) - 1))
 
-    def lines(self, width: int) -> list[tuple[str, str]]:
+    def render_lines(self, width: int) -> list[tuple[str, str]]:
         """Style and text of each line, ends of line included."""
-        first = max(0, min(self.place - ROWS // 2, len(self.said) - ROWS))
-        shown = list(enumerate(self.said))[first : first + ROWS]
+        first = max(0, min(self.place - MAX_ROWS // 2, len(self.said) - MAX_ROWS))
+        shown = list(enumerate(self.said))[first : first + MAX_ROWS]
         lines = [("class:hint", "Go back to before which message?\n")]
         for place, said in shown:
             style = "class:chosen" if place == self.place else ""
-            lines.append((style, cut(f" #{said.number} {said.text}", width - 1) + "\n"))
-        hint = SURE if self.warning else HINT
+            lines.append((style, truncate_cells(f" #{said.number} {said.text}", width - 1) + "\n"))
+        hint = CONFIRM_HINT if self.warning else HINT
         return [*lines, ("bold", f"{self.warning}\n" if self.warning else ""), ("class:hint", hint)]
 
 
-class Place(Protocol):
+class RewindDisplay(Protocol):
     """Where it is shown."""
 
     painter: Painter
@@ -62,11 +62,11 @@ class Place(Protocol):
     def refresh(self, status: Status) -> None: ...
 
 
-class Rewinding:
+class RewindDialog:
     """Opens the list and does what was chosen; `insert` puts the message back into the input."""
 
     def __init__(
-        self, place: Place, conversation: Callable[[], Conversation | None], insert: Callable[[str], None]
+        self, place: RewindDisplay, conversation: Callable[[], Conversation | None], insert: Callable[[str], None]
     ) -> None:
         self.list: RewindList | None = None
         self._place = place
@@ -77,10 +77,10 @@ class Rewinding:
         conversation = self._conversation()
         if conversation is None:
             return
-        if said := said_in(await conversation.history(limit=1000)):
+        if said := collect_user_messages(await conversation.history(limit=1000)):
             self.list = RewindList(said)
         else:
-            self._say("There is nothing to go back to yet.", "dim")
+            self._print_aside("There is nothing to go back to yet.", "dim")
         self._place.refresh(await conversation.status())
 
     async def confirm(self) -> None:
@@ -93,25 +93,29 @@ class Rewinding:
             reply = await conversation.command("rewind", f"{chosen.chosen.number}{sure}")
         except OllmError as error:
             self.list = None
-            self._say(str(error), "red")
+            self._print_aside(str(error), "red")
             return
         if sure:
             self.list = None
-            self._say(reply.text, "yellow")
+            self._print_aside(reply.text, "yellow")
             self._insert(str((reply.data or {}).get("text", "")))
         else:
             chosen.warning = reply.text.partition(" /rewind")[0]
         self._place.refresh(await conversation.status())
 
-    def _say(self, text: str, style: str) -> None:
-        self._place.print(self._place.painter.aside(text, style))
+    def _print_aside(self, text: str, style: str) -> None:
+        self._place.print(self._place.painter.paint_aside(text, style))
 
 
-def said_in(history: list[dict[str, Any]]) -> list[Said]:
+def collect_user_messages(history: list[dict[str, Any]]) -> list[RewindTarget]:
     """The messages of the person in a page of the archive."""
-    return [Said(number=message["id"], text=said(message)) for message in history if message["role"] == "user"]
+    return [
+        RewindTarget(number=message["id"], text=extract_text(message))
+        for message in history
+        if message["role"] == "user"
+    ]
 
 
-def said(message: dict[str, Any]) -> str:
+def extract_text(message: dict[str, Any]) -> str:
     texts = (part.get("text", "") for part in message["parts"] if part["type"] == "text")
-    return printable(" ".join(" ".join(texts).split()))[:300]
+    return make_printable(" ".join(" ".join(texts).split()))[:300]

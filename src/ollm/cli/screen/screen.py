@@ -19,26 +19,26 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen import keys, layout
-from ollm.cli.screen.chat_session import Opener, Talking
+from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.completion import ChatCompleter
 from ollm.cli.screen.composing import Pastes
-from ollm.cli.screen.history import InputHistory
-from ollm.cli.screen.output import calm_output
+from ollm.cli.screen.history import ScreenInputHistory
+from ollm.cli.screen.output import open_output
 from ollm.cli.screen.paint import Painter
-from ollm.cli.screen.printing import Printing
-from ollm.cli.screen.questions import Questions, painted
+from ollm.cli.screen.printing import ScreenPrinter
+from ollm.cli.screen.questions import ConfirmationQueue, paint_question
 from ollm.cli.screen.resizing import ChatApplication
-from ollm.cli.screen.rewind import Rewinding
-from ollm.cli.screen.screen_options import Look
+from ollm.cli.screen.rewind import RewindDialog
+from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
-from ollm.cli.screen.view import View, git_branch
+from ollm.cli.screen.view import ScreenView, read_git_branch
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
-LONG_TURN = 20.0
-ESCAPE_WAIT = 0.25  # how long Esc waits for the key that would make it Alt-something
+LONG_TURN_SECONDS = 20.0
+ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
 STYLE = Style.from_dict(
     {
         "status": "reverse",
@@ -58,27 +58,27 @@ class ChatScreen:
     `find_files` completes `@`; `pick` shows the workspace's sessions and gives what was chosen there.
     """
 
-    def __init__(self, look: Look, find_files: Find, pick: Pick) -> None:
+    def __init__(self, look: ScreenOptions, find_files: Find, pick: Pick) -> None:
         self.look = look
         self.next = CommandReply(follow_up="exit")
         self.left: str | None = None  # the session that was talked to
-        self.questions = Questions()
+        self.questions = ConfirmationQueue()
         self.pastes = Pastes()
-        self.painter = Painter(self._width, colour=look.colour)
+        self.painter = Painter(self._get_width, colour=look.colour)
         self.transcript = Transcript(self.painter, self.print)
-        self.talking = Talking(self)
-        self.buffer = self._input(find_files)
+        self.talking = ConversationRunner(self)
+        self.buffer = self._build_input(find_files)
         self._pick = pick
         self._draft = ""
         self._began = 0.0
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._rewinding = Rewinding(self, lambda: self.talking.conversation, self._insert)
-        self._view = View(self.transcript, self.questions, self._rewinding, lambda: self.talking.queue)
-        self.app = self._application()
-        self._printing = Printing(self.app, lambda: self.busy)
+        self._rewinding = RewindDialog(self, lambda: self.talking.conversation, self._insert)
+        self._view = ScreenView(self.transcript, self.questions, self._rewinding, lambda: self.talking.queue)
+        self.app = self._build_application()
+        self._printing = ScreenPrinter(self.app, lambda: self.busy)
 
-    def _input(self, find_files: Find) -> Buffer:
+    def _build_input(self, find_files: Find) -> Buffer:
         def session() -> str | None:
             return self.talking.conversation.session_id if self.talking.conversation else None
 
@@ -89,63 +89,68 @@ class ChatScreen:
             completer=ThreadedCompleter(ChatCompleter(commands, find_files)),
             complete_while_typing=True,
             multiline=True,
-            history=InputHistory(self.look.history, session),
+            history=ScreenInputHistory(self.look.history, session),
             tempfile_suffix=".md",
-            on_text_changed=lambda _: self.questions.typed(),
+            on_text_changed=lambda _: self.questions.note_typing(),
         )
 
-    def _application(self) -> Application[None]:
+    def _build_application(self) -> Application[None]:
         view = self._view
         app = ChatApplication(
-            layout=layout.chat_layout(self.buffer, view.live, view.question, view.footer, view.before),
-            key_bindings=keys.bindings(self),
+            layout=layout.build_chat_layout(
+                self.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
+            ),
+            key_bindings=keys.build_key_bindings(self),
             style=STYLE,
             color_depth=None if self.look.colour else ColorDepth.DEPTH_1_BIT,
             editing_mode=EditingMode.VI if self.look.vi else EditingMode.EMACS,
-            output=calm_output(),
+            output=open_output(),
             full_screen=False,
             mouse_support=False,
             erase_when_done=True,
         )
         app.wraps_again = self.look.wraps_again
         app.ttimeoutlen = 0.05
-        app.timeoutlen = 1.0 if self.look.vi else ESCAPE_WAIT
+        app.timeoutlen = 1.0 if self.look.vi else ESCAPE_WAIT_SECONDS
         return app
 
     async def run(self, opener: Opener) -> CommandReply:
         """Show the input, open the conversation, talk until the person leaves."""
         try:
             async with asyncio.TaskGroup() as self._group:
-                work = [self._group.create_task(self._talk(opener)), self._group.create_task(self._printing.run())]
+                work = [
+                    self._group.create_task(self._run_conversation(opener)),
+                    self._group.create_task(self._printing.run()),
+                ]
                 try:
                     await self.app.run_async(handle_sigint=False, set_exception_handler=False)
-                    await self._let_go()
+                    await self._close_conversation()
                 finally:
                     for task in work:
                         task.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from group
         finally:
-            self._put_back()
+            self._restore_terminal()
         if self._failure:
             raise self._failure
         return self.next
 
-    def _put_back(self) -> None:
+    def _restore_terminal(self) -> None:
         """Leave the terminal as it was; it may be gone."""
         self._printing.flush()
         with contextlib.suppress(OSError):
             self.app.output.clear_title()
             self.app.output.flush()
 
-    async def _talk(self, opener: Opener) -> None:
+    async def _run_conversation(self, opener: Opener) -> None:
         try:
             await self.talking.run(opener)
         except OllmError as error:
             self._failure = error
             self.exit(CommandReply(follow_up="exit"))
 
-    async def _let_go(self) -> None:
+    async def _close_conversation(self) -> None:
         """Close the conversation before anything is cancelled: a turn in the daemon goes on."""
         if self.talking.conversation:
             self.left = self.talking.conversation.session_id
@@ -160,27 +165,27 @@ class ChatScreen:
     def print(self, text: str) -> None:
         self._printing.add(text)
 
-    def begin(self) -> None:
+    def begin_turn(self) -> None:
         self._began = asyncio.get_running_loop().time()
         self.transcript.live.begin()
         self._printing.wake()
 
-    def hear(self, event: AnyEvent) -> None:
-        self.questions.hear(event)
+    def handle_event(self, event: AnyEvent) -> None:
+        self.questions.handle_event(event)
         self.transcript.show(event)
         if isinstance(event, ConfirmationRequested):
-            self.print(painted(event.details, self.painter))
-            self._ring()
+            self.print(paint_question(event.details, self.painter))
+            self._ring_bell()
 
-    def end(self) -> None:
+    def end_turn(self) -> None:
         self.transcript.live.end()
-        if asyncio.get_running_loop().time() - self._began > LONG_TURN:
-            self._ring()
+        if asyncio.get_running_loop().time() - self._began > LONG_TURN_SECONDS:
+            self._ring_bell()
 
     def refresh(self, status: Status) -> None:
         self._view.status = status
-        self.transcript.take(status)
-        self._view.branch = git_branch(self.look.workspace)
+        self.transcript.apply_status(status)
+        self._view.branch = read_git_branch(self.look.workspace)
         self.app.output.set_title(f"ollm · {status.title or self.look.workspace.name}")
         self.app.invalidate()
 
@@ -191,15 +196,15 @@ class ChatScreen:
 
     async def pick_session(self) -> None:
         current = self.talking.conversation.session_id if self.talking.conversation else None
-        async with self.lend():
+        async with self.lend_terminal():
             chosen = await self._pick(current)
         if chosen:
             self.exit(chosen)
 
-    def lend(self) -> AbstractAsyncContextManager[None]:
-        return self._printing.lend()
+    def lend_terminal(self) -> AbstractAsyncContextManager[None]:
+        return self._printing.lend_terminal()
 
-    def _ring(self) -> None:
+    def _ring_bell(self) -> None:
         if self.look.bell:
             self.app.output.bell()
 
@@ -229,7 +234,7 @@ class ChatScreen:
         if self.questions.refusing:
             self._respond(ConfirmationAnswer(approved=False, reason=text.strip()))
             self._restore_draft()
-        elif self.talking.runs_now(text):
+        elif self.talking.can_run_now(text):
             self.spawn(self.talking.run_now(text))
         elif text.strip():
             self.talking.submit(text)
@@ -258,12 +263,12 @@ class ChatScreen:
     def leave(self) -> None:
         self.exit(CommandReply(follow_up="exit"))
 
-    def paste(self, text: str) -> str:
+    def fold_paste(self, text: str) -> str:
         return self.pastes.fold(text)
 
-    def chip(self) -> str:
+    def find_chip(self) -> str:
         """The folded paste just before the cursor: one key takes it away."""
-        return self.pastes.at_end(self.buffer.document.text_before_cursor)
+        return self.pastes.find_chip_at_end(self.buffer.document.text_before_cursor)
 
     def unfold(self) -> None:
         self.transcript.unfold()
@@ -301,7 +306,7 @@ class ChatScreen:
     async def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
         assert self.talking.conversation
         if not await self.talking.conversation.respond(correlation_id, answer):
-            self.print(self.painter.aside("that was answered already", "dim"))
+            self.print(self.painter.paint_aside("that was answered already", "dim"))
 
-    def _width(self) -> int:
+    def _get_width(self) -> int:
         return self.app.output.get_size().columns

@@ -7,7 +7,7 @@ from pathlib import Path
 from ollm.domain.struct import Data
 
 
-class Look(Data, frozen=True):
+class ScreenOptions(Data, frozen=True):
     history: Path
     workspace: Path
     colour: bool = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class Speed:
+class OutputSpeedMeter:
     """`value` is that of the last answer, in tokens a second; 0 before there was one."""
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -22,7 +22,7 @@ class Speed:
             self._first = self._now()
         self._pieces += 1
 
-    def answered(self) -> None:
+    def finish_answer(self) -> None:
         if self._first is not None and self._pieces > 5 and (seconds := self._now() - self._first) > 0.2:
             self.value = self._pieces / seconds
         self.reset()

@@ -6,24 +6,24 @@ from urllib.parse import urlsplit
 
 from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.printable import printable
-from ollm.cli.screen.cells import cut
+from ollm.cli.printable import make_printable
+from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
 
-BAR = 10
-SHORTEST = 12  # cells of a title that still say something
+BAR_CELLS = 10
+MIN_TITLE_CELLS = 12  # cells of a title that still say something
 
 
-def status_line(status: Status | None, transcript: Transcript, branch: str, queued: int, width: int) -> str:
+def format_status_line(status: Status | None, transcript: Transcript, branch: str, queued: int, width: int) -> str:
     """As many parts as fit; the first ones matter most."""
     if status is None:
         return " connecting…" + (f" · {queued} queued" if queued else "")
     room = transcript.room
     parts = [f"{queued} queued"] if queued else []
     parts += [
-        f"{printable(status.model)} @ {server(status)}",
-        f"{bar(room.used, room.limit, room.mark)} {percent(room.used, room.limit)}",
+        f"{make_printable(status.model)} @ {format_server(status)}",
+        f"{format_bar(room.used, room.limit, room.mark)} {format_percent(room.used, room.limit)}",
         f"{status.mode}·{status.approval}",
     ]
     if room.reused is not None:
@@ -34,38 +34,38 @@ def status_line(status: Status | None, transcript: Transcript, branch: str, queu
         done = sum(todo.status == "done" for todo in transcript.todos)
         parts.append(f"todo {done}/{len(transcript.todos)}")
     parts += [f"⎇ {branch}"] if branch else []
-    return joined(parts, width, printable(status.title))
+    return join_parts(parts, width, make_printable(status.title))
 
 
-def server(status: Status) -> str:
+def format_server(status: Status) -> str:
     """Where the model runs, as short as it stays clear."""
     return urlsplit(status.base_url).netloc.rpartition("@")[2] or status.provider
 
 
-def joined(parts: list[str], width: int, title: str) -> str:
+def join_parts(parts: list[str], width: int, title: str) -> str:
     """The parts that fit, and as much of the title as there is room for."""
     line = f" {parts[0]}"
     for part in parts[1:]:
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
-            return cut(line, width - 1)
+            return truncate_cells(line, width - 1)
         line += f" · {part}"
     room = width - 4 - get_cwidth(line)
     if title and get_cwidth(title) > room:
-        title = f"{cut(title, room - 1)}…" if room >= SHORTEST else ""
-    return f"{line} · {title}" if title else cut(line, width - 1)
+        title = f"{truncate_cells(title, room - 1)}…" if room >= MIN_TITLE_CELLS else ""
+    return f"{line} · {title}" if title else truncate_cells(line, width - 1)
 
 
-def bar(used: int, limit: int, starts: int) -> str:
+def format_bar(used: int, limit: int, starts: int) -> str:
     """How full it is, with a mark where compression starts."""
     if limit <= 0:
         return ""
-    filled = min(BAR, round(BAR * used / limit))
-    mark = min(BAR - 1, round(BAR * starts / limit))
-    cells = ["█" if place < filled else "░" for place in range(BAR)]
+    filled = min(BAR_CELLS, round(BAR_CELLS * used / limit))
+    mark = min(BAR_CELLS - 1, round(BAR_CELLS * starts / limit))
+    cells = ["█" if place < filled else "░" for place in range(BAR_CELLS)]
     if cells[mark] == "░":
         cells[mark] = "┊"
     return "".join(cells)
 
 
-def percent(used: int, limit: int) -> str:
+def format_percent(used: int, limit: int) -> str:
     return f"{100 * used // limit}%" if limit > 0 else ""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ollm.cli.screen.live import Live
+from ollm.cli.screen.live import LiveOutput
 from ollm.cli.screen.paint import Painter
 from ollm.domain.events import (
     AnyEvent,
@@ -38,7 +38,7 @@ from ollm.runtime.base import Status
 STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
-class Room(NamedTuple):
+class ContextFill(NamedTuple):
     """How full the window is, where compression starts, and the share of the last prompt that stood before."""
 
     used: int = 0
@@ -51,10 +51,10 @@ class Transcript:
     """Feed it events; it prints through `out` and keeps what is alive. Knows nothing of the terminal."""
 
     def __init__(self, painter: Painter, out: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
-        self.room = Room()
+        self.room = ContextFill()
         self.todos: tuple[Todo, ...] = ()
         self.unfolded = False
-        self.live = Live(painter, now)
+        self.live = LiveOutput(painter, now)
         self._painter = painter
         self._out = out
         self._last_output = ""
@@ -67,75 +67,75 @@ class Transcript:
             case TurnStarted():
                 live.begin()
             case PrefillProgress():
-                live.read(event)
+                live.update_progress(event)
             case TextDelta(text=text):
-                self._text(text)
+                self._add_text(text)
             case ThinkingDelta(text=text):
-                live.think(text)
+                live.add_thinking(text)
             case ToolStarted():
                 self._flush()
                 live.start_tool(event)
             case ToolOutput():
-                live.hear_tool(event.call_id, event.text)
+                live.add_tool_output(event.call_id, event.text)
             case ToolFinished():
-                self._finished(event)
+                self._show_finished_tool(event)
             case ContextUsage():
-                self.room = Room(event.used, event.limit, event.fixed + event.trigger, event.reused_share)
-                live.speed.answered()
+                self.room = ContextFill(event.used, event.limit, event.fixed + event.trigger, event.reused_share)
+                live.speed.finish_answer()
             case TodosChanged():
                 self.todos = event.todos
-                self._todo_list()
+                self._print_todos()
             case Notice():
-                self._aside(event.text, STYLES[event.level])
+                self._print_aside(event.text, STYLES[event.level])
             case ModeChanged():
-                self._aside(f"mode {event.from_} → {event.to} ({event.trigger})", "dim")
+                self._print_aside(f"mode {event.from_} → {event.to} ({event.trigger})", "dim")
             case Compressed():
-                self._aside(f"folded {event.original_token_count} → {event.compressed_token_count} tokens", "dim")
+                self._print_aside(f"folded {event.original_token_count} → {event.compressed_token_count} tokens", "dim")
             case CheckpointCreated():
-                self._aside(f"summary of {len(event.message_ids)} messages kept in their place", "dim")
+                self._print_aside(f"summary of {len(event.message_ids)} messages kept in their place", "dim")
             case CompressionError() | SnapshotError():
-                self._aside(event.message, "yellow")
+                self._print_aside(event.message, "yellow")
             case LoopWarning():
-                self._aside(f"the model seems to repeat itself: {event.details}", "yellow")
+                self._print_aside(f"the model seems to repeat itself: {event.details}", "yellow")
             case LoopDetected():
-                self._aside(f"stopped, it runs in circles: {event.details} ({event.pattern})", "red")
-                self._aside("/continue goes on and tells the model so", "dim")
+                self._print_aside(f"stopped, it runs in circles: {event.details} ({event.pattern})", "red")
+                self._print_aside("/continue goes on and tells the model so", "dim")
             case PromptTruncated():
-                self._aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
+                self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
             case ConfirmationRequested(details=details):
                 self._shown_diffs.add(details.call_id)
             case TurnFinished():
-                self._end(event)
+                self._finish_turn(event)
             case _:
                 pass
 
-    def take(self, status: Status) -> None:
+    def apply_status(self, status: Status) -> None:
         """What stands now, told between turns: a command may have changed it."""
         reused = self.room.reused
-        self.room = Room(status.used, status.limit, status.fixed + status.trigger, reused)
+        self.room = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
         self.todos = status.todos
 
     def unfold(self) -> None:
         """Show the newest folded thing in full, and everything from now on; again folds."""
         self.unfolded = not self.unfolded
         if not self.unfolded:
-            self._aside("folded again", "dim")
+            self._print_aside("folded again", "dim")
         elif folded := self._last_output or self._last_thought:
-            self._out(self._painter.dim(folded))
+            self._out(self._painter.paint_dim(folded))
         else:
-            self._aside("tool output and thinking are shown in full from now on; Ctrl-O folds them", "dim")
+            self._print_aside("tool output and thinking are shown in full from now on; Ctrl-O folds them", "dim")
 
-    def _text(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if self.live.thinking:
             self._fold_thinking()
-        for block in self.live.answer(text):
-            self._out(self._painter.markdown(block) + "\n")
+        for block in self.live.add_answer(text):
+            self._out(self._painter.paint_markdown(block) + "\n")
 
     def _flush(self) -> None:
         if self.live.thinking:
             self._fold_thinking()
-        if block := self.live.blocks.end():
-            self._out(self._painter.markdown(block) + "\n")
+        if block := self.live.blocks.finish():
+            self._out(self._painter.paint_markdown(block) + "\n")
 
     def _fold_thinking(self) -> None:
         thought = self.live.thinking.strip()
@@ -143,42 +143,42 @@ class Transcript:
         self._last_thought, self._last_output = thought, ""
         lines = thought.count("\n") + 1
         said = thought if self.unfolded else f"thought for {lines} line{'s' * (lines > 1)} (Ctrl-O shows it)"
-        self._out(self._painter.dim(said))
+        self._out(self._painter.paint_dim(said))
 
-    def _finished(self, event: ToolFinished) -> None:
+    def _show_finished_tool(self, event: ToolFinished) -> None:
         tool = self.live.end_tool(event.call_id)
         summary, result = tool.summary if tool else event.name, event.result
         self._last_output = result.full_output or result.return_display or result.llm_content
         if result.error:
-            self._aside(f"✗ {summary} · {result.error.type}: {result.error.message}", "red")
+            self._print_aside(f"✗ {summary} · {result.error.type}: {result.error.message}", "red")
         else:
             exit_code = f" · exit {result.exit_code}" if result.exit_code else ""
-            self._aside(f"✓ {summary}{exit_code} · {event.seconds:.1f} s", "green" if not exit_code else "yellow")
+            self._print_aside(f"✓ {summary}{exit_code} · {event.seconds:.1f} s", "green" if not exit_code else "yellow")
         for image in result.images:
-            self._aside(picture(image), "dim")
+            self._print_aside(describe_picture(image), "dim")
         if result.diff and event.call_id not in self._shown_diffs:
-            self._out(self._painter.diff(result.diff))
+            self._out(self._painter.paint_diff(result.diff))
         elif self.unfolded and self._last_output:
-            self._out(self._painter.dim(self._last_output))
+            self._out(self._painter.paint_dim(self._last_output))
 
-    def _todo_list(self) -> None:
+    def _print_todos(self) -> None:
         for todo in self.todos:
             done = todo.status == "done"
-            self._aside(f"{'☑' if done else '☐'} {todo.text}", "dim" if done else "")
+            self._print_aside(f"{'☑' if done else '☐'} {todo.text}", "dim" if done else "")
 
-    def _aside(self, text: str, style: str) -> None:
-        self._out(self._painter.aside(text, style))
+    def _print_aside(self, text: str, style: str) -> None:
+        self._out(self._painter.paint_aside(text, style))
 
-    def _end(self, event: TurnFinished) -> None:
+    def _finish_turn(self, event: TurnFinished) -> None:
         self._flush()
         for tool in self.live.end():
-            self._aside(f"✗ {tool.summary} · stopped", "red")
+            self._print_aside(f"✗ {tool.summary} · stopped", "red")
         if event.reason == "cancelled" and not event.message:
-            self._aside("stopped", "yellow")
+            self._print_aside("stopped", "yellow")
         elif event.message and event.reason != "loop":
-            self._aside(event.message, "red")
+            self._print_aside(event.message, "red")
 
 
-def picture(image: ImagePart) -> str:
+def describe_picture(image: ImagePart) -> str:
     """An image by name and size: a terminal may not be able to show it."""
     return f"▣ {image.media_type}, {len(image.data) * 3 // 4 // 1024 + 1} kB"

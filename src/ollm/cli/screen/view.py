@@ -9,22 +9,26 @@ from pathlib import Path
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
-from ollm.cli.printable import printable
-from ollm.cli.screen.cells import cut, padded
-from ollm.cli.screen.questions import Questions
-from ollm.cli.screen.rewind import Rewinding
-from ollm.cli.screen.status import status_line
+from ollm.cli.printable import make_printable
+from ollm.cli.screen.cells import pad_cells, truncate_cells
+from ollm.cli.screen.questions import ConfirmationQueue
+from ollm.cli.screen.rewind import RewindDialog
+from ollm.cli.screen.status import format_status_line
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
 
-QUEUED = 3
+MAX_QUEUED_SHOWN = 3
 
 
-class View:
+class ScreenView:
     """`status` is the newest the conversation gave; `queue` are the texts that wait for the model."""
 
     def __init__(
-        self, transcript: Transcript, questions: Questions, rewinding: Rewinding, queue: Callable[[], list[str]]
+        self,
+        transcript: Transcript,
+        questions: ConfirmationQueue,
+        rewinding: RewindDialog,
+        queue: Callable[[], list[str]],
     ) -> None:
         self.status: Status | None = None
         self.branch = ""
@@ -34,35 +38,38 @@ class View:
         self._queue = queue
         self._live: tuple[int, StyleAndTextTuples] = (-1, [])
 
-    def live(self) -> StyleAndTextTuples:
+    def render_live(self) -> StyleAndTextTuples:
         """Painted once for each time the screen is, however often it is asked for."""
         counter = get_app().render_counter
         if self._live[0] != counter:
-            self._live = (counter, self._live_lines())
+            self._live = (counter, self._render_live_lines())
         return self._live[1]
 
-    def _live_lines(self) -> StyleAndTextTuples:
+    def _render_live_lines(self) -> StyleAndTextTuples:
         size = get_app().output.get_size()
         waiting = self._questions.current is not None
-        lines = [] if waiting else self._transcript.live.lines(size.columns, max(3, size.rows // 3))
-        lines += [cut(f"  ↳ queued: {printable(text)}", size.columns - 1) for text in self._queue()[:QUEUED]]
-        return in_runs("\n".join(lines))
+        lines = [] if waiting else self._transcript.live.render_lines(size.columns, max(3, size.rows // 3))
+        lines += [
+            truncate_cells(f"  ↳ queued: {make_printable(text)}", size.columns - 1)
+            for text in self._queue()[:MAX_QUEUED_SHOWN]
+        ]
+        return merge_style_runs("\n".join(lines))
 
-    def question(self) -> StyleAndTextTuples:
+    def render_question(self) -> StyleAndTextTuples:
         if self._rewinding.list:
-            return [*self._rewinding.list.lines(width())]
-        choices = self._questions.choices()
+            return [*self._rewinding.list.render_lines(get_width())]
+        choices = self._questions.format_choices()
         return [("class:question", choices)] if choices else []
 
-    def footer(self) -> StyleAndTextTuples:
-        line = status_line(self.status, self._transcript, self.branch, len(self._queue()), width())
-        return [("class:status", padded(line, width() - 1))]
+    def render_footer(self) -> StyleAndTextTuples:
+        line = format_status_line(self.status, self._transcript, self.branch, len(self._queue()), get_width())
+        return [("class:status", pad_cells(line, get_width() - 1))]
 
-    def before(self) -> StyleAndTextTuples:
+    def render_prompt(self) -> StyleAndTextTuples:
         return [("class:prompt", "no, because: " if self._questions.refusing else "› ")]
 
 
-def in_runs(text: str) -> StyleAndTextTuples:
+def merge_style_runs(text: str) -> StyleAndTextTuples:
     """Text with escape sequences as one fragment for each run of a style: the toolkit makes one of every letter, and
     looks at all of them several times for each time it paints."""
     if "\x1b" not in text:
@@ -73,11 +80,11 @@ def in_runs(text: str) -> StyleAndTextTuples:
     ]
 
 
-def width() -> int:
+def get_width() -> int:
     return get_app().output.get_size().columns
 
 
-def git_branch(workspace: Path) -> str:
+def read_git_branch(workspace: Path) -> str:
     """The branch that is checked out, read from the file git keeps it in."""
     git = workspace / ".git"
     try:
@@ -87,4 +94,4 @@ def git_branch(workspace: Path) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     name = head.removeprefix("ref: refs/heads/")
-    return printable(name if name != head else head[:8])[:40]
+    return make_printable(name if name != head else head[:8])[:40]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import json_option, print_json
-from ollm.cli.printable import printable
-from ollm.domain.errors import Exit
+from ollm.cli.printable import make_printable
+from ollm.domain.errors import ExitCode
 
 
 @click.command()
@@ -14,16 +14,18 @@ from ollm.domain.errors import Exit
 @json_option
 def check(repair: bool, as_json: bool) -> int:
     """Look for damaged sessions; exit code 1 when one stays damaged."""
-    from ollm.app import Process
-    from ollm.cli.sessions.table import progress
+    from ollm.app import ProcessScope
+    from ollm.cli.sessions.table import make_progress
 
-    library = Process().library
-    findings = library.check(repair=repair, progress=progress("Checking"))
+    library = ProcessScope().library
+    findings = library.check(repair=repair, progress=make_progress("Checking"))
     if as_json:
         print_json(findings)
     else:
         for found in findings:
-            print(f"{found.session_id}  {found.outcome}: {printable(found.problem)}")
-        healthy = len(library.places.ids()) - len({found.session_id for found in findings if found.outcome != "mended"})
+            print(f"{found.session_id}  {found.outcome}: {make_printable(found.problem)}")
+        healthy = len(library.places.list_ids()) - len(
+            {found.session_id for found in findings if found.outcome != "mended"}
+        )
         print(f"{healthy} sessions are whole." if healthy != 1 else "1 session is whole.")
-    return Exit.FAILED if any(found.outcome == "damaged" for found in findings) else Exit.DONE
+    return ExitCode.FAILED if any(found.outcome == "damaged" for found in findings) else ExitCode.DONE

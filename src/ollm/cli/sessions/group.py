@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class Family(click.Group):
+class SessionsGroup(click.Group):
     """Knows the names of its commands, imports one at a time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -41,7 +41,7 @@ class Family(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
-@click.command(cls=Family)
+@click.command(cls=SessionsGroup)
 def sessions() -> None:
     """List, view, search, export and delete conversations.
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import click
 
 from ollm.cli.options import json_option, resolve_workspace, workspace_option
-from ollm.cli.printable import printable
-from ollm.cli.sessions.table import print_rows, progress, show_sessions
+from ollm.cli.printable import make_printable
+from ollm.cli.sessions.table import make_progress, print_rows, show_sessions
 from ollm.cli.table import warn
 from ollm.domain.errors import UsageError
 
@@ -20,10 +20,10 @@ from ollm.domain.errors import UsageError
 @json_option
 def list_sessions(trash: bool, limit: int | None, workspace: str | None, as_json: bool) -> None:
     """List all sessions, last active first; --workspace narrows it to one."""
-    show_sessions(trash=trash, limit=limit, place=place_of(workspace), as_json=as_json)
+    show_sessions(trash=trash, limit=limit, place=resolve_place(workspace), as_json=as_json)
 
 
-def place_of(workspace: str | None) -> str | None:
+def resolve_place(workspace: str | None) -> str | None:
     return str(resolve_workspace(workspace)) if workspace else None
 
 
@@ -45,17 +45,17 @@ def search(
     as_json: bool,
 ) -> None:
     """Find what was said. TEXT is taken literally; all its words must be there, in any order."""
-    from ollm.app import Process
-    from ollm.store.session_index.search import RANKED_UP_TO, Filters
-    from ollm.store.session_index.search import search as find
+    from ollm.app import ProcessScope
+    from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters
+    from ollm.store.session_index.search import search_sessions as find
 
-    filters = Filters(place_of(workspace), parse_since(since) if since else None, model, role)
-    index = Process().session_index
-    found = find(index, " ".join(text), filters, limit, progress("Reading sessions", "MB"))
+    filters = SearchFilters(resolve_place(workspace), parse_since(since) if since else None, model, role)
+    index = ProcessScope().session_index
+    found = find(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
     if index.behind:
         warn(f"Large sessions not searched to their end yet: {len(index.behind)}; the next search reads on.")
-    if not found.ranked and found.total > RANKED_UP_TO:
-        warn(f"more than {RANKED_UP_TO} hits: the newest are shown first.")
+    if not found.ranked and found.total > MAX_RANKED_HITS:
+        warn(f"more than {MAX_RANKED_HITS} hits: the newest are shown first.")
     if not found.complete:
         warn("only the newest texts were looked through: more or longer words reach further back.")
     if as_json:
@@ -64,20 +64,22 @@ def search(
     if not found.hits:
         warn("nothing was found.")
     for hit in found.hits:
-        print(f"{hit['sessionId'][:8]} #{hit['number']} {hit['role']}, {hit['timestamp']}  {printable(hit['title'])}")
-        print(f"    {printable(hit['snippet'])}")
+        print(
+            f"{hit['sessionId'][:8]} #{hit['number']} {hit['role']}, {hit['timestamp']}  {make_printable(hit['title'])}"
+        )
+        print(f"    {make_printable(hit['snippet'])}")
 
 
 def parse_since(text: str) -> str:
     """A time as sessions write it, from a date, a time or how long ago."""
     from datetime import timedelta
 
-    from ollm.domain.clock import parse_stamp, stamp
+    from ollm.domain.clock import format_stamp, parse_stamp
 
     units = {"d": 86400, "h": 3600, "m": 60}
     try:
         if text[-1:] in units and text[:-1].isdigit():
-            return stamp(datetime.now(UTC) - timedelta(seconds=int(text[:-1]) * units[text[-1]]))
-        return stamp(parse_stamp(text))
+            return format_stamp(datetime.now(UTC) - timedelta(seconds=int(text[:-1]) * units[text[-1]]))
+        return format_stamp(parse_stamp(text))
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{text!r} is no time.", action="Write 2026-01-27, 2026-01-27T10:00, 7d or 12h.") from error

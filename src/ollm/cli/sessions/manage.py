@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import warn
 from ollm.domain.errors import OllmError, UsageError
 
-FINAL = "It is gone for good, with its snapshots, from the trash too."
+DELETE_WARNING = "It is gone for good, with its snapshots, from the trash too."
 
 
 @click.command()
@@ -17,15 +17,15 @@ FINAL = "It is gone for good, with its snapshots, from the trash too."
 @yes_option
 def delete(session: str, yes: bool) -> None:
     """Delete a session for good, with every trace of it."""
-    from ollm.app import Process
-    from ollm.cli.sessions.table import progress
-    from ollm.store.session_files.places import one_of
+    from ollm.app import ProcessScope
+    from ollm.cli.sessions.table import make_progress
+    from ollm.store.session_files.places import match_prefix
 
-    library = Process().library
-    session_id = one_of([*library.places.ids(), *_trashed(library)], session)
-    title = _title(library, session_id)
-    confirm_or_fail(f"Delete session {session_id[:8]}{title}? {FINAL}", yes)
-    for error in library.delete_each([session_id], progress("Taking out what was said")):
+    library = ProcessScope().library
+    session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
+    title = _format_title(library, session_id)
+    confirm_or_fail(f"Delete session {session_id[:8]}{title}? {DELETE_WARNING}", yes)
+    for error in library.delete_many([session_id], make_progress("Taking out what was said")):
         raise error
     print(f"Deleted session {session_id}.")
 
@@ -37,10 +37,10 @@ def clear(everything: bool, yes: bool) -> None:
     """Delete all sessions for good, in the trash too. One that is open stays."""
     if not everything:
         raise UsageError("`sessions clear` deletes every session.", action="Say so with --all.")
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    library = Process().library
-    ids = list(dict.fromkeys([*library.places.ids(), *_trashed(library)]))
+    library = ProcessScope().library
+    ids = list(dict.fromkeys([*library.places.list_ids(), *_list_trashed(library)]))
     confirm_or_fail(f"Delete all sessions, {len(ids)} in number? They are gone for good, with their snapshots.", yes)
     _delete_each(library, ids)
 
@@ -52,11 +52,11 @@ def cleanup(keep: int, yes: bool) -> None:
     """Delete all but the newest sessions for good, and those in the trash. One that is open stays."""
     if keep < 0:
         raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    library = Process().library
-    found = [summary.session_id for summary in library.summaries()]
-    trashed = [session_id for session_id in _trashed(library) if session_id not in found]
+    library = ProcessScope().library
+    found = [summary.session_id for summary in library.list_summaries()]
+    trashed = [session_id for session_id in _list_trashed(library) if session_id not in found]
     old = [*found[keep:], *trashed]
     if not old:
         print(f"There are no more than {keep} sessions; nothing was deleted.")
@@ -71,11 +71,11 @@ def cleanup(keep: int, yes: bool) -> None:
 @click.argument("session", metavar="ID")
 def restore(session: str) -> None:
     """Bring a session back from the trash."""
-    from ollm.app import Process
-    from ollm.store.session_files.places import one_of
+    from ollm.app import ProcessScope
+    from ollm.store.session_files.places import match_prefix
 
-    library = Process().library
-    session_id = one_of(_trashed(library), session, "ollm sessions list --trash")
+    library = ProcessScope().library
+    session_id = match_prefix(_list_trashed(library), session, "ollm sessions list --trash")
     library.restore(session_id)
     print(f"Restored session {session_id}.")
 
@@ -103,43 +103,43 @@ def rename(session: str, title: str) -> None:
     """Give a session another title."""
     if not title.strip():
         raise UsageError("A title needs at least one character.")
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    library = Process().library
+    library = ProcessScope().library
     session_id = library.places.find(session)
     library.rename(session_id, title.strip())
-    print(f"Session {session_id[:8]} is now called {printable(title.strip())}.")
+    print(f"Session {session_id[:8]} is now called {make_printable(title.strip())}.")
 
 
 def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
-    from ollm.app import Process
-    from ollm.cli.sessions.view import chosen
+    from ollm.app import ProcessScope
+    from ollm.cli.sessions.view import resolve_session_id
 
-    process = Process()
-    session_id = chosen(process, session, workspace)
+    process = ProcessScope()
+    session_id = resolve_session_id(process, session, workspace)
     process.library.archive(session_id, archived)
     print(f"Session {session_id[:8]} is {'archived' if archived else 'offered again'}.")
 
 
-def _trashed(library: SessionLibrary) -> list[str]:
-    from ollm.store.session_files.places import ids_in
+def _list_trashed(library: SessionLibrary) -> list[str]:
+    from ollm.store.session_files.places import list_ids_in
 
-    return ids_in(library.places.trash) if library.places.trash else []
+    return list_ids_in(library.places.trash) if library.places.trash else []
 
 
-def _title(library: SessionLibrary, session_id: str) -> str:
+def _format_title(library: SessionLibrary, session_id: str) -> str:
     try:
-        title = library.files.described(session_id).metadata.title
+        title = library.files.describe_session(session_id).metadata.title
     except OllmError:
         return ""
-    return f" ({printable(title)})" if title else ""
+    return f" ({make_printable(title)})" if title else ""
 
 
 def _delete_each(library: SessionLibrary, ids: list[str]) -> None:
     """Delete one after another; what stays is named, and the command fails."""
-    from ollm.cli.sessions.table import progress
+    from ollm.cli.sessions.table import make_progress
 
-    failed = library.delete_each(ids, progress("Deleting"))
+    failed = library.delete_many(ids, make_progress("Deleting"))
     for error in failed:
         warn(error.message)
     gone = len(ids) - len(failed)

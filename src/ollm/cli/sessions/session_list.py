@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ollm.cli.start import Start
+from ollm.cli.start import ChatArguments
 from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ollm.domain.workspace import ChatSession
 
 
-class ShelfLine(Data, frozen=True):
+class SessionListItem(Data, frozen=True):
     """One session. `origin` is the folder it comes from when this one is a copy."""
 
     session_id: str
@@ -27,8 +27,8 @@ class ShelfLine(Data, frozen=True):
     origin: str | None = None
 
 
-class Shelf(Protocol):
-    async def lines(self) -> list[ShelfLine]:
+class SessionList(Protocol):
+    async def load_items(self) -> list[SessionListItem]:
         """Newest first, archived ones too."""
         ...
 
@@ -39,24 +39,27 @@ class Shelf(Protocol):
         ...
 
 
-class LocalShelf:
+class LocalSessionList:
     """Reads the workspace's records. A workspace that has none is left untouched."""
 
     def __init__(self, scope: WorkspaceScope) -> None:
         self._scope = scope
 
-    async def lines(self) -> list[ShelfLine]:
-        if not self._anything():
+    async def load_items(self) -> list[SessionListItem]:
+        if not self._has_sessions():
             return []
         context = self._scope.context
-        origins = context.origins()
-        return [line_of(record, count, origins.get(record.session_id)) for record, count in context.counted_sessions()]
+        origins = context.load_origins()
+        return [
+            make_item(record, count, origins.get(record.session_id))
+            for record, count in context.list_counted_sessions()
+        ]
 
-    def _anything(self) -> bool:
-        from ollm.store.workspace_place import workspace_directory
+    def _has_sessions(self) -> bool:
+        from ollm.store.workspace_place import ensure_workspace_directory
 
         process = self._scope.process
-        if (workspace_directory(self._scope.path, process.home) / "memory.db").exists():
+        if (ensure_workspace_directory(self._scope.path, process.home) / "memory.db").exists():
             return True
         return any(next(place.glob("*.j*"), None) for place in process.session_directories if place.is_dir())
 
@@ -69,20 +72,20 @@ class LocalShelf:
         self._scope.database.erase(session_id)
 
 
-class RemoteShelf:
+class RemoteSessionList:
     """Asks the daemon."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: ChatArguments) -> None:
         self._start = start
 
-    async def lines(self) -> list[ShelfLine]:
-        from ollm.cli.remote import connected
-        from ollm.daemon.client import remote_sessions
+    async def load_items(self) -> list[SessionListItem]:
+        from ollm.cli.remote import connect_daemon
+        from ollm.daemon.client import list_remote_sessions
 
-        async with connected() as client:
-            found = await remote_sessions(client, self._start.workspace)
+        async with connect_daemon() as client:
+            found = await list_remote_sessions(client, self._start.workspace)
         return [
-            ShelfLine(
+            SessionListItem(
                 session_id=line.session_id,
                 title=line.title,
                 model=line.model,
@@ -95,33 +98,33 @@ class RemoteShelf:
 
     async def archive(self, session_id: str, archived: bool) -> None:
         status = "archived" if archived else "closed"
-        await self._call("PATCH", f"/sessions/{session_id}", {"status": status})
+        await self._send_request("PATCH", f"/sessions/{session_id}", {"status": status})
 
     async def delete(self, session_id: str) -> None:
-        await self._call("DELETE", f"/sessions/{session_id}?erase=true")
+        await self._send_request("DELETE", f"/sessions/{session_id}?erase=true")
 
-    async def _call(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
-        from ollm.cli.remote import connected
+    async def _send_request(self, method: str, path: str, body: dict[str, str] | None = None) -> None:
+        from ollm.cli.remote import connect_daemon
 
-        async with connected() as client:
+        async with connect_daemon() as client:
             await client.call(method, path, body, type=Any)
 
 
-def line_of(record: ChatSession, count: int | None, origin: str | None) -> ShelfLine:
-    return ShelfLine(
+def make_item(record: ChatSession, count: int | None, origin: str | None) -> SessionListItem:
+    return SessionListItem(
         session_id=record.session_id,
         title=record.title,
         model=record.model,
         updated_at=record.updated_at,
         archived=record.status == "archived",
         messages=count,
-        last=last_words(record.recent_messages),
+        last=extract_last_words(record.recent_messages),
         preview=record.summary,
         origin=origin,
     )
 
 
-def last_words(messages: Sequence[dict[str, Any]]) -> str:
+def extract_last_words(messages: Sequence[dict[str, Any]]) -> str:
     """What was said last, on one line."""
     said = (str(message.get("content") or "") for message in reversed(messages))
     return " ".join(next((text for text in said if text.strip()), "").split())[:200]

@@ -8,21 +8,25 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table, warn
 
-TITLE, MODEL, PLACE = 44, 20, 28
-PLAIN_LINES: dict[tuple[str, ...], bool] = {(): False, ("--json",): True}  # arguments that need no parser
+TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
+SIMPLE_ARGUMENTS: dict[tuple[str, ...], bool] = {(): False, ("--json",): True}  # arguments that need no parser
 
 
 def show_sessions(
     *, trash: bool = False, limit: int | None = None, place: str | None = None, as_json: bool = False
 ) -> None:
     """Print all sessions, or those of the workspace at `place`."""
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    process = Process()
-    rows = _trashed(process) if trash else process.session_index.lines(progress("Reading sessions", "MB"))
+    process = ProcessScope()
+    rows = (
+        _list_trashed(process)
+        if trash
+        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"))
+    )
     if place:
         rows = [row for row in rows if row["workspace"] == place]
     rows = rows[:limit]
@@ -34,10 +38,10 @@ def show_sessions(
         return
     now = datetime.now(UTC)
     headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
-    print_table(headings, [_cells(row, now) for row in rows])
+    print_table(headings, [_format_cells(row, now) for row in rows])
     for row in rows:
         if row["damaged"]:
-            warn(f"session {row['sessionId']} is damaged: {printable(row['damaged'])}.")
+            warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
@@ -46,7 +50,7 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
     print(json.dumps(rows, ensure_ascii=False, indent=2))
 
 
-def progress(label: str, unit: str = "") -> Callable[[int, int], None]:
+def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
     """A bar on stderr, once something has taken longer than a second and somebody looks on; bytes are shown in MB."""
     started = time.monotonic()
     shown, scale = False, 1_000_000 if unit == "MB" else 1
@@ -63,7 +67,7 @@ def progress(label: str, unit: str = "") -> Callable[[int, int], None]:
     return show
 
 
-def ago(moment: str, now: datetime) -> str:
+def format_timestamp_age(moment: str, now: datetime) -> str:
     """When, in the words people use."""
     from ollm.domain.clock import parse_stamp
 
@@ -77,24 +81,24 @@ def ago(moment: str, now: datetime) -> str:
     return "now" if 0 <= seconds < 60 else moment[:10]
 
 
-def _trashed(process: Any) -> list[dict[str, Any]]:
+def _list_trashed(process: Any) -> list[dict[str, Any]]:
     import msgspec
 
     rows: list[dict[str, Any]] = msgspec.to_builtins(process.library.trashed())
     return rows
 
 
-def _cells(row: dict[str, Any], now: datetime) -> tuple[str, ...]:
+def _format_cells(row: dict[str, Any], now: datetime) -> tuple[str, ...]:
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
     title = "! " + row["damaged"] if row["damaged"] else row["title"]
     return (
         row["sessionId"][:8],
-        mark + _cut(title or "(no title)", TITLE),
-        ago(row["lastActivity"], now),
-        _cut(row["model"], MODEL),
+        mark + _cut(title or "(no title)", TITLE_CELLS),
+        format_timestamp_age(row["lastActivity"], now),
+        _cut(row["model"], MODEL_CELLS),
         str(row["messageCount"]),
         str(row["tokenCount"]),
-        _cut(row["workspace"] or "", PLACE, keep_end=True),
+        _cut(row["workspace"] or "", WORKSPACE_CELLS, keep_end=True),
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ollm.cli.printable import printable
+from ollm.cli.printable import make_printable
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.markdown import arguments as arguments_of
-from ollm.services.session_export.text import is_plain, slices
+from ollm.services.session_export.markdown import format_arguments as arguments_of
+from ollm.services.session_export.text import is_plain, slice_text
 from ollm.store.session_files import SessionStream
 
 COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
@@ -18,64 +18,64 @@ COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "y
 Style = Callable[..., str]
 
 
-def plain(text: str, **_style: Any) -> str:
+def skip_style(text: str, **_style: Any) -> str:
     """No style at all, for what is no terminal."""
     return text
 
 
-def session_lines(stream: SessionStream, *, unfold: bool, style: Style) -> Iterator[str]:
+def render_session(stream: SessionStream, *, unfold: bool, style: Style) -> Iterator[str]:
     """Piece by piece as it is read, each with its line end; what could not be read is told at the end."""
     session, count = stream.session, 0
-    yield style(printable(session.metadata.title or "(no title)"), bold=True) + "\n"
-    yield f"{session.session_id}  {printable(session.model)} ({printable(session.provider)})\n"
-    yield f"{printable(session.start_time)} to {printable(session.last_activity)}\n"
-    for message in stream.messages():
+    yield style(make_printable(session.metadata.title or "(no title)"), bold=True) + "\n"
+    yield f"{session.session_id}  {make_printable(session.model)} ({make_printable(session.provider)})\n"
+    yield f"{make_printable(session.start_time)} to {make_printable(session.last_activity)}\n"
+    for message in stream.iter_messages():
         count += 1
         if message.role != "tool" or message.text:
-            yield from _message(message, stream, unfold, style)
-    for call in stream.other_calls():
-        yield from _call(call, unfold, style)
+            yield from _render_message(message, stream, unfold, style)
+    for call in stream.iter_other_calls():
+        yield from _render_call(call, unfold, style)
     yield f"\n{count:,} message{'' if count == 1 else 's'}\n"
 
 
-def shown(text: str, prefix: str = "") -> Iterator[str]:
+def render_text(text: str, prefix: str = "") -> Iterator[str]:
     """Several lines made harmless: what is not printable is written as an escape."""
-    for piece in slices(text.expandtabs(4) if "\t" in text else text):
+    for piece in slice_text(text.expandtabs(4) if "\t" in text else text):
         if not prefix and is_plain(piece):
             yield piece
         else:
             lines = piece.removesuffix("\n").split("\n")
-            yield "\n".join(prefix + printable(line) for line in lines) + ("\n" if piece.endswith("\n") else "")
+            yield "\n".join(prefix + make_printable(line) for line in lines) + ("\n" if piece.endswith("\n") else "")
     yield "\n"
 
 
-def _message(message: Message, stream: SessionStream, unfold: bool, style: Style) -> Iterator[str]:
+def _render_message(message: Message, stream: SessionStream, unfold: bool, style: Style) -> Iterator[str]:
     mark = style(" (interrupted)", fg="red") if message.interrupted else ""
     name = style(message.role, fg=COLOURS[message.role], bold=True)
-    yield f"\n#{message.id} {name}{mark}  {printable(message.timestamp)}\n"
+    yield f"\n#{message.id} {name}{mark}  {make_printable(message.timestamp)}\n"
     for part in message.parts:
         if isinstance(part, TextPart):
-            yield from shown(part.text)
+            yield from render_text(part.text)
         elif isinstance(part, ThinkingPart):
-            yield from (style(piece, dim=True) for piece in shown(part.text, "  ~ "))
+            yield from (style(piece, dim=True) for piece in render_text(part.text, "  ~ "))
         elif isinstance(part, ImagePart):
-            yield f"  (an image, {printable(part.media_type)})\n"
-        elif isinstance(part, ToolCallPart) and (call := stream.call(part.id)):
-            yield from _call(call, unfold, style)
+            yield f"  (an image, {make_printable(part.media_type)})\n"
+        elif isinstance(part, ToolCallPart) and (call := stream.find_call(part.id)):
+            yield from _render_call(call, unfold, style)
 
 
-def _call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[str]:
-    lines = line_count(call.result.llm_content) if call.result else 0
+def _render_call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[str]:
+    lines = count_lines(call.result.llm_content) if call.result else 0
     size = "1 line" if lines == 1 else f"{lines:,} lines"
     arguments = ", ".join(f"{name}={str(value)[:80]}" for name, value in call.args.items())
-    folded = printable(arguments if len(arguments) <= 70 else arguments[:69] + "…")
-    outcome = call.status if call.error is None else f"{call.status}: {printable(call.error.message)[:80]}"
-    yield f"  {'▾' if unfold else '▸'} {style(printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
+    folded = make_printable(arguments if len(arguments) <= 70 else arguments[:69] + "…")
+    outcome = call.status if call.error is None else f"{call.status}: {make_printable(call.error.message)[:80]}"
+    yield f"  {'▾' if unfold else '▸'} {style(make_printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
     if unfold:
-        yield from shown(arguments_of(call), "    ")
+        yield from render_text(arguments_of(call), "    ")
         if call.result:
-            yield from shown(call.result.full_output or call.result.llm_content, "    │ ")
+            yield from render_text(call.result.full_output or call.result.llm_content, "    │ ")
 
 
-def line_count(text: str) -> int:
+def count_lines(text: str) -> int:
     return text.count("\n") + bool(text and not text.endswith("\n"))

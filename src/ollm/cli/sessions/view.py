@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from ollm.cli.options import json_option, resolve_workspace, styled, workspace_option
-from ollm.cli.printable import printable
+from ollm.cli.options import json_option, resolve_workspace, style_text, workspace_option
+from ollm.cli.printable import make_printable
 from ollm.cli.table import warn
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
-    from ollm.app import Process
+    from ollm.app import ProcessScope
     from ollm.store.session_files import SessionStream
 
 Piece = TypeVar("Piece", str, bytes)
 RENDERING_SECONDS = 2.5  # more than reading alone may take of a damaged file
-LOOK_EVERY = 16  # pieces between two looks at the bar
+PIECES_PER_UPDATE = 16  # pieces between two looks at the bar
 
 
 @click.command()
@@ -31,38 +31,38 @@ LOOK_EVERY = 16  # pieces between two looks at the bar
 @json_option
 def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool) -> None:
     """Read a session; without ID the newest one of the workspace."""
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    process = Process()
-    session_id = chosen(process, session, workspace)
-    with process.session_files.stream(session_id) as stream:
-        stream.reader.damage.allow(RENDERING_SECONDS)
+    process = ProcessScope()
+    session_id = resolve_session_id(process, session, workspace)
+    with process.session_files.open_stream(session_id) as stream:
+        stream.reader.damage.extend_time(RENDERING_SECONDS)
         if as_json:
-            _write(sys.stdout.buffer, _counted(stream, stream.document()))
+            _write_pieces(sys.stdout.buffer, _track_progress(stream, stream.iter_document()))
         else:
-            _show(stream, unfold)
-        _tell_damage(stream)
+            _page_session(stream, unfold)
+        _warn_damage(stream)
 
 
-def _show(stream: SessionStream, unfold: bool) -> None:
+def _page_session(stream: SessionStream, unfold: bool) -> None:
     """Through a pager as it is read; whoever leaves it stops the reading."""
-    from ollm.cli.sessions.text import plain, session_lines
-    from ollm.services.session_export.text import gathered
+    from ollm.cli.sessions.text import render_session, skip_style
+    from ollm.services.session_export.text import gather_pieces
 
-    style = styled if sys.stdout.isatty() else plain
-    pieces = gathered(session_lines(stream, unfold=unfold, style=style))
+    style = style_text if sys.stdout.isatty() else skip_style
+    pieces = gather_pieces(render_session(stream, unfold=unfold, style=style))
     if sys.stdout.isatty():
-        stream.reader.damage.allow(math.inf)
-        click.echo_via_pager(_ended(pieces, stream))
+        stream.reader.damage.extend_time(math.inf)
+        click.echo_via_pager(_append_damage(pieces, stream))
     else:
-        for piece in _counted(stream, pieces):
+        for piece in _track_progress(stream, pieces):
             sys.stdout.write(piece)
 
 
-def _ended(pieces: Iterator[str], stream: SessionStream) -> Iterator[str]:
+def _append_damage(pieces: Iterator[str], stream: SessionStream) -> Iterator[str]:
     yield from pieces
     if stream.damage:
-        yield f"{styled('not everything could be read', fg='red')}: {printable(stream.damage)}\n"
+        yield f"{style_text('not everything could be read', fg='red')}: {make_printable(stream.damage)}\n"
 
 
 @click.command()
@@ -76,55 +76,58 @@ def export(
     session: str | None, output: str, form: str | None, redact: bool, force: bool, workspace: str | None
 ) -> None:
     """Write a session to a file: JSON, Markdown or HTML; without ID the newest one of the workspace."""
-    from ollm.app import Process
+    from ollm.app import ProcessScope
 
-    process = Process()
-    session_id = chosen(process, session, workspace)
-    target = None if output == "-" else _target(output, force)
-    with process.session_files.stream(session_id) as stream:
-        stream.reader.damage.allow(RENDERING_SECONDS)
-        pieces = _counted(stream, _pieces(process, stream, form or _form_of(output), redact))
+    process = ProcessScope()
+    session_id = resolve_session_id(process, session, workspace)
+    target = None if output == "-" else _resolve_target(output, force)
+    with process.session_files.open_stream(session_id) as stream:
+        stream.reader.damage.extend_time(RENDERING_SECONDS)
+        pieces = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
         if target is None:
-            _write(sys.stdout.buffer, pieces)
+            _write_pieces(sys.stdout.buffer, pieces)
         else:
-            _to_file(target, pieces)
+            _write_file(target, pieces)
             print(f"Wrote session {session_id[:8]} to {target}.", file=sys.stderr)
-        _tell_damage(stream)
+        _warn_damage(stream)
 
 
-def chosen(process: Process, session: str | None, workspace: str | None) -> str:
+def resolve_session_id(process: ProcessScope, session: str | None, workspace: str | None) -> str:
     """The session that was named, or the newest of the workspace."""
     if session:
         return process.session_files.places.find(session)
     place = str(resolve_workspace(workspace))
-    for line in process.session_index.lines():
+    for line in process.session_index.list_sessions():
         if line["workspace"] == place:
             return str(line["sessionId"])
     raise NotFoundError(f"There is no session in {place} yet.", action="`ollm sessions list` shows all there are.")
 
 
-def _pieces(process: Process, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
-    from ollm.services.session_export import RedactedSession, html, markdown
+def _render_export(process: ProcessScope, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
+    from ollm.services.session_export import RedactedSession, render_html, render_markdown
 
     source = RedactedSession(stream, process.redactor.redact) if redact else stream
     if form == "json":
-        return source.document()
-    return (piece.encode("utf-8", "replace") for piece in (markdown(source) if form == "markdown" else html(source)))
+        return source.iter_document()
+    return (
+        piece.encode("utf-8", "replace")
+        for piece in (render_markdown(source) if form == "markdown" else render_html(source))
+    )
 
 
-def _counted(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[Piece]:
+def _track_progress(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[Piece]:
     """The pieces, with a bar on stderr that shows how far the file has been read."""
-    from ollm.cli.sessions.table import progress
+    from ollm.cli.sessions.table import make_progress
 
-    show = progress("Reading", "MB")
+    show = make_progress("Reading", "MB")
     for position, piece in enumerate(pieces):
-        if position % LOOK_EVERY == 0:
+        if position % PIECES_PER_UPDATE == 0:
             show(*stream.reader.progress)
         yield piece
     show(1, 1)
 
 
-def _target(output: str, force: bool) -> Path:
+def _resolve_target(output: str, force: bool) -> Path:
     target = Path(output)
     if target.is_dir():
         raise UsageError(f"{target} is a directory.", action="Name a file in it.")
@@ -137,7 +140,7 @@ def _target(output: str, force: bool) -> Path:
     return target
 
 
-def _form_of(output: str) -> str:
+def _guess_format(output: str) -> str:
     return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(
         Path(output).suffix.lower(), "json"
     )
@@ -148,13 +151,13 @@ def _is_special(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def _to_file(target: Path, pieces: Iterator[bytes]) -> None:
+def _write_file(target: Path, pieces: Iterator[bytes]) -> None:
     from ollm.system.atomic import replace_file
 
     try:
         if _is_special(target):
             with target.open("wb") as file:
-                _write(file, pieces)
+                _write_pieces(file, pieces)
         else:
             replace_file(target, pieces)
     except BrokenPipeError:
@@ -163,11 +166,11 @@ def _to_file(target: Path, pieces: Iterator[bytes]) -> None:
         raise StorageError(f"{target} cannot be written: {error.strerror}.") from error
 
 
-def _tell_damage(stream: SessionStream) -> None:
+def _warn_damage(stream: SessionStream) -> None:
     if stream.damage:
-        warn(f"not everything could be read: {printable(stream.damage)}.")
+        warn(f"not everything could be read: {make_printable(stream.damage)}.")
 
 
-def _write(stream: BinaryIO, pieces: Iterator[bytes]) -> None:
+def _write_pieces(stream: BinaryIO, pieces: Iterator[bytes]) -> None:
     stream.writelines(pieces)
     stream.flush()

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.clock import Clock, now, parse_stamp, stamp
+from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.struct import Data
 from ollm.extensions.mcp.settings import McpServer
-from ollm.tools.framework.output import clean
+from ollm.tools.framework.output import clean_text
 
 if TYPE_CHECKING:
     from mcp import Client
 
-MOST_TOOLS = 128
-MOST_PAGES = 20
-LONGEST_DESCRIPTION = 1_000
-LARGEST_SCHEMA = 16 * 1024
-LONGEST_NAME = 64
-FRESH = 3600.0
+MAX_TOOLS = 128
+MAX_PAGES = 20
+MAX_DESCRIPTION_CHARACTERS = 1_000
+MAX_SCHEMA_BYTES = 16 * 1024
+MAX_NAME_CHARACTERS = 64
+FRESH_SECONDS = 3600.0
 READ_RESOURCE = "read_resource"
-_ODD = re.compile(r"[^A-Za-z0-9_-]")
+_INVALID_NAME_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class OfferedTool(Data, frozen=True):
@@ -54,62 +54,62 @@ class Catalogue(Data, frozen=True):
     timestamp: str = ""
 
 
-async def ask_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
+async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now) -> Catalogue:
     """Everything the server says it has."""
     can = client.server_capabilities
-    tools = await _pages(client.list_tools, "tools") if can.tools else []
-    prompts = await _pages(client.list_prompts, "prompts") if can.prompts else []
-    taken, left_out = taken_tools(server.name, tools)
+    tools = await _fetch_pages(client.list_tools, "tools") if can.tools else []
+    prompts = await _fetch_pages(client.list_prompts, "prompts") if can.prompts else []
+    taken, left_out = select_tools(server.name, tools)
     return Catalogue(
         tools=taken,
-        prompts=tuple(_prompt(prompt) for prompt in prompts[:MOST_TOOLS]),
+        prompts=tuple(_build_prompt(prompt) for prompt in prompts[:MAX_TOOLS]),
         resources=bool(can.resources),
         left_out=left_out,
-        timestamp=stamp(clock()),
+        timestamp=format_stamp(clock()),
     )
 
 
-async def _pages(ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
     found: list[Any] = []
     cursor = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         page = await ask(cursor=cursor)
         found += getattr(page, field)
         cursor = page.next_cursor
-        if not cursor or len(found) > MOST_TOOLS:
+        if not cursor or len(found) > MAX_TOOLS:
             break
     return found
 
 
-def taken_tools(server: str, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+def select_tools(server: str, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
     """The tools that can be used under names of their own, and a sentence for each that cannot."""
     taken: dict[str, OfferedTool] = {}
     left_out: list[str] = []
-    for tool in tools[:MOST_TOOLS]:
-        name = tool_name(server, tool.name)
-        fault = "another one has its name" if name in taken else schema_fault(tool.input_schema)
+    for tool in tools[:MAX_TOOLS]:
+        name = make_tool_name(server, tool.name)
+        fault = "another one has its name" if name in taken else find_schema_fault(tool.input_schema)
         if fault:
-            left_out.append(f"{_one_line(tool.name, 60)} of the MCP server {server} was left out: {fault}.")
+            left_out.append(f"{_shorten_line(tool.name, 60)} of the MCP server {server} was left out: {fault}.")
             continue
-        description = _one_line(tool.description or tool.title or tool.name, LONGEST_DESCRIPTION)
+        description = _shorten_line(tool.description or tool.title or tool.name, MAX_DESCRIPTION_CHARACTERS)
         taken[name] = OfferedTool(
-            name=name, remote=tool.name, description=description, parameters=tidy(tool.input_schema)
+            name=name, remote=tool.name, description=description, parameters=tidy_schema(tool.input_schema)
         )
-    if len(tools) > MOST_TOOLS:
-        left_out.append(f"The MCP server {server} has more than {MOST_TOOLS} tools; the rest was left out.")
+    if len(tools) > MAX_TOOLS:
+        left_out.append(f"The MCP server {server} has more than {MAX_TOOLS} tools; the rest was left out.")
     return tuple(taken.values()), tuple(left_out)
 
 
-def tool_name(server: str, tool: str) -> str:
+def make_tool_name(server: str, tool: str) -> str:
     """`server__tool`, in letters every model server takes; one that had to be changed or cut ends in its hash."""
-    name = f"{server}__{_ODD.sub('_', tool)}"
-    if name == f"{server}__{tool}" and len(name) <= LONGEST_NAME and tool:
+    name = f"{server}__{_INVALID_NAME_CHARACTERS.sub('_', tool)}"
+    if name == f"{server}__{tool}" and len(name) <= MAX_NAME_CHARACTERS and tool:
         return name
     digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return f"{name[: LONGEST_NAME - 9]}_{digest}"
+    return f"{name[: MAX_NAME_CHARACTERS - 9]}_{digest}"
 
 
-def schema_fault(schema: Any) -> str:
+def find_schema_fault(schema: Any) -> str:
     """Why a schema cannot be shown to a model; empty when it can."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return "its parameters are no object"
@@ -117,39 +117,41 @@ def schema_fault(schema: Any) -> str:
         size = len(msgspec.json.encode(schema))
     except (TypeError, ValueError, RecursionError):
         return "its parameters cannot be read"
-    if size > LARGEST_SCHEMA:
-        return f"the description of its parameters takes {size // 1024} KiB, and {LARGEST_SCHEMA // 1024} is the most"
+    if size > MAX_SCHEMA_BYTES:
+        return f"the description of its parameters takes {size // 1024} KiB, and {MAX_SCHEMA_BYTES // 1024} is the most"
     return ""
 
 
-def tidy(schema: Any) -> Any:
+def tidy_schema(schema: Any) -> Any:
     """Without titles, which cost tokens and say nothing, and with nothing where a list or a mapping must stand."""
     if isinstance(schema, list):
-        return [tidy(item) for item in schema]
+        return [tidy_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {key: tidy(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    kept = {key: tidy_schema(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
     if "properties" in schema:
         named = schema["properties"] if isinstance(schema["properties"], dict) else {}
-        kept["properties"] = {name: tidy(value) if isinstance(value, dict) else {} for name, value in named.items()}
+        kept["properties"] = {
+            name: tidy_schema(value) if isinstance(value, dict) else {} for name, value in named.items()
+        }
     if "required" in schema:
         listed = schema["required"] if isinstance(schema["required"], list) else []
         kept["required"] = [name for name in listed if isinstance(name, str)]
     return kept
 
 
-def _prompt(prompt: Any) -> OfferedPrompt:
+def _build_prompt(prompt: Any) -> OfferedPrompt:
     arguments = prompt.arguments or []
     return OfferedPrompt(
         name=prompt.name,
-        description=_one_line(prompt.description or "", LONGEST_DESCRIPTION),
+        description=_shorten_line(prompt.description or "", MAX_DESCRIPTION_CHARACTERS),
         arguments=tuple(argument.name for argument in arguments),
         required=tuple(argument.name for argument in arguments if argument.required),
     )
 
 
-def _one_line(text: str, longest: int) -> str:
-    line = " ".join(clean(text[: longest * 2]).split())
+def _shorten_line(text: str, longest: int) -> str:
+    line = " ".join(clean_text(text[: longest * 2]).split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
@@ -161,28 +163,28 @@ class CatalogueFile:
         self._clock = clock
 
     def get(self, server: McpServer) -> Catalogue | None:
-        return self._all().get(_key(server))
+        return self._read_all().get(_make_key(server))
 
-    def fresh(self, found: Catalogue) -> bool:
+    def is_fresh(self, found: Catalogue) -> bool:
         try:
-            return 0 <= (self._clock() - parse_stamp(found.timestamp)).total_seconds() < FRESH
+            return 0 <= (self._clock() - parse_stamp(found.timestamp)).total_seconds() < FRESH_SECONDS
         except ValueError:
             return False
 
     def put(self, server: McpServer, found: Catalogue) -> None:
         from ollm.system.atomic import make_private_directory, replace_file
 
-        others = {key: kept for key, kept in self._all().items() if not key.startswith(f"{server.name}:")}
+        others = {key: kept for key, kept in self._read_all().items() if not key.startswith(f"{server.name}:")}
         make_private_directory(self._file.parent)
-        replace_file(self._file, msgspec.json.encode({**others, _key(server): found}))
+        replace_file(self._file, msgspec.json.encode({**others, _make_key(server): found}))
 
-    def _all(self) -> dict[str, Catalogue]:
+    def _read_all(self) -> dict[str, Catalogue]:
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Catalogue])
         except (OSError, msgspec.DecodeError, RecursionError):
             return {}
 
 
-def _key(server: McpServer) -> str:
+def _make_key(server: McpServer) -> str:
     """A server that is configured otherwise is another one; the digest keeps its variables to itself."""
     return f"{server.name}:{hashlib.sha256(msgspec.json.encode(server)).hexdigest()[:16]}"

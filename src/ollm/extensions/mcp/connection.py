@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.settings import McpServer
-from ollm.system.processes import Command, ProcessHost, StartError
+from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 
 if TYPE_CHECKING:
     from mcp import Client
 
 T = TypeVar("T")
-OPENING = 30.0  # seconds to start and to say hello
-CLOSING = 2.0
-MOST_FAILURES = 5
-LONGEST_PAUSE = 8.0
+OPEN_TIMEOUT_SECONDS = 30.0  # seconds to start and to say hello
+CLOSE_TIMEOUT_SECONDS = 2.0
+MAX_FAILURES = 5
+MAX_RETRY_PAUSE_SECONDS = 8.0
 
-Open = Callable[["Line"], AbstractAsyncContextManager[Any]]
+Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
 
 
-class Line:
+class McpConnectionState:
     """What is known of one open line: whether it is lost, and why."""
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class Line:
         self.why = ""
         self.last_words: Callable[[], str] = str
 
-    def lost(self, why: str) -> None:
+    def mark_lost(self, why: str) -> None:
         self.why = self.why or why
         self.over.set()
 
-    def told(self, why: str) -> str:
+    def explain_loss(self, why: str) -> str:
         words = self.last_words()
         return f"{self.why or why}; its last words: {words}" if words else self.why or why
 
@@ -51,7 +51,7 @@ class McpConnection:
         self.failures = 0
         self.offers_changed = False  # the server said that it has other tools now
         self._open = open_transport
-        self._line: Line | None = None
+        self._line: McpConnectionState | None = None
         self._client: Client | None = None
         self._holding: asyncio.Task[None] | None = None
         self._opening = asyncio.Lock()
@@ -62,7 +62,7 @@ class McpConnection:
 
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
         """The answer; ToolFailure when the server fails, refuses or takes too long."""
-        client, line = await self._connected()
+        client, line = await self._ensure_connected()
         try:
             async with asyncio.timeout(self.server.timeout):
                 answer = await request(client)
@@ -77,42 +77,42 @@ class McpConnection:
             await asyncio.sleep(0)
             if line.over.is_set():
                 self.failures += 1
-                raise self._failure(f"ended while it worked ({line.told('')})") from error
-            raise self._failure(f"answered with an error: {plain(error)}") from error
+                raise self._make_failure(f"ended while it worked ({line.explain_loss('')})") from error
+            raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
         self.failures = 0
         return answer
 
     async def close(self) -> None:
         """End the line, and with it the server's processes."""
         if self._line is not None:
-            self._line.lost("the conversation has ended")
+            self._line.mark_lost("the conversation has ended")
         if self._holding is not None and not self._holding.done():
-            await asyncio.wait({self._holding}, timeout=CLOSING)
+            await asyncio.wait({self._holding}, timeout=CLOSE_TIMEOUT_SECONDS)
             self._holding.cancel()
-            await asyncio.wait({self._holding}, timeout=CLOSING)
+            await asyncio.wait({self._holding}, timeout=CLOSE_TIMEOUT_SECONDS)
         self._client = None
 
-    async def _connected(self) -> tuple[Client, Line]:
+    async def _ensure_connected(self) -> tuple[Client, McpConnectionState]:
         async with self._opening:
             if self._client is None or self._line is None or self._line.over.is_set():
-                if self.failures >= MOST_FAILURES:
-                    raise self._failure(f"failed {self.failures} times and is left alone in this conversation")
+                if self.failures >= MAX_FAILURES:
+                    raise self._make_failure(f"failed {self.failures} times and is left alone in this conversation")
                 if self.failures > 1:
-                    await asyncio.sleep(min(0.25 * 2**self.failures, LONGEST_PAUSE))
+                    await asyncio.sleep(min(0.25 * 2**self.failures, MAX_RETRY_PAUSE_SECONDS))
                 await self._connect()
             assert self._client is not None
             assert self._line is not None
             return self._client, self._line
 
     async def _connect(self) -> None:
-        await sdk()
-        line, ready = Line(), asyncio.get_running_loop().create_future()
+        await import_sdk()
+        line, ready = McpConnectionState(), asyncio.get_running_loop().create_future()
         holding = self._holding = asyncio.create_task(self._hold(line, ready), name=f"mcp {self.server.name}")
         try:
-            await asyncio.wait({ready, holding}, timeout=OPENING, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ready, holding}, timeout=OPEN_TIMEOUT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                line.lost(f"it did not say hello within {OPENING:g} s")
-                raise self._failure(f"cannot be used: {line.told('')}")
+                line.mark_lost(f"it did not say hello within {OPEN_TIMEOUT_SECONDS:g} s")
+                raise self._make_failure(f"cannot be used: {line.explain_loss('')}")
             self._client = ready.result()
         except asyncio.CancelledError:
             holding.cancel()
@@ -123,30 +123,30 @@ class McpConnection:
             raise
         self._line = line
 
-    async def _hold(self, line: Line, ready: asyncio.Future[Client]) -> None:
+    async def _hold(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
         from mcp import Client
 
         try:
             mode = "auto" if self.server.url else "legacy"
-            async with Client(self._open(line), mode=mode, message_handler=self._hear) as client:
+            async with Client(self._open(line), mode=mode, message_handler=self._handle_message) as client:
                 # Output schemas come from the server; checking them would run its regular expressions.
-                client.session.validate_tool_result = _trusting  # type: ignore[method-assign,assignment]
+                client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign,assignment]
                 ready.set_result(client)
                 await line.over.wait()
         except StartError as error:
-            _fail(ready, self._failure(f"cannot be started: {error.message}"))
+            _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
-            line.lost(plain(error))
-            _fail(ready, self._failure(f"cannot be used: {line.told('')}"))
+            line.mark_lost(summarize_error(error))
+            _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
 
-    async def _hear(self, message: object) -> None:
+    async def _handle_message(self, message: object) -> None:
         from mcp.types import ToolListChangedNotification
 
         if isinstance(message, ToolListChangedNotification):
             self.offers_changed = True
 
-    def _failure(self, what: str) -> ToolFailure:
+    def _make_failure(self, what: str) -> ToolFailure:
         return ToolFailure("Interrupted", f"The MCP server {self.server.name} {what}.")
 
 
@@ -156,18 +156,18 @@ def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
         ready.exception()  # whoever waits still gets it; nobody waiting is no fault
 
 
-async def _trusting(_name: str, _result: object) -> None:
+async def _skip_validation(_name: str, _result: object) -> None:
     """What a server says about its own answers is not checked here."""
 
 
-def plain(error: BaseException) -> str:
+def summarize_error(error: BaseException) -> str:
     """What went wrong, out of the groups that task groups wrap it in, in one line."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")
 
 
-async def sdk() -> None:
+async def import_sdk() -> None:
     """Import the SDK in a thread: it takes seconds, and the screen goes on meanwhile."""
     if "mcp.client.client" in sys.modules:
         return
@@ -195,28 +195,28 @@ async def sdk() -> None:
         raise ToolFailure("Interrupted", "MCP servers need the package mcp; install ollm-cli[mcp].") from error
 
 
-def opener(server: McpServer, host: ProcessHost, workspace: Path, environment: Mapping[str, str]) -> Open:
+def make_opener(server: McpServer, host: ProcessHost, workspace: Path, environment: Mapping[str, str]) -> Open:
     """How the line to this server is opened: its program started, or its address called."""
 
     @asynccontextmanager
-    async def open_program(line: Line) -> AsyncIterator[Any]:
-        from ollm.extensions.mcp.stdio import program, stdio_transport
+    async def open_program(line: McpConnectionState) -> AsyncIterator[Any]:
+        from ollm.extensions.mcp.stdio import open_stdio_transport, start_program
 
-        command = Command(
+        command = ProcessCommand(
             argv=(server.command, *server.args),
             cwd=workspace / server.cwd,
             environment={**environment, **server.env},
         )
-        async with program(host, command) as started:
-            line.last_words = lambda: started.last_words
-            async with stdio_transport(started, line.lost) as streams:
+        async with start_program(host, command) as started:
+            line.last_words = lambda: started.stderr_tail
+            async with open_stdio_transport(started, line.mark_lost) as streams:
                 yield streams
 
     @asynccontextmanager
-    async def open_address(_line: Line) -> AsyncIterator[Any]:
-        from ollm.extensions.mcp.http import http_transport
+    async def open_address(_line: McpConnectionState) -> AsyncIterator[Any]:
+        from ollm.extensions.mcp.http import open_http_transport
 
-        async with http_transport(server) as streams:
+        async with open_http_transport(server) as streams:
             yield streams
 
     return open_address if server.url else open_program

@@ -8,18 +8,18 @@ from typing import Any
 
 from ollm.extensions.mcp.settings import McpServer
 
-LARGEST_ANSWER = 16 * 1024 * 1024
-CONNECT = 10.0
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+CONNECT_TIMEOUT_SECONDS = 10.0
 
 
 @asynccontextmanager
-async def http_transport(server: McpServer) -> AsyncIterator[Any]:
+async def open_http_transport(server: McpServer) -> AsyncIterator[Any]:
     """The streams an SDK client speaks over."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
-    timeout = httpx2.Timeout(CONNECT, read=max(server.timeout, CONNECT))
-    hooks = {"response": [bound]}
+    timeout = httpx2.Timeout(CONNECT_TIMEOUT_SECONDS, read=max(server.timeout, CONNECT_TIMEOUT_SECONDS))
+    hooks = {"response": [limit_response]}
     async with (
         httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks) as client,
         streamable_http_client(server.url, http_client=client) as streams,
@@ -27,7 +27,7 @@ async def http_transport(server: McpServer) -> AsyncIterator[Any]:
         yield streams
 
 
-async def bound(response: Any) -> None:
+async def limit_response(response: Any) -> None:
     """Let an answer be no longer than the limit; a stream of events has limits of its own, event by event."""
     import httpx2
 
@@ -42,8 +42,8 @@ async def bound(response: Any) -> None:
             size = 0
             async for piece in self._stream:
                 size += len(piece)
-                if size > LARGEST_ANSWER:
-                    raise httpx2.ReadError(f"its answer is larger than {LARGEST_ANSWER // 2**20} MiB")
+                if size > MAX_RESPONSE_BYTES:
+                    raise httpx2.ReadError(f"its answer is larger than {MAX_RESPONSE_BYTES // 2**20} MiB")
                 yield piece
 
         async def aclose(self) -> None:

@@ -10,20 +10,20 @@ from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
-from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, ask_catalogue
-from ollm.extensions.mcp.connection import MOST_FAILURES, McpConnection
-from ollm.extensions.mcp.results import contents_of, result_of, text_of
+from ollm.extensions.mcp.catalogue import Catalogue, CatalogueFile, OfferedTool, fetch_catalogue
+from ollm.extensions.mcp.connection import MAX_FAILURES, McpConnection
+from ollm.extensions.mcp.results import build_result, extract_text, render_contents
 from ollm.extensions.mcp.settings import McpServer
-from ollm.extensions.mcp.tools import Run, specs_of
+from ollm.extensions.mcp.tools import Run, build_specs
 from ollm.tools.framework.base import ToolSpec
 
 if TYPE_CHECKING:
     from mcp import Client
 
-FIRST_WAIT = 10.0  # seconds a first turn waits for servers nothing is known of
+FIRST_WAIT_SECONDS = 10.0  # seconds a first turn waits for servers nothing is known of
 
 
-class ServerState(Data, frozen=True):
+class McpServerState(Data, frozen=True):
     """What /mcp tells of a server."""
 
     server: McpServer
@@ -53,48 +53,53 @@ class McpServers:
         self._waited_for: dict[str, None] = {}
         self._changed = False
 
-    def specs(self) -> list[ToolSpec]:
+    def list_specs(self) -> list[ToolSpec]:
         """The tools of every server that is known, whether or not it runs."""
         return [
             spec
             for name, found in self._known.items()
-            for spec in specs_of(name, found, lambda tool, name=name: self._call(name, tool), self._read(name))  # type: ignore[misc] # the default binds the name now
+            for spec in build_specs(
+                name,
+                found,
+                lambda tool, name=name: self._make_call_runner(name, tool),  # type: ignore[misc] # binds the name now
+                self._make_resource_reader(name),
+            )
         ]
 
     async def before_turn(self) -> bool:
         """Ask who must be asked; wait only for those nothing is known of, and only once. True when tools changed."""
         for name, line in self._connections.items():
             found = self._known.get(name)
-            unasked = name not in self._asking and line.failures < MOST_FAILURES
-            if line.offers_changed or (unasked and (found is None or not self._kept.fresh(found))):
+            unasked = name not in self._asking and line.failures < MAX_FAILURES
+            if line.offers_changed or (unasked and (found is None or not self._kept.is_fresh(found))):
                 line.offers_changed = False
-                self._asking[name] = asyncio.create_task(self._learn(line), name=f"mcp list {name}")
+                self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
         unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
-            await asyncio.wait(unknown, timeout=FIRST_WAIT)
+            await asyncio.wait(unknown, timeout=FIRST_WAIT_SECONDS)
         changed, self._changed = self._changed, False
         return changed
 
-    async def ask(self, name: str) -> Catalogue:
+    async def ask_server(self, name: str) -> Catalogue:
         """What a server offers now; ToolFailure when it cannot be asked."""
-        line = self._line(name)
-        found = await line.ask(lambda client: ask_catalogue(client, line.server))
+        line = self._get_connection(name)
+        found = await line.ask(lambda client: fetch_catalogue(client, line.server))
         self._changed = self._changed or found.tools != getattr(self._known.get(name), "tools", None)
         self._known[name] = found
         self._kept.put(line.server, found)
         return found
 
-    def states(self) -> list[ServerState]:
+    def list_states(self) -> list[McpServerState]:
         return [
-            ServerState(line.server, line.connected, self._known.get(name), self._failures.get(name, ""))
+            McpServerState(line.server, line.connected, self._known.get(name), self._failures.get(name, ""))
             for name, line in self._connections.items()
         ]
 
-    async def prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
+    async def get_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
         """A server's prompt as text for the user to send."""
-        answer = await self._line(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
-        return "\n\n".join(text_of([message.content]) for message in answer.messages)
+        answer = await self._get_connection(name).ask(lambda client: client.get_prompt(prompt, arguments or None))
+        return "\n\n".join(extract_text([message.content]) for message in answer.messages)
 
     async def close(self) -> None:
         asking = list(self._asking.values())
@@ -104,10 +109,10 @@ class McpServers:
             await asyncio.wait(asking)
         await asyncio.gather(*(line.close() for line in self._connections.values()))
 
-    async def _learn(self, line: McpConnection) -> None:
+    async def _refresh_catalogue(self, line: McpConnection) -> None:
         name = line.server.name
         try:
-            found = await self.ask(name)
+            found = await self.ask_server(name)
         except OllmError as error:
             if name not in self._failures:
                 self._tell(str(error))
@@ -118,30 +123,32 @@ class McpServers:
         for sentence in found.left_out:
             self._tell(sentence)
 
-    def _line(self, name: str) -> McpConnection:
+    def _get_connection(self, name: str) -> McpConnection:
         if name not in self._connections:
             known = ", ".join(self._connections) or "none"
             raise UsageError(f"There is no MCP server named {name}; there are: {known}.")
         return self._connections[name]
 
-    def _call(self, name: str, tool: OfferedTool) -> Run:
+    def _make_call_runner(self, name: str, tool: OfferedTool) -> Run:
         async def run(arguments: JsonObject) -> ToolResult:
-            return result_of(await self._line(name).ask(lambda client: client.call_tool(tool.remote, arguments)))
+            return build_result(
+                await self._get_connection(name).ask(lambda client: client.call_tool(tool.remote, arguments))
+            )
 
         return run
 
-    def _read(self, name: str) -> Run:
+    def _make_resource_reader(self, name: str) -> Run:
         async def listed(client: Client) -> str:
             found = (await client.list_resources()).resources
             return "\n".join(f"{item.uri}  {item.description or item.name}" for item in found) or "There are none."
 
         async def run(arguments: JsonObject) -> ToolResult:
             uri = arguments.get("uri")
-            line = self._line(name)
+            line = self._get_connection(name)
             if not uri:
                 text = await line.ask(listed)
             else:
-                text = contents_of((await line.ask(lambda client: client.read_resource(str(uri)))).contents)
+                text = render_contents((await line.ask(lambda client: client.read_resource(str(uri)))).contents)
             return ToolResult(llm_content=text, return_display=text)
 
         return run

@@ -10,12 +10,12 @@ from msgspec import field
 
 from ollm.domain.struct import Data
 
-NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
+VARIABLE_PATTERN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 KEYS = {"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled"}
 TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp"}
-TIMEOUT = 120.0
-LONGEST_TIMEOUT = 3600.0
+DEFAULT_TIMEOUT_SECONDS = 120.0
+MAX_TIMEOUT_SECONDS = 3600.0
 
 
 class McpServer(Data, frozen=True):
@@ -28,7 +28,7 @@ class McpServer(Data, frozen=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = field(default_factory=dict)
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT_SECONDS
     disabled: bool = False
 
     @property
@@ -51,11 +51,11 @@ def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], 
 
 
 def read_server(name: str, entry: Any) -> McpServer | str:
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         return "a name of at most 32 letters, digits, - and single _ is expected"
     if not isinstance(entry, Mapping):
         return "a mapping with command or url is expected"
-    fault = _fault(entry)
+    fault = _find_fault(entry)
     if fault:
         return fault
     return McpServer(
@@ -66,15 +66,15 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         cwd=entry.get("cwd") or "",
         url=entry.get("url") or "",
         headers={key: str(value) for key, value in (entry.get("headers") or {}).items()},
-        timeout=float(entry.get("timeout", TIMEOUT)),
+        timeout=float(entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
         disabled=entry.get("disabled") is True,
     )
 
 
-def _fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
+def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
     if unknown := sorted(str(key) for key in set(entry) - KEYS):
         return f"unknown key {unknown[0]}; there are {', '.join(sorted(KEYS))}"
-    command, url, timeout = entry.get("command"), entry.get("url"), entry.get("timeout", TIMEOUT)
+    command, url, timeout = entry.get("command"), entry.get("url"), entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)
     if (command is None) == (url is None):
         return "either command or url is expected"
     if command is not None and not (isinstance(command, str) and command.strip()):
@@ -90,11 +90,11 @@ def _fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
     for key in ("env", "headers"):
         if not isinstance(entry.get(key) or {}, Mapping):
             return f"{key}: a mapping of names to values is expected"
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= LONGEST_TIMEOUT:
-        return f"timeout: seconds up to {LONGEST_TIMEOUT:g} are expected"
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
+        return f"timeout: seconds up to {MAX_TIMEOUT_SECONDS:g} are expected"
     return ""
 
 
-def expanded(text: str, variables: Mapping[str, str]) -> str:
+def expand_variables(text: str, variables: Mapping[str, str]) -> str:
     """`${NAME}` and `${NAME:-otherwise}` replaced by what the variable holds; an unknown one is left as it is."""
-    return VARIABLE.sub(lambda found: variables.get(found[1], found[0] if found[2] is None else found[2]), text)
+    return VARIABLE_PATTERN.sub(lambda found: variables.get(found[1], found[0] if found[2] is None else found[2]), text)

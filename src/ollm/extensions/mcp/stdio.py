@@ -12,27 +12,27 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from ollm.system.processes import Command, Process, ProcessHost
+from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
 
 log = logging.getLogger("ollm.mcp")
 
-LONGEST_LINE = 8 * 1024 * 1024
-MOST_GARBAGE = 1_000  # lines that are no messages
-MOST_UNASKED = 20_000  # messages in a row that answer nothing
-KEPT_WORDS = 2_000
+MAX_LINE_BYTES = 8 * 1024 * 1024
+MAX_GARBAGE_LINES = 1_000  # lines that are no messages
+MAX_UNASKED_MESSAGES = 20_000  # messages in a row that answer nothing
+MAX_STDERR_BYTES = 2_000
 
 
-class Program:
+class McpProgram:
     """The three pipes of a started server. `words` is the end of what it wrote to standard error."""
 
-    def __init__(self, process: Process, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
+    def __init__(self, process: ChildProcess, output: asyncio.StreamReader, feed: asyncio.StreamWriter) -> None:
         self.process = process
         self.output = output
         self.feed = feed
         self.words = bytearray()
 
     @property
-    def last_words(self) -> str:
+    def stderr_tail(self) -> str:
         text = self.words.decode("utf-8", "replace")
         return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-300:]
 
@@ -42,7 +42,7 @@ class Program:
 
 
 @asynccontextmanager
-async def program(host: ProcessHost, command: Command) -> AsyncIterator[Program]:
+async def start_program(host: ProcessHost, command: ProcessCommand) -> AsyncIterator[McpProgram]:
     """Start it; on leaving it is ended with everything it started."""
     (source, feeding), (reading, output), (reading_errors, errors) = [os.pipe() for _ in range(3)]
     try:
@@ -54,10 +54,10 @@ async def program(host: ProcessHost, command: Command) -> AsyncIterator[Program]
     finally:
         for end in (source, output, errors):
             os.close(end)
-    lines = asyncio.StreamReader(limit=LONGEST_LINE)
+    lines = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     transport = await _listen(reading, lambda: asyncio.StreamReaderProtocol(lines))
-    found = Program(process, lines, await _writer(feeding))
-    complaints = await _listen(reading_errors, lambda: _LastWords(found.words))
+    found = McpProgram(process, lines, await _connect_writer(feeding))
+    complaints = await _listen(reading_errors, lambda: _StderrTail(found.words))
     try:
         yield found
     finally:
@@ -67,7 +67,7 @@ async def program(host: ProcessHost, command: Command) -> AsyncIterator[Program]
 
 
 @asynccontextmanager
-async def stdio_transport(started: Program, lost: Callable[[str], None]) -> AsyncIterator[Any]:
+async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None]) -> AsyncIterator[Any]:
     """The streams an SDK client speaks over. `lost` hears why nothing more will come."""
     import anyio
     from mcp.shared.message import SessionMessage
@@ -78,7 +78,7 @@ async def stdio_transport(started: Program, lost: Callable[[str], None]) -> Asyn
     async def listen() -> None:
         why = "it closed its output"
         try:
-            why = await _messages(started.output, heard.send)
+            why = await _forward_messages(started.output, heard.send)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             why = "the conversation with it is over"
         finally:
@@ -102,7 +102,7 @@ async def stdio_transport(started: Program, lost: Callable[[str], None]) -> Asyn
                 stream.close()
 
 
-async def _messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> str:
+async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> str:
     """Hand on every message; the reason why there are no more."""
     from mcp.shared.message import SessionMessage
 
@@ -111,25 +111,25 @@ async def _messages(lines: asyncio.StreamReader, send: Callable[[Any], Any]) -> 
         try:
             line = await lines.readline()
         except ValueError:
-            return f"it sent a line of more than {LONGEST_LINE // 2**20} MiB"
+            return f"it sent a line of more than {MAX_LINE_BYTES // 2**20} MiB"
         if not line:
             return "it closed its output"
         if not line.strip():
             continue
-        message = _parsed(line)
+        message = _parse_message(line)
         if message is None:
             garbage += 1
             log.debug("A line that is no message: %r", line[:200], extra={"operation": "read"})
-            if garbage > MOST_GARBAGE:
+            if garbage > MAX_GARBAGE_LINES:
                 return "it prints things that are no messages"
             continue
         unasked = unasked + 1 if hasattr(message, "method") else 0
-        if unasked > MOST_UNASKED:
-            return f"it sent {MOST_UNASKED:,} messages nobody asked for"
+        if unasked > MAX_UNASKED_MESSAGES:
+            return f"it sent {MAX_UNASKED_MESSAGES:,} messages nobody asked for"
         await send(SessionMessage(message))
 
 
-def _parsed(line: bytes) -> Any:
+def _parse_message(line: bytes) -> Any:
     from mcp_types import jsonrpc_message_adapter
 
     try:
@@ -138,13 +138,13 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
-class _LastWords(asyncio.Protocol):
+class _StderrTail(asyncio.Protocol):
     def __init__(self, kept: bytearray) -> None:
         self._kept = kept
 
     def data_received(self, data: bytes) -> None:
         self._kept += data
-        del self._kept[:-KEPT_WORDS]
+        del self._kept[:-MAX_STDERR_BYTES]
 
 
 async def _listen(descriptor: int, protocol: Callable[[], asyncio.Protocol]) -> asyncio.ReadTransport:
@@ -153,7 +153,7 @@ async def _listen(descriptor: int, protocol: Callable[[], asyncio.Protocol]) -> 
     return transport
 
 
-async def _writer(descriptor: int) -> asyncio.StreamWriter:
+async def _connect_writer(descriptor: int) -> asyncio.StreamWriter:
     loop = asyncio.get_running_loop()
     pipe = os.fdopen(descriptor, "wb", buffering=0)
     transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, pipe)

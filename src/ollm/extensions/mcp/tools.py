@@ -13,9 +13,9 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.catalogue import READ_RESOURCE, Catalogue, OfferedTool
-from ollm.tools.framework.base import ToolContext, ToolSpec, question
+from ollm.tools.framework.base import ToolContext, ToolSpec, build_confirmation
 
-LONGEST_SUMMARY = 2_000
+MAX_SUMMARY_CHARACTERS = 2_000
 
 Run = Callable[[JsonObject], Awaitable[ToolResult]]
 
@@ -35,14 +35,14 @@ class McpInvocation(Data, frozen=True):
     def summary(self) -> str:
         """The whole call, as the server would get it: nobody here knows which argument matters."""
         arguments = msgspec.json.encode(self.params).decode()
-        shown = arguments if len(arguments) <= LONGEST_SUMMARY else f"{arguments[:LONGEST_SUMMARY]}…"
+        shown = arguments if len(arguments) <= MAX_SUMMARY_CHARACTERS else f"{arguments[:MAX_SUMMARY_CHARACTERS]}…"
         return f"{self.spec_name} {shown}"
 
     def locations(self) -> list[Location]:
         return []
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
-        return question(self.spec_name, self.summary(), self.locations(), verdict)
+        return build_confirmation(self.spec_name, self.summary(), self.locations(), verdict)
 
     async def preview(self, context: ToolContext) -> str:
         return ""
@@ -51,25 +51,27 @@ class McpInvocation(Data, frozen=True):
         return await self.work(self.params)
 
 
-def specs_of(server: str, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:
+def build_specs(server: str, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:
     """One spec a tool, and one that reads resources where there are any. All of them ask unless a rule says more."""
-    specs = [_spec(tool.name, tool.description, tool.parameters, call(tool)) for tool in found.tools]
+    specs = [_build_spec(tool.name, tool.description, tool.parameters, call(tool)) for tool in found.tools]
     name = f"{server}__{READ_RESOURCE}"
     if found.resources and all(spec.name != name for spec in specs):
-        specs.append(_spec(name, f"Read a resource of {server}, or list what there is.", RESOURCE_PARAMETERS, read))
+        specs.append(
+            _build_spec(name, f"Read a resource of {server}, or list what there is.", RESOURCE_PARAMETERS, read)
+        )
     return specs
 
 
-def _spec(name: str, description: str, parameters: JsonObject, run: Run) -> ToolSpec:
+def _build_spec(name: str, description: str, parameters: JsonObject, run: Run) -> ToolSpec:
     def parse(arguments: Any) -> McpInvocation:
-        return McpInvocation(name, checked(name, arguments, parameters), run)
+        return McpInvocation(name, check_arguments(name, arguments, parameters), run)
 
     return ToolSpec(
         name=name, description=description, parameters=parameters, parse=parse, risk=Risk.MEDIUM, keep="ends"
     )
 
 
-def checked(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:
+def check_arguments(name: str, arguments: Any, parameters: Mapping[str, Any]) -> JsonObject:
     """The arguments as an object with nothing missing and nothing unknown; the rest is for the server to say."""
     given = arguments if arguments is not None else {}
     if isinstance(given, str):

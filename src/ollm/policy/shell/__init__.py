@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ollm.policy.shell.analysis import analyse
-from ollm.policy.shell.model import Analysis, Part
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.analysis import analyse_command
+from ollm.policy.shell.model import CommandAnalysis, CommandPart
+from ollm.policy.shell.words import ShellWord
 
-__all__ = ["Analysis", "Part", "Word", "analyse"]
+__all__ = ["CommandAnalysis", "CommandPart", "ShellWord", "analyse_command"]

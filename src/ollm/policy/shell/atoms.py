@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-Kind = Literal["plain", "quoted", "value", "unknown", "several", "split", "guess"]
+AtomKind = Literal["plain", "quoted", "value", "unknown", "several", "split", "guess"]
 
 
 class Atom(NamedTuple):
@@ -13,4 +13,4 @@ class Atom(NamedTuple):
     guess holds a likely one."""
 
     character: str
-    kind: Kind
+    kind: AtomKind

@@ -7,39 +7,39 @@ import re
 from ollm.policy.shell.atoms import Atom
 
 _RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?")
-_MOST = 1024
+_MAX_WORDS = 1024
 
 
-def expand(atoms: list[Atom]) -> list[list[Atom]]:
+def expand_braces(atoms: list[Atom]) -> list[list[Atom]]:
     """Every word the braces stand for, in order. Past a thousand words the rest is left out and the last one marked
     unknown, so that nothing is allowed on the strength of a list that was cut."""
     done: list[list[Atom]] = []
     waiting = [atoms]
     while waiting:
         current = waiting.pop()
-        found = _group(current)
+        found = _find_group(current)
         if found is None:
             done.append(current)
             continue
         start, end, choices = found
         waiting += [current[:start] + choice + current[end:] for choice in reversed(choices)]
-        if len(done) + len(waiting) > _MOST:
+        if len(done) + len(waiting) > _MAX_WORDS:
             marker = type(atoms[0])("", "unknown")
-            return [[*one, marker] for one in (*done, *reversed(waiting))][:_MOST]
+            return [[*one, marker] for one in (*done, *reversed(waiting))][:_MAX_WORDS]
     return done
 
 
-def _group(atoms: list[Atom]) -> tuple[int, int, list[list[Atom]]] | None:
+def _find_group(atoms: list[Atom]) -> tuple[int, int, list[list[Atom]]] | None:
     """The first brace group: where it starts, where it ends, and its choices."""
     for start, atom in enumerate(atoms):
         if atom.kind == "plain" and atom.character == "{":
-            found = _choices(atoms, start)
+            found = _parse_choices(atoms, start)
             if found is not None:
                 return start, found[0], found[1]
     return None
 
 
-def _choices(atoms: list[Atom], start: int) -> tuple[int, list[list[Atom]]] | None:
+def _parse_choices(atoms: list[Atom], start: int) -> tuple[int, list[list[Atom]]] | None:
     depth, last = 0, start + 1
     choices: list[list[Atom]] = []
     for index in range(start, len(atoms)):
@@ -54,7 +54,7 @@ def _choices(atoms: list[Atom], start: int) -> tuple[int, list[list[Atom]]] | No
                 inner = atoms[last:index]
                 if choices:
                     return index + 1, [*choices, inner]
-                ranged = _range(inner)
+                ranged = _expand_range(inner)
                 return (index + 1, ranged) if ranged else None
         elif character == "," and depth == 1:
             choices.append(atoms[last:index])
@@ -62,7 +62,7 @@ def _choices(atoms: list[Atom], start: int) -> tuple[int, list[list[Atom]]] | No
     return None
 
 
-def _range(inner: list[Atom]) -> list[list[Atom]] | None:
+def _expand_range(inner: list[Atom]) -> list[list[Atom]] | None:
     match = _RANGE.fullmatch("".join(atom.character for atom in inner))
     if match is None or any(atom.kind != "plain" for atom in inner):
         return None
@@ -71,6 +71,6 @@ def _range(inner: list[Atom]) -> list[list[Atom]] | None:
         first, last, step = int(match.group(1)), int(match.group(2)), abs(int(match.group(3) or 1)) or 1
     else:
         first, last, step = ord(match.group(4)), ord(match.group(5)), abs(int(match.group(6) or 1)) or 1
-    numbers = range(first, last + (1 if last >= first else -1), step if last >= first else -step)[: _MOST + 1]
+    numbers = range(first, last + (1 if last >= first else -1), step if last >= first else -step)[: _MAX_WORDS + 1]
     texts = [str(number) if match.group(1) is not None else chr(number) for number in numbers]
     return [[atom(character, "plain") for character in text] for text in texts]

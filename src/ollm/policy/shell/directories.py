@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ollm.policy.shell.model import Directories
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.words import ShellWord
 
-_CHANGING = frozenset({"cd", "pushd", "popd"})
-_MOST = 8
+_CD_COMMANDS = frozenset({"cd", "pushd", "popd"})
+_MAX_DIRECTORIES = 8
 
 
-def after_cd(words: Sequence[Word], directories: Directories, home: Path | None) -> Directories:
+def follow_cd(words: Sequence[ShellWord], directories: Directories, home: Path | None) -> Directories:
     """The working directories that are possible after this command."""
     texts = [word.text for word in words]
     while texts[:1] in (["command"], ["builtin"]):
         texts, words = texts[1:], words[1:]
-    if not texts or texts[0] not in _CHANGING:
+    if not texts or texts[0] not in _CD_COMMANDS:
         return directories
     operands = [word for word in words[1:] if not (word.static and word.text.startswith("-") and word.text != "-")]
     if texts[0] == "popd" or (directories is None and not operands):
@@ -32,14 +32,14 @@ def after_cd(words: Sequence[Word], directories: Directories, home: Path | None)
     if given is None or (directories is None and not given.startswith("/")):
         return None
     places = tuple(dict.fromkeys(Path(os.path.normpath(start / given)) for start in directories or (Path("/"),)))
-    return places if all(place.is_dir() for place in places) else union(directories, places)
+    return places if all(place.is_dir() for place in places) else merge_directories(directories, places)
 
 
-def union(one: Directories, other: Directories) -> Directories:
+def merge_directories(one: Directories, other: Directories) -> Directories:
     if one is None or other is None:
         return None
     both = tuple(dict.fromkeys((*one, *other)))
-    return both if len(both) <= _MOST else None
+    return both if len(both) <= _MAX_DIRECTORIES else None
 
 
 def expand_home(text: str, home: Path | None) -> str | None:

@@ -4,107 +4,107 @@ from __future__ import annotations
 
 import re
 
-from ollm.policy.shell.model import Command
-from ollm.policy.shell.parse import Node, balanced, parse, stretches
-from ollm.policy.shell.scope import Scope, is_harmless_variable
-from ollm.policy.shell.visitor import Visitor
-from ollm.policy.shell.words import literal
+from ollm.policy.shell.model import SimpleCommand
+from ollm.policy.shell.parse import Node, parse_script, split_unparsed, take_balanced
+from ollm.policy.shell.scope import ShellScope, is_harmless_variable
+from ollm.policy.shell.visitor import SyntaxVisitor
+from ollm.policy.shell.words import make_literal
 
 _ASSIGNING = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"})
 _ARITHMETIC_TESTS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 
 
-class Expansions(Visitor):
+class ExpansionVisitor(SyntaxVisitor):
     """Finds the commands in whatever is expanded."""
 
-    def _in_subshell(self, node: Node, scope: Scope) -> None:
+    def _visit_subshell(self, node: Node, scope: ShellScope) -> None:
         before = self._quoted, self._loose, self._arithmetic_depth
         self._quoted, self._loose, self._arithmetic_depth = False, False, 0
-        self._children(node, scope.inner())
+        self._visit_children(node, scope.enter_subshell())
         self._quoted, self._loose, self._arithmetic_depth = before
 
-    _Subshell = _CmdSubst = _ProcSubst = _in_subshell
+    _Subshell = _CmdSubst = _ProcSubst = _visit_subshell
 
-    def _DblQuoted(self, node: Node, scope: Scope) -> None:  # noqa: N802
+    def _DblQuoted(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         before, self._quoted = self._quoted, True
-        self._children(node, scope)
+        self._visit_children(node, scope)
         self._quoted = before
 
-    def _evaluating(self, node: Node, scope: Scope) -> None:
+    def _visit_arithmetic_expansion(self, node: Node, scope: ShellScope) -> None:
         """Arithmetic: what stands in single quotes is expanded all the same."""
         self._arithmetic_depth += 1
-        self._children(node, scope)
+        self._visit_children(node, scope)
         self._arithmetic_depth -= 1
 
-    _ArithmExp = _ArithmCmd = _evaluating
+    _ArithmExp = _ArithmCmd = _visit_arithmetic_expansion
 
-    def _SglQuoted(self, node: Node, scope: Scope) -> None:  # noqa: N802
+    def _SglQuoted(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         if self._arithmetic_depth:
-            self._evaluated(node.get("Value", ""), scope)
+            self._visit_evaluated_text(node.get("Value", ""), scope)
 
-    def _ParamExp(self, node: Node, scope: Scope) -> None:  # noqa: N802
+    def _ParamExp(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         expansion = node.get("Exp") or {}
         name = (node.get("Param") or {}).get("Value", "")
         if expansion.get("Op") in ("=", ":=") and not is_harmless_variable(name):
-            self._found(node, (), scope, (), f"it sets {name}")
-            scope.assigned.setdefault(name, self._decoder(scope).word(expansion.get("Word")).text)
-        if expansion.get("Op") == "@" and self._decoder(scope).word(expansion.get("Word")).text == "P":
-            self._found(node, (), scope, (), "it runs what a variable holds")
+            self._add_command(node, (), scope, (), f"it sets {name}")
+            scope.assigned.setdefault(name, self._make_decoder(scope).decode_word(expansion.get("Word")).text)
+        if expansion.get("Op") == "@" and self._make_decoder(scope).decode_word(expansion.get("Word")).text == "P":
+            self._add_command(node, (), scope, (), "it runs what a variable holds")
         if expansion or node.get("Repl") or node.get("Slice") or node.get("Index"):
-            self._hidden_in(node, scope)
+            self._visit_hidden_commands(node, scope)
         before, self._loose = self._loose, True
-        self._children(node, scope)
+        self._visit_children(node, scope)
         self._loose = before
 
-    def _ExtGlob(self, node: Node, scope: Scope) -> None:  # noqa: N802
-        self._evaluated((node.get("Pattern") or {}).get("Value", ""), scope)
+    def _ExtGlob(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
+        self._visit_evaluated_text((node.get("Pattern") or {}).get("Value", ""), scope)
 
-    def _arithmetic(self, node: Node, scope: Scope) -> None:
+    def _visit_arithmetic_operator(self, node: Node, scope: ShellScope) -> None:
         if node.get("Op") in _ASSIGNING:
-            target = self._decoder(scope).word(node.get("X"))
+            target = self._make_decoder(scope).decode_word(node.get("X"))
             if target.text.isupper() and not is_harmless_variable(target.text):
-                self._found(node, (), scope, (), f"it sets {target.text}")
-        self._children(node, scope)
+                self._add_command(node, (), scope, (), f"it sets {target.text}")
+        self._visit_children(node, scope)
 
-    _BinaryArithm = _UnaryArithm = _arithmetic
+    _BinaryArithm = _UnaryArithm = _visit_arithmetic_operator
 
-    def _test(self, node: Node, scope: Scope) -> None:
+    def _visit_test(self, node: Node, scope: ShellScope) -> None:
         if node.get("Op") in _ARITHMETIC_TESTS:
             for side in (node.get("X"), node.get("Y")):
                 if side and side.get("Parts"):
-                    self._evaluated(self._decoder(scope).word(side).text, scope)
-        self._children(node, scope)
+                    self._visit_evaluated_text(self._make_decoder(scope).decode_word(side).text, scope)
+        self._visit_children(node, scope)
 
-    _UnaryTest = _BinaryTest = _test
+    _UnaryTest = _BinaryTest = _visit_test
 
-    def _evaluated(self, text: str, scope: Scope) -> None:
+    def _visit_evaluated_text(self, text: str, scope: ShellScope) -> None:
         """Text that bash evaluates once more: substitutions in it are run although they were quoted."""
         if "$(" in text or "`" in text or "${" in text:
-            self._reparsed(': "' + text.replace('"', '\\"') + '"', scope)
+            self._visit_script(': "' + text.replace('"', '\\"') + '"', scope)
 
-    def _reparsed(self, script: str, scope: Scope) -> None:
-        nested = type(self)(parse(script))
-        nested.walk(scope.inner())
+    def _visit_script(self, script: str, scope: ShellScope) -> None:
+        nested = type(self)(parse_script(script))
+        nested.walk(scope.enter_subshell())
         self.found += nested.found
-        if parse(script).error:
-            for words in stretches(script):
+        if parse_script(script).error:
+            for words in split_unparsed(script):
                 remark = "a part of it may be run although it is quoted"
                 self.found.append(
-                    Command(
-                        words=tuple(map(literal, words)),
+                    SimpleCommand(
+                        words=tuple(map(make_literal, words)),
                         text=" ".join(words),
                         directories=scope.directories,
                         remarks=(remark,),
                     )
                 )
 
-    def _hidden_in(self, node: Node, scope: Scope) -> None:
+    def _visit_hidden_commands(self, node: Node, scope: ShellScope) -> None:
         """Where bash finds more in `${…}` than the parser shows: process substitutions, and, inside quotes or another
         expansion, what stands in single quotes or behind backslashes."""
-        raw = self._parsed.text_of(node)
+        raw = self._parsed.get_text(node)
         for start in (match.start() for match in re.finditer(r"[<>]\(", raw)):
-            self._reparsed(f": {balanced(raw[start:])}", scope)
+            self._visit_script(f": {take_balanced(raw[start:])}", scope)
         if self._quoted or self._loose:
             bare = re.sub(r"['\"\\]", "", raw) if self._loose else raw.replace("'", "")
             if bare != raw:
-                self._evaluated(bare[2:].rstrip("}"), scope)
+                self._visit_evaluated_text(bare[2:].rstrip("}"), scope)

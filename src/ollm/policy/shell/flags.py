@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ollm.policy.shell import Word
+from ollm.policy.shell import ShellWord
 
-_LETTERS: dict[str, str] = {
+_FLAG_LETTERS: dict[str, str] = {
     "recursive": "rR",
     "force": "f",
     "interactive": "i",
@@ -20,7 +20,7 @@ _LETTERS: dict[str, str] = {
     "message": "m",
     "user": "u",
 }
-_OF_COMMAND: dict[str, dict[str, str]] = {
+_COMMAND_FLAG_LETTERS: dict[str, dict[str, str]] = {
     "git push": {"delete": "d", "all": "", "quiet": "q"},
     "git branch": {"delete": "dD", "force": "fD", "all": "a"},
     "git commit": {"no-verify": "n", "all": "a"},
@@ -35,7 +35,11 @@ class FlagSet(frozenset[str]):
     """The flags a command has: single letters, and long names with everything they could abbreviate."""
 
     def has(self, name: str, program: str) -> bool:
-        known = {**_LETTERS, **_OF_COMMAND.get(program.partition(" ")[0], {}), **_OF_COMMAND.get(program, {})}
+        known = {
+            **_FLAG_LETTERS,
+            **_COMMAND_FLAG_LETTERS.get(program.partition(" ")[0], {}),
+            **_COMMAND_FLAG_LETTERS.get(program, {}),
+        }
         letters = (known["recursive"] if name in "rR" else name) if len(name) == 1 else known.get(name, "")
         if any(f"-{letter}" in self for letter in letters):
             return True
@@ -48,14 +52,14 @@ class FlagSet(frozenset[str]):
         return any(name.startswith(given[2:]) for given in self if given.startswith("--") and len(given) > 2)
 
 
-class Wanted(frozenset[tuple[str, str]]):
+class RequiredFlags(frozenset[tuple[str, str]]):
     """Flags a rule asks for, each with the program it is about; `wanted <= flags` reads as it should."""
 
     def __le__(self, flags: object) -> bool:
         return isinstance(flags, FlagSet) and all(flags.has(name, program) for program, name in self)
 
 
-def wanted_flags(flags: Iterable[str], command: Sequence[str]) -> Wanted:
+def parse_required_flags(flags: Iterable[str], command: Sequence[str]) -> RequiredFlags:
     """Names with or without dashes; `-rf` asks for both letters. `command` is the program and its subcommand."""
     names: list[str] = []
     for flag in flags:
@@ -63,10 +67,10 @@ def wanted_flags(flags: Iterable[str], command: Sequence[str]) -> Wanted:
         clustered = flag.startswith("-") and not flag.startswith("--")
         names += list(bare) if clustered else [bare]
     plain = [command[0].rsplit("/", 1)[-1], *(word for word in command[1:2] if not word.startswith("-"))]
-    return Wanted((" ".join(plain), name) for name in names if name)
+    return RequiredFlags((" ".join(plain), name) for name in names if name)
 
 
-def flags_of(words: Sequence[Word]) -> FlagSet:
+def collect_flags(words: Sequence[ShellWord]) -> FlagSet:
     """All flags before `--`, wherever they stand."""
     program = words[0].text.rsplit("/", 1)[-1] if words else ""
     found: set[str] = set()

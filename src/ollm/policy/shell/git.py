@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.tables import names
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.tables import split_names
+from ollm.policy.shell.words import ShellWord
 
 _GLOBAL_VALUES = frozenset(
     {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"}
@@ -24,7 +24,7 @@ _HARMLESS_GLOBALS = frozenset(
     )
 )
 _GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
-_RUNNING = (
+_RUNNING_OPTIONS = (
     "output",
     "ext-diff",
     "textconv",
@@ -37,18 +37,18 @@ _RUNNING = (
     "show-signature",
     "extcmd",
 )
-_EXACT = frozenset({"text", "filter"})
+_HARMLESS_OPTIONS = frozenset({"text", "filter"})
 _FILE_OPTIONS = ("contents", "exclude-from", "ignore-revs-file", "pathspec-from-file", "orderfile")
 _FILE_LETTERS = {"grep": "f", "ls-files": "X", "blame": "S", "diff": "O", "log": "O", "show": "O"}
 _GREP_PAGER = r"-[^-efmABCO]*O"
-_READ = frozenset(
-    names(
+_READ_SUBCOMMANDS = frozenset(
+    split_names(
         "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file "
         "rev-list name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree "
         "diff-index diff-files whatchanged range-diff cherry version show-branch merge-tree verify-pack "
     )
 )
-_LISTING = {
+_LISTING_OPTIONS = {
     "branch": (
         r"-[arvl]+|-vv|--(all|remotes|list|verbose|show-current|merged|no-merged|contains|no-contains|points-at|sort|format|color|no-color|column|no-column|ignore-case|abbrev)(=.*)?"
     ),
@@ -57,7 +57,7 @@ _LISTING = {
     ),
     "remote": r"-v|--verbose",
 }
-_SECOND = {
+_READING_ACTIONS = {
     "stash": {"list", "show"},
     "remote": {"get-url"},
     "reflog": {"show", "exists", "list"},
@@ -68,7 +68,9 @@ _SECOND = {
     "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
 }
 _CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
-_RUNS = frozenset({"filter-branch", ("bisect", "run"), ("submodule", "foreach"), "send-email", "instaweb", "daemon"})
+_RUNNING_SUBCOMMANDS = frozenset(
+    {"filter-branch", ("bisect", "run"), ("submodule", "foreach"), "send-email", "instaweb", "daemon"}
+)
 _PATH_LIKE = r"/|~|\.\.(/|$)|.*/\.\.(/|$)"
 
 
@@ -78,25 +80,27 @@ class GitCommand(Data, frozen=True):
     subcommand: int | None
     dangers: tuple[tuple[int, str], ...]
     reads: bool
-    paths: tuple[Word, ...]
+    paths: tuple[ShellWord, ...]
 
 
-def read_git(words: Sequence[Word]) -> GitCommand:
+def parse_git(words: Sequence[ShellWord]) -> GitCommand:
     """What a `git …` command is."""
-    index, dangers = _globals(words)
+    index, dangers = _scan_globals(words)
     if index is None:
         answers = len(words) == 1 or all(word.text in _GLOBAL_ANSWERS for word in words[1:])
         return GitCommand(subcommand=None, dangers=tuple(dangers), reads=answers and not dangers, paths=())
-    dangers += _dangers(words, index)
+    dangers += _find_dangers(words, index)
     uncertain = [place for place, word in enumerate(words) if not word.static and word.might_be_option]
     ends = next((place for place, word in enumerate(words) if word.text == "--"), len(words))
     dangers += [(place, "an option may hide in it") for place in uncertain if place < ends]
     name = words[index].text if words[index].static else ""
-    reads = name in _READ or _lists(name, words, index)
-    return GitCommand(subcommand=index, dangers=tuple(dangers), reads=reads, paths=tuple(_paths(name, words, index)))
+    reads = name in _READ_SUBCOMMANDS or _is_listing(name, words, index)
+    return GitCommand(
+        subcommand=index, dangers=tuple(dangers), reads=reads, paths=tuple(_find_paths(name, words, index))
+    )
 
 
-def _globals(words: Sequence[Word]) -> tuple[int | None, list[tuple[int, str]]]:
+def _scan_globals(words: Sequence[ShellWord]) -> tuple[int | None, list[tuple[int, str]]]:
     dangers: list[tuple[int, str]] = []
     index = 1
     while index < len(words):
@@ -109,10 +113,13 @@ def _globals(words: Sequence[Word]) -> tuple[int | None, list[tuple[int, str]]]:
     return None, dangers
 
 
-def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
+def _find_dangers(words: Sequence[ShellWord], start: int) -> list[tuple[int, str]]:
     name = words[start].text
     found: list[tuple[int, str]] = []
-    if name in _RUNS or (name, *(word.text for word in words[start + 1 : start + 2])) in _RUNS:
+    if (
+        name in _RUNNING_SUBCOMMANDS
+        or (name, *(word.text for word in words[start + 1 : start + 2])) in _RUNNING_SUBCOMMANDS
+    ):
         found.append((start, f"git {name} runs commands it is given"))
     for index in range(start + 1, len(words)):
         text = words[index].text
@@ -120,9 +127,9 @@ def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
             break
         if text.startswith("--"):
             given = text[2:].partition("=")[0]
-            if given in _EXACT:
+            if given in _HARMLESS_OPTIONS:
                 continue
-            if any(option.startswith(given) for option in _RUNNING if given):
+            if any(option.startswith(given) for option in _RUNNING_OPTIONS if given):
                 found.append((index, f"git {text.partition('=')[0]} can run or write something"))
         if "%G" in text:
             found.append((index, "%G runs the program that checks signatures"))
@@ -135,10 +142,10 @@ def _dangers(words: Sequence[Word], start: int) -> list[tuple[int, str]]:
     return found
 
 
-def _lists(name: str, words: Sequence[Word], start: int) -> bool:
+def _is_listing(name: str, words: Sequence[ShellWord], start: int) -> bool:
     """Subcommands that list or change, by their words."""
     rest = [word.text for word in words[start + 1 :]]
-    if name in _LISTING and _only_lists(name, rest):
+    if name in _LISTING_OPTIONS and _has_only_list_options(name, rest):
         return True
     if name == "reflog" and not rest:
         return True
@@ -148,12 +155,12 @@ def _lists(name: str, words: Sequence[Word], start: int) -> bool:
         return False
     if name == "config" and len(rest) == 1 and not rest[0].startswith("-") and "." in rest[0]:
         return True
-    return name in _SECOND and bool(rest) and rest[0] in _SECOND[name]
+    return name in _READING_ACTIONS and bool(rest) and rest[0] in _READING_ACTIONS[name]
 
 
-def _only_lists(name: str, rest: list[str]) -> bool:
+def _has_only_list_options(name: str, rest: list[str]) -> bool:
     options = [text for text in rest if text.startswith("-")]
-    if not all(re.fullmatch(_LISTING[name], option) for option in options):
+    if not all(re.fullmatch(_LISTING_OPTIONS[name], option) for option in options):
         return False
     operands = [text for text in rest if not text.startswith("-")]
     asks = (
@@ -170,10 +177,10 @@ def _only_lists(name: str, rest: list[str]) -> bool:
     return not operands or (name != "remote" and any(option.startswith(asks) for option in options))
 
 
-def _paths(name: str, words: Sequence[Word], start: int) -> list[Word]:
+def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[ShellWord]:
     """Words that are or may be paths: everything after `--`, and what looks like a path before it. In `REV:PATH` the
     path counts."""
-    found: list[Word] = []
+    found: list[ShellWord] = []
     after = False
     for word in words[start + 1 :]:
         if word.text == "--":
@@ -181,23 +188,23 @@ def _paths(name: str, words: Sequence[Word], start: int) -> list[Word]:
         elif after or (not word.text.startswith("-") and _may_be_path(name, word)):
             found.append(word)
         elif word.text.startswith("-"):
-            found += _joined_file(name, word)
+            found += _find_joined_files(name, word)
         elif not word.text.startswith("-") and ":" in word.text:
             path = word.text.partition(":")[2]
-            found.append(Word(text=path, known=path if word.static else "", static=word.static))
+            found.append(ShellWord(text=path, known=path if word.static else "", static=word.static))
     return found
 
 
-def _joined_file(name: str, word: Word) -> list[Word]:
+def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
     """The file in `--contents=FILE` or `-fFILE`."""
     option, equals, path = word.text.partition("=")
     if not (equals and any(one.startswith(option[2:]) for one in _FILE_OPTIONS)) or not option.startswith("--"):
         letter = _FILE_LETTERS.get(name)
         path = word.text.partition(letter)[2] if letter and not word.text.startswith("--") else ""
-    return [Word(text=path, known=path if word.static else "", static=word.static)] if path else []
+    return [ShellWord(text=path, known=path if word.static else "", static=word.static)] if path else []
 
 
-def _may_be_path(name: str, word: Word) -> bool:
+def _may_be_path(name: str, word: ShellWord) -> bool:
     if ".." in word.text and not re.match(_PATH_LIKE, word.text):
         return False
     return (

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ollm.policy.grants import Grant
-from ollm.policy.shell import Part
+from ollm.policy.shell import CommandPart
 
-_DEPTH: dict[str, int] = {
+_GRANT_WORDS: dict[str, int] = {
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "git", "cargo", "go", "make"), 2),
     **dict.fromkeys(("dotnet", "gradle", "mvn", "gh", "just", "tox"), 2),
     **dict.fromkeys(("pytest", "mypy", "ruff", "eslint", "prettier", "tsc", "jest", "vitest", "black", "flake8"), 1),
 }
-_DEEPER = {
+_THREE_WORD_COMMANDS = {
     ("npm", "run"),
     ("pnpm", "run"),
     ("yarn", "run"),
@@ -24,10 +24,12 @@ _DEEPER = {
     ("gh", "issue"),
     ("npm", "exec"),
 }
-_SCRIPTS = frozenset({"test", "start", "run", "build", "lint", "ls", "outdated"})
-_HARMLESS: dict[str, frozenset[str]] = {  # what is granted with any words after it; anything else as it stands
+_PACKAGE_SCRIPTS = frozenset({"test", "start", "run", "build", "lint", "ls", "outdated"})
+_HARMLESS_SUBCOMMANDS: dict[
+    str, frozenset[str]
+] = {  # what is granted with any words after it; anything else as it stands
     "git": frozenset({"add", "commit", "fetch", "pull", "switch", "stash", "merge", "log", "diff", "status", "show"}),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _SCRIPTS),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _PACKAGE_SCRIPTS),
     "cargo": frozenset({"build", "test", "check", "clippy", "fmt", "doc", "bench", "tree"}),
     "go": frozenset({"test", "build", "vet", "fmt", "list"}),
 }
@@ -35,7 +37,7 @@ _INTERPRETERS = frozenset({"python", "python3"})
 _METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
 
 
-def granted(part: Part, command: str, grants: Sequence[Grant], *, plain: bool) -> Grant | None:
+def find_grant(part: CommandPart, command: str, grants: Sequence[Grant], *, plain: bool) -> Grant | None:
     """The grant that answers for this part: one for the very line, or one whose words it begins with. Words cover
     neither redirections and assignments nor options that run something."""
     for grant in grants:
@@ -43,51 +45,56 @@ def granted(part: Part, command: str, grants: Sequence[Grant], *, plain: bool) -
             continue
         if grant.text is None or grant.text == command.strip():
             return grant
-        if plain and part.words and _begins(part, grant.words) and not (grant.exact and _goes_on(part, grant)):
+        if (
+            plain
+            and part.words
+            and _begins_with(part, grant.words)
+            and not (grant.exact and _has_more_words(part, grant))
+        ):
             return grant
     return None
 
 
-def _begins(part: Part, words: tuple[str, ...]) -> bool:
+def _begins_with(part: CommandPart, words: tuple[str, ...]) -> bool:
     texts = tuple(word.text if word.static else "\0" for word in part.words[: len(words)])
     return bool(words) and texts == words and not part.may_differ
 
 
-def _goes_on(part: Part, grant: Grant) -> bool:
+def _has_more_words(part: CommandPart, grant: Grant) -> bool:
     return len(part.words) > len(grant.words)
 
 
-def suggest_shell(command: str, parts: Sequence[Part], *, plain: bool) -> str:
+def suggest_shell_grant(command: str, parts: Sequence[CommandPart], *, plain: bool) -> str:
     """The narrowest grant that makes sense: the program's words when one plain command asks, else the very line."""
     whole = f"shell:{command.strip()}"
-    distinct = {_narrow(part) for part in parts}
+    distinct = {_narrow_words(part) for part in parts}
     if not plain or len(distinct) != 1:
         return whole
     (words,) = distinct
     if not words:
         return whole
-    return f"shell:{'' if _depth(list(words)) else '='}{' '.join(words)}"
+    return f"shell:{'' if _count_naming_words(list(words)) else '='}{' '.join(words)}"
 
 
-def _narrow(part: Part) -> tuple[str, ...]:
+def _narrow_words(part: CommandPart) -> tuple[str, ...]:
     texts = [word.text for word in part.words]
     if not texts or not all(word.static and not _METACHARACTERS & set(word.text) for word in part.words):
-        depth = _depth(texts)
+        depth = _count_naming_words(texts)
         head = part.words[:depth] if depth else ()
         clean = bool(head) and all(word.static and not _METACHARACTERS & set(word.text) for word in head)
         return tuple(texts[:depth]) if clean else ()
-    return tuple(texts[: _depth(texts) or len(texts)])
+    return tuple(texts[: _count_naming_words(texts) or len(texts)])
 
 
-def _depth(texts: Sequence[str]) -> int:
+def _count_naming_words(texts: Sequence[str]) -> int:
     """How many words name what is done: `npm run test`, `git commit`, `pytest`; 0 when that is not known."""
     if not texts:
         return 0
     if texts[0] in _INTERPRETERS and texts[1:2] == ["-m"]:
         return 3
-    depth = _DEPTH.get(texts[0], 0)
-    if texts[0] in _HARMLESS and not _HARMLESS[texts[0]].intersection(texts[1:2]):
-        return 3 if tuple(texts[:2]) in _DEEPER and len(texts) > 2 else 0
-    if tuple(texts[:2]) in _DEEPER:
+    depth = _GRANT_WORDS.get(texts[0], 0)
+    if texts[0] in _HARMLESS_SUBCOMMANDS and not _HARMLESS_SUBCOMMANDS[texts[0]].intersection(texts[1:2]):
+        return 3 if tuple(texts[:2]) in _THREE_WORD_COMMANDS and len(texts) > 2 else 0
+    if tuple(texts[:2]) in _THREE_WORD_COMMANDS:
         depth = 3
     return depth if depth <= len(texts) and not any(text.startswith("-") for text in texts[1:depth]) else 0

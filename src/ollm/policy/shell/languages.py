@@ -7,8 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ollm.policy.shell.unwrap import Inner
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.unwrap import InnerCommand
+from ollm.policy.shell.words import ShellWord
 
 _STRING = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
 _CALL = (
@@ -22,12 +22,12 @@ _SED_RUNS = r"(?:^|[;{}\d$/!\s])e\s+([^\n]+)"
 _SED_REPLACES = r"s([^\w\s\\])(?:[^\\\n]|\\.)*?\1((?:[^\\\n]|\\.)*?)\1\w*e"
 
 
-def in_code(words: Sequence[Word]) -> list[Inner]:
+def find_in_code(words: Sequence[ShellWord]) -> list[InnerCommand]:
     """What a program in Python, Perl, Ruby, JavaScript, PHP or Lua hands to a shell."""
-    return _guesses(text for word in words[1:] for text in called(word.text))
+    return _make_guesses(text for word in words[1:] for text in find_called_commands(word.text))
 
 
-def called(code: str) -> Iterator[str]:
+def find_called_commands(code: str) -> Iterator[str]:
     """The commands in calls that start programs, and between backticks."""
     for call in re.finditer(_CALL, code):
         strings = [one[1:-1] for one in re.findall(_STRING, call.group(1))]
@@ -36,14 +36,14 @@ def called(code: str) -> Iterator[str]:
         yield found.group(1) or found.group(2)
 
 
-def in_awk(words: Sequence[Word]) -> list[Inner]:
+def find_in_awk(words: Sequence[ShellWord]) -> list[InnerCommand]:
     """What awk hands to `system` and to pipes."""
-    return _guesses(match[0] or match[1] for word in words[1:] for match in re.findall(_AWK, word.text))
+    return _make_guesses(match[0] or match[1] for word in words[1:] for match in re.findall(_AWK, word.text))
 
 
-def in_sed(words: Sequence[Word]) -> list[Inner]:
+def find_in_sed(words: Sequence[ShellWord]) -> list[InnerCommand]:
     """What GNU sed runs with `e` and `s///e`."""
-    return _guesses(
+    return _make_guesses(
         text
         for word in words[1:]
         for text in (
@@ -53,5 +53,5 @@ def in_sed(words: Sequence[Word]) -> list[Inner]:
     )
 
 
-def _guesses(texts: Iterator[str]) -> list[Inner]:
-    return [Inner(script=text, guess=True) for text in texts if text.strip()]
+def _make_guesses(texts: Iterator[str]) -> list[InnerCommand]:
+    return [InnerCommand(script=text, guess=True) for text in texts if text.strip()]

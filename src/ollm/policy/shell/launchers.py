@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.tables import names
-from ollm.policy.shell.unwrap import Inner
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.tables import split_names
+from ollm.policy.shell.unwrap import InnerCommand
+from ollm.policy.shell.words import ShellWord
 
-Finder = Callable[[Sequence[Word]], list[Inner]]
-_MOST = 6000  # more words do not fit into a line that is read at all
-_MARK = (
+CommandFinder = Callable[[Sequence[ShellWord]], list[InnerCommand]]
+_MAX_WORDS = 6000  # more words do not fit into a line that is read at all
+_COMMAND_PREFIX = (
     r"(?i)\s*(?:--?[\w-]+=)?(?:\+|:?!|\\!|\.(?:shell|system)\b|(?:platform )?shell\b|exec:|system:|spawn\b|system\b"
     r"|exec\b=?|run-shell\b|set-hook\b|\$\{?\w+\}?:)*\s*[\"']?"
 )
@@ -28,30 +28,32 @@ class Launcher(Data, frozen=True):
     behind a mark."""
 
     after: tuple[str, ...] = ()
-    own: int = _MOST
+    own: int = _MAX_WORDS
     words: bool = True
     scripts: bool = True
     marked: bool = False
 
 
-def launched(how: Launcher, words: Sequence[Word]) -> list[Inner]:
+def find_launched(how: Launcher, words: Sequence[ShellWord]) -> list[InnerCommand]:
     """Everything the words could make the program run."""
-    places = [index for index, word in enumerate(words[:_MOST]) if word.text in how.after]
+    places = [index for index, word in enumerate(words[:_MAX_WORDS]) if word.text in how.after]
     if how.after and not places:
         return []
-    rest = words[(places[0] if places else 0) + 1 :][:_MOST]
-    found: list[Inner] = []
+    rest = words[(places[0] if places else 0) + 1 :][:_MAX_WORDS]
+    found: list[InnerCommand] = []
     if how.words:
-        found += [Inner(words=_without_dashes(rest[index:]), guess=True) for index in _starts(rest, how.own)]
+        found += [InnerCommand(words=_drop_dashes(rest[index:]), guess=True) for index in _find_starts(rest, how.own)]
     if how.scripts:
         quoted = [word.text for word in rest if " " in word.text]
         found += [
-            Inner(script=text, guess=True) for text in map(unmarked, quoted) if not how.marked or text not in quoted
+            InnerCommand(script=text, guess=True)
+            for text in map(strip_command_prefix, quoted)
+            if not how.marked or text not in quoted
         ]
     return found
 
 
-def _starts(words: Sequence[Word], own: int) -> list[int]:
+def _find_starts(words: Sequence[ShellWord], own: int) -> list[int]:
     """Where the command may begin: a word right after an option may be its value."""
     found: list[int] = []
     for index, word in enumerate(words):
@@ -67,56 +69,65 @@ def _starts(words: Sequence[Word], own: int) -> list[int]:
     return found
 
 
-def _without_dashes(words: Sequence[Word]) -> tuple[Word, ...]:
+def _drop_dashes(words: Sequence[ShellWord]) -> tuple[ShellWord, ...]:
     """`PROGRAM -- ARGUMENT…` runs the program with these arguments."""
     return tuple(word for word in words if word.text != "--")
 
 
-def unmarked(text: str) -> str:
+def strip_command_prefix(text: str) -> str:
     """A command without what its host wants before it: `!` in an editor, `shell` in a debugger, `--exec=`."""
-    rest = re.sub(_MARK, "", text, count=1)
+    rest = re.sub(_COMMAND_PREFIX, "", text, count=1)
     return rest.rstrip("\"'") if rest.count('"') % 2 or rest.count("'") % 2 else rest
 
 
 _LAUNCHERS: dict[str, Launcher] = {
-    **dict.fromkeys(names("bwrap perf start-stop-daemon nodemon ld.so ld-linux-x86-64.so.2"), Launcher()),
-    **dict.fromkeys(names("script capsh flatpak-spawn ssh-agent setarch cgexec dtach abduco sem entr"), Launcher()),
-    **dict.fromkeys(names("npx pnpx bunx uvx"), Launcher(own=0)),
-    **dict.fromkeys(names("dotenv envdir setlock chpst softlimit concurrently"), Launcher()),
-    **dict.fromkeys(names("torify tsocks graftcp wine qemu-x86_64 qemu-aarch64 autossh pssh clush et"), Launcher()),
-    **dict.fromkeys(names("gdb lldb rr xterm konsole alacritty kitty gnome-terminal screen"), Launcher()),
-    **dict.fromkeys(names("hyperfine watchmedo chokidar nc ncat socat watchexec at batch"), Launcher()),
+    **dict.fromkeys(split_names("bwrap perf start-stop-daemon nodemon ld.so ld-linux-x86-64.so.2"), Launcher()),
     **dict.fromkeys(
-        names("docker podman nerdctl docker-compose podman-compose"),
-        Launcher(after=names("run exec"), own=1, scripts=False),
+        split_names("script capsh flatpak-spawn ssh-agent setarch cgexec dtach abduco sem entr"), Launcher()
     ),
-    **dict.fromkeys(names("kubectl oc lxc incus"), Launcher(after=names("exec run debug"), own=1, scripts=False)),
+    **dict.fromkeys(split_names("npx pnpx bunx uvx"), Launcher(own=0)),
+    **dict.fromkeys(split_names("dotenv envdir setlock chpst softlimit concurrently"), Launcher()),
     **dict.fromkeys(
-        names("uv poetry pipenv pdm hatch rye pixi conda mamba micromamba pipx"), Launcher(after=names("run"), own=0)
+        split_names("torify tsocks graftcp wine qemu-x86_64 qemu-aarch64 autossh pssh clush et"), Launcher()
     ),
+    **dict.fromkeys(split_names("gdb lldb rr xterm konsole alacritty kitty gnome-terminal screen"), Launcher()),
+    **dict.fromkeys(split_names("hyperfine watchmedo chokidar nc ncat socat watchexec at batch"), Launcher()),
     **dict.fromkeys(
-        names("op doppler dotenvx infisical zellij nix"), Launcher(after=names("run shell develop exec"), own=1)
+        split_names("docker podman nerdctl docker-compose podman-compose"),
+        Launcher(after=split_names("run exec"), own=1, scripts=False),
     ),
     **dict.fromkeys(
-        names("bundle npm pnpm yarn bun mise direnv asdf aws-vault chamber"), Launcher(after=names("exec dlx x"), own=1)
+        split_names("kubectl oc lxc incus"), Launcher(after=split_names("exec run debug"), own=1, scripts=False)
     ),
-    "ip": Launcher(after=names("exec")),
-    "adb": Launcher(after=names("shell")),
-    "vagrant": Launcher(after=names("ssh"), words=False),
-    "gcloud": Launcher(after=names("ssh"), words=False),
+    **dict.fromkeys(
+        split_names("uv poetry pipenv pdm hatch rye pixi conda mamba micromamba pipx"),
+        Launcher(after=split_names("run"), own=0),
+    ),
+    **dict.fromkeys(
+        split_names("op doppler dotenvx infisical zellij nix"),
+        Launcher(after=split_names("run shell develop exec"), own=1),
+    ),
+    **dict.fromkeys(
+        split_names("bundle npm pnpm yarn bun mise direnv asdf aws-vault chamber"),
+        Launcher(after=split_names("exec dlx x"), own=1),
+    ),
+    "ip": Launcher(after=split_names("exec")),
+    "adb": Launcher(after=split_names("shell")),
+    "vagrant": Launcher(after=split_names("ssh"), words=False),
+    "gcloud": Launcher(after=split_names("ssh"), words=False),
     "ansible": Launcher(words=False),
-    "cargo": Launcher(after=names("watch"), words=False),
+    "cargo": Launcher(after=split_names("watch"), words=False),
     "nix-shell": Launcher(words=False),
     "expect": Launcher(words=False),
     "tmux": Launcher(
-        after=names(
+        after=split_names(
             "new new-session new-window neww split-window splitw run-shell run if-shell if respawn-pane respawn-window"
             " send-keys send pipe-pane popup display-popup"
         )
     ),
-    **dict.fromkeys(names("vim vi nvim view ex ed emacs less more most"), Launcher(words=False, marked=True)),
-    **dict.fromkeys(names("sqlite3 psql mysql mariadb ftp lftp"), Launcher(words=False, marked=True)),
+    **dict.fromkeys(split_names("vim vi nvim view ex ed emacs less more most"), Launcher(words=False, marked=True)),
+    **dict.fromkeys(split_names("sqlite3 psql mysql mariadb ftp lftp"), Launcher(words=False, marked=True)),
     "complete": Launcher(words=False),
 }
 
-LAUNCHERS: dict[str, Finder] = {name: partial(launched, how) for name, how in _LAUNCHERS.items()}
+LAUNCHERS: dict[str, CommandFinder] = {name: partial(find_launched, how) for name, how in _LAUNCHERS.items()}

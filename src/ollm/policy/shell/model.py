@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.words import ShellWord
 
 Directories = tuple[Path, ...] | None  # where a command may be run; None when that is not known
 
@@ -14,14 +14,14 @@ class Assignment(Data, frozen=True):
     """`NAME=value` before a command or alone. `plain` is false for arrays, subscripts and `+=`."""
 
     name: str
-    value: Word
+    value: ShellWord
     plain: bool = True
 
 
-class Command(Data, frozen=True):
+class SimpleCommand(Data, frozen=True):
     """A simple command as it stands in the line. `remarks` are reasons to ask that the line itself gives."""
 
-    words: tuple[Word, ...]
+    words: tuple[ShellWord, ...]
     text: str
     directories: Directories
     assignments: tuple[Assignment, ...] = ()
@@ -34,12 +34,12 @@ class Redirection(Data, frozen=True):
     """One redirection; `target` is a path or a descriptor."""
 
     operator: str
-    target: Word
+    target: ShellWord
     text: str
     directories: Directories
 
 
-class Part(Data, frozen=True):
+class CommandPart(Data, frozen=True):
     """Something to be judged: a command, a command inside another one, or a redirection.
 
     `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them. `runs` are options
@@ -48,7 +48,7 @@ class Part(Data, frozen=True):
     out to run: it can only forbid. `may_differ` says that more words may follow when it runs.
     """
 
-    words: tuple[Word, ...]
+    words: tuple[ShellWord, ...]
     text: str
     directories: Directories
     remarks: tuple[str, ...] = ()
@@ -62,8 +62,8 @@ class Part(Data, frozen=True):
     write_target: str | None = None
 
 
-class Analysis(Data, frozen=True):
+class CommandAnalysis(Data, frozen=True):
     """A whole line. `remarks` are reasons to ask about the line as such."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[CommandPart, ...]
     remarks: tuple[str, ...] = ()

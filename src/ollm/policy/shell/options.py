@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.words import ShellWord
 
 
-class Grammar(Data, frozen=True):
+class OptionGrammar(Data, frozen=True):
     """How a program's options look. `values` are short options (one string of letters) and long ones that take a
     value in the next word; `known` are long options that matter or must not be taken for an abbreviation."""
 
@@ -19,30 +19,30 @@ class Grammar(Data, frozen=True):
     single_dash: bool = False  # `-name` is one option, not a cluster
 
 
-class Option(Data, frozen=True):
+class ShellOption(Data, frozen=True):
     """One option: its name without dashes, its value if it has one, and the place of the word it stands in."""
 
     name: str
     index: int
-    value: Word | None = None
+    value: ShellWord | None = None
     abbreviates: tuple[str, ...] = ()
 
     def is_any(self, names: Iterable[str]) -> bool:
         return any(name == self.name or name in self.abbreviates for name in names)
 
 
-class Scan(Data, frozen=True):
+class OptionScan(Data, frozen=True):
     """The words of a command sorted out. `uncertain` are places of words that may turn out to be options."""
 
-    options: tuple[Option, ...]
-    operands: tuple[tuple[int, Word], ...]
+    options: tuple[ShellOption, ...]
+    operands: tuple[tuple[int, ShellWord], ...]
     uncertain: tuple[int, ...]
 
 
-def scan(words: Sequence[Word], grammar: Grammar, start: int = 1) -> Scan:
+def scan_options(words: Sequence[ShellWord], grammar: OptionGrammar, start: int = 1) -> OptionScan:
     """Sort the words after the program's name into options and operands."""
-    options: list[Option] = []
-    operands: list[tuple[int, Word]] = []
+    options: list[ShellOption] = []
+    operands: list[tuple[int, ShellWord]] = []
     uncertain: list[int] = []
     index = start
     while index < len(words):
@@ -53,7 +53,7 @@ def scan(words: Sequence[Word], grammar: Grammar, start: int = 1) -> Scan:
         if not word.static and word.might_be_option:
             uncertain.append(index)
         if word.text.startswith("-") and len(word.text) > 1:
-            found, following = _option(words, index, grammar)
+            found, following = _parse_option(words, index, grammar)
             uncertain += [place for place in range(index + 1, min(following, len(words))) if words[place].several]
             options, index = [*options, *found], following
             continue
@@ -62,37 +62,37 @@ def scan(words: Sequence[Word], grammar: Grammar, start: int = 1) -> Scan:
         if grammar.stops:
             operands += list(enumerate(words))[index:]
             break
-    return Scan(options=tuple(options), operands=tuple(operands), uncertain=tuple(uncertain))
+    return OptionScan(options=tuple(options), operands=tuple(operands), uncertain=tuple(uncertain))
 
 
-def _option(words: Sequence[Word], index: int, grammar: Grammar) -> tuple[list[Option], int]:
+def _parse_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar) -> tuple[list[ShellOption], int]:
     text = words[index].text
     if text.startswith("--") or grammar.single_dash:
-        return _long(words, index, grammar)
-    found: list[Option] = []
+        return _parse_long_option(words, index, grammar)
+    found: list[ShellOption] = []
     for place, letter in enumerate(text[1:], 2):
         if letter not in grammar.values:
-            found.append(Option(name=letter, index=index))
+            found.append(ShellOption(name=letter, index=index))
             continue
         rest = text[place:]
         if rest:
             static = words[index].static
-            value = Word(text=rest, known=rest if static else "", static=static, glob=words[index].glob)
-            return [*found, Option(name=letter, index=index, value=value)], index + 1
+            value = ShellWord(text=rest, known=rest if static else "", static=static, glob=words[index].glob)
+            return [*found, ShellOption(name=letter, index=index, value=value)], index + 1
         following = words[index + 1] if index + 1 < len(words) else None
-        return [*found, Option(name=letter, index=index, value=following)], index + 2
+        return [*found, ShellOption(name=letter, index=index, value=following)], index + 2
     return found, index + 1
 
 
-def _long(words: Sequence[Word], index: int, grammar: Grammar) -> tuple[list[Option], int]:
+def _parse_long_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar) -> tuple[list[ShellOption], int]:
     word = words[index]
     name, equals, rest = word.text.lstrip("-").partition("=")
     everything = (*grammar.known, *grammar.long_values)
     full = (name,) if name in everything else tuple(one for one in everything if name and one.startswith(name))
     if equals:
-        value = Word(text=rest, known=rest if word.static else "", static=word.static, glob=word.glob)
-        return [Option(name=name, index=index, value=value, abbreviates=full)], index + 1
+        value = ShellWord(text=rest, known=rest if word.static else "", static=word.static, glob=word.glob)
+        return [ShellOption(name=name, index=index, value=value, abbreviates=full)], index + 1
     if any(one in grammar.long_values for one in full):
         following = words[index + 1] if index + 1 < len(words) else None
-        return [Option(name=name, index=index, value=following, abbreviates=full)], index + 2
-    return [Option(name=name, index=index, abbreviates=full)], index + 1
+        return [ShellOption(name=name, index=index, value=following, abbreviates=full)], index + 2
+    return [ShellOption(name=name, index=index, abbreviates=full)], index + 1

@@ -6,37 +6,37 @@ import base64
 from collections.abc import Callable
 
 from ollm.policy.shell.parse import Node
-from ollm.policy.shell.words import Decoder, ansi
+from ollm.policy.shell.words import WordDecoder, decode_ansi
 
 
-def printed_by(statement: Node, decoder: Decoder, raw: Callable[[Node], str]) -> str | None:
+def guess_output(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str | None:
     """The text of `echo …`, `printf …`, `which …` or `cat <<…`; None for anything else. With escapes both readings are
     given, one a line."""
     command = statement.get("Cmd") or {}
     if command.get("Type") == "BinaryCmd" and command.get("Op") in ("|", "|&"):
-        fed = printed_by(command["X"], decoder, raw)
-        return None if fed is None else _passed(_words(command["Y"].get("Cmd") or {}, decoder), fed)
-    words = _words(command, decoder)
-    fed = "\n".join(_given(redirection, decoder, raw) for redirection in statement.get("Redirs") or ())
+        fed = guess_output(command["X"], decoder, raw)
+        return None if fed is None else _apply_filter(_decode_words(command["Y"].get("Cmd") or {}, decoder), fed)
+    words = _decode_words(command, decoder)
+    fed = "\n".join(_read_input(redirection, decoder, raw) for redirection in statement.get("Redirs") or ())
     if fed.strip():
-        return _passed(words, fed)
-    return _said(words)
+        return _apply_filter(words, fed)
+    return _guess_printed(words)
 
 
-def _words(command: Node, decoder: Decoder) -> list[str]:
+def _decode_words(command: Node, decoder: WordDecoder) -> list[str]:
     if command.get("Type") != "CallExpr":
         return []
-    return [word.text for argument in command.get("Args") or () for word in decoder.words(argument)]
+    return [word.text for argument in command.get("Args") or () for word in decoder.decode_words(argument)]
 
 
-def _given(redirection: Node, decoder: Decoder, raw: Callable[[Node], str]) -> str:
+def _read_input(redirection: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str:
     if redirection.get("Op") == "<<<":
-        return decoder.word(redirection.get("Word")).text
+        return decoder.decode_word(redirection.get("Word")).text
     body = redirection.get("Hdoc")
     return raw(body) if body else ""
 
 
-def _passed(words: list[str], fed: str) -> str | None:
+def _apply_filter(words: list[str], fed: str) -> str | None:
     """What a filter makes of a text: as it is, decoded, or turned round."""
     match words[:1]:
         case ["cat" | "tee"]:
@@ -44,30 +44,30 @@ def _passed(words: list[str], fed: str) -> str | None:
         case ["rev"]:
             return "\n".join(line[::-1] for line in fed.splitlines())
         case ["base64" | "gbase64" | "openssl"]:
-            return _decoded(lambda: base64.b64decode("".join(fed.split()), validate=False))
+            return _try_decode(lambda: base64.b64decode("".join(fed.split()), validate=False))
         case ["xxd"]:
-            return _decoded(lambda: bytes.fromhex("".join(fed.split())))
+            return _try_decode(lambda: bytes.fromhex("".join(fed.split())))
     return None
 
 
-def _decoded(decode: Callable[[], bytes]) -> str | None:
+def _try_decode(decode: Callable[[], bytes]) -> str | None:
     try:
         return decode().decode("utf-8", "replace")
     except ValueError:
         return None
 
 
-def _said(words: list[str]) -> str | None:
+def _guess_printed(words: list[str]) -> str | None:
     if words[:1] == ["echo"]:
-        return _both(" ".join(word for word in words[1:] if word not in ("-n", "-e", "-ne", "-en", "-E")))
+        return _add_unescaped(" ".join(word for word in words[1:] if word not in ("-n", "-e", "-ne", "-en", "-E")))
     if words[:1] == ["which"] or words[:2] in (["command", "-v"], ["type", "-p"], ["type", "-P"]):
         return next((word for word in words[1:] if not word.startswith("-")), None)
     if words[:1] == ["printf"] and len(words) > 1:
-        return _both(_formatted([word for word in words[1:] if word != "--"]))
+        return _add_unescaped(_format_printf([word for word in words[1:] if word != "--"]))
     return None
 
 
-def _formatted(words: list[str]) -> str:
+def _format_printf(words: list[str]) -> str:
     text, values = words[0], words[1:]
     if "%" not in text:
         return text
@@ -85,5 +85,5 @@ def _formatted(words: list[str]) -> str:
     return text
 
 
-def _both(text: str) -> str:
-    return text if "\\" not in text else f"{text}\n{ansi(text)}"
+def _add_unescaped(text: str) -> str:
+    return text if "\\" not in text else f"{text}\n{decode_ansi(text)}"

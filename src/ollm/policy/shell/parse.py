@@ -15,7 +15,7 @@ import msgspec
 from ollm.domain.struct import Data
 
 Node = dict[str, Any]
-_SECONDS = 10
+_TIMEOUT_SECONDS = 10
 _SEPARATORS = r"(&&|\|\||\$\(|[;&|\n(){}`<>])"
 _QUOTES = r"\$?[\"']|\\\n?"
 _ASSIGNMENT = r"[A-Za-z_]\w*(\[[^]]*\])?\+?="
@@ -23,47 +23,47 @@ _UNCLOSED = r"(?s)unclosed here-document `(.+)`"
 _RESERVED = frozenset(("if", "then", "else", "elif", "do", "while", "until", "time", "!", "{", "function", "coproc"))
 
 
-class Parsed(Data, frozen=True):
+class ParsedScript(Data, frozen=True):
     """The statements of a text, or why there are none."""
 
     source: bytes
     statements: tuple[Node, ...] = ()
     error: str = ""
 
-    def text_of(self, node: Node) -> str:
+    def get_text(self, node: Node) -> str:
         """A node as it was written."""
         return self.source[node["Pos"]["Offset"] : node["End"]["Offset"]].decode("utf-8", "replace").strip()
 
 
 @lru_cache(maxsize=1024)
-def parse(text: str) -> Parsed:
+def parse_script(text: str) -> ParsedScript:
     """The syntax tree of a bash script. Never raises: what cannot be parsed says why."""
     source = text.replace("\0", "").encode("utf-8", "replace")
-    program = parser_path()
+    program = find_parser()
     if program is None:
-        return Parsed(source=source, error="the shell parser shfmt is not installed")
+        return ParsedScript(source=source, error="the shell parser shfmt is not installed")
     try:
         done = subprocess.run(
             [program, "-ln", "bash", "--to-json"],
             input=source,
             capture_output=True,
-            timeout=_SECONDS,
+            timeout=_TIMEOUT_SECONDS,
             check=False,
             env={},
             cwd="/",
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Parsed(source=source, error=f"the shell parser could not be run: {error}")
+        return ParsedScript(source=source, error=f"the shell parser could not be run: {error}")
     if done.returncode != 0:
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        return Parsed(source=source, error=reason[0] if reason else "the shell parser gave up")
+        return ParsedScript(source=source, error=reason[0] if reason else "the shell parser gave up")
     try:
-        return Parsed(source=source, statements=tuple(msgspec.json.decode(done.stdout).get("Stmts") or ()))
+        return ParsedScript(source=source, statements=tuple(msgspec.json.decode(done.stdout).get("Stmts") or ()))
     except (msgspec.DecodeError, RecursionError):
-        return Parsed(source=source, error="it is nested too deeply")
+        return ParsedScript(source=source, error="it is nested too deeply")
 
 
-def stretches(text: str) -> Iterator[list[str]]:
+def split_unparsed(text: str) -> Iterator[list[str]]:
     """What can be recognised in a text that does not parse: the words between operators, quotes taken out. Good enough
     to find what is forbidden, never to allow anything."""
     pieces = re.split(_SEPARATORS, text)
@@ -76,13 +76,13 @@ def stretches(text: str) -> Iterator[list[str]]:
                 yield some
 
 
-def with_marker(text: str, error: str) -> str | None:
+def close_here_document(text: str, error: str) -> str | None:
     """The text with the marker of the here-document that it does not close: bash lets the end of the text close it."""
     found = re.search(_UNCLOSED, error)
     return None if found is None else f"{text}\n{found.group(1)}"
 
 
-def balanced(text: str) -> str:
+def take_balanced(text: str) -> str:
     """The beginning of a text up to where its first parenthesis is closed, or all of it."""
     depth = 0
     for index, character in enumerate(text):
@@ -93,7 +93,7 @@ def balanced(text: str) -> str:
 
 
 @cache
-def parser_path() -> str | None:
+def find_parser() -> str | None:
     """Where shfmt is: beside this Python, or on the PATH."""
     beside = Path(sys.executable).with_name("shfmt")
     if beside.is_file():

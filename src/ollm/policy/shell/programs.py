@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.options import Grammar
-from ollm.policy.shell.tables import names
+from ollm.policy.shell.options import OptionGrammar
+from ollm.policy.shell.tables import split_names
 
 
-class Program(Data, frozen=True):
+class ReadOnlyProgram(Data, frozen=True):
     """How a reading program treats its words.
 
     `danger`: options that run something or write. `skip`: so many operands are no paths (a pattern), unless one of
@@ -16,7 +16,7 @@ class Program(Data, frozen=True):
     tree, `selecting` those that do so for the names in their value, `following` those that follow its links.
     """
 
-    grammar: Grammar = Grammar()
+    grammar: OptionGrammar = OptionGrammar()
     danger: tuple[str, ...] = ()
     skip: int = 0
     pattern_options: tuple[str, ...] = ()
@@ -29,19 +29,19 @@ class Program(Data, frozen=True):
     reads: bool = True  # part of what runs without a question by default
 
 
-def _program(values: str = "", longs: str = "", **settings: object) -> Program:
+def _make_program(values: str = "", longs: str = "", **settings: object) -> ReadOnlyProgram:
     danger = settings.get("danger", ())
     assert isinstance(danger, tuple)
     known = tuple(name for name in danger if len(name) > 1)
     more = settings.pop("known", ())
     assert isinstance(more, tuple)
-    grammar = Grammar(values=values, long_values=tuple(longs.split()), known=(*known, *more))
-    return Program(grammar=grammar, **settings)  # type: ignore[arg-type]  # checked by msgspec's constructor
+    grammar = OptionGrammar(values=values, long_values=tuple(longs.split()), known=(*known, *more))
+    return ReadOnlyProgram(grammar=grammar, **settings)  # type: ignore[arg-type]  # checked by msgspec's constructor
 
 
-_TEXT = _program(paths=False)
-_FILES = _program()
-_GREP = _program(
+_TEXT = _make_program(paths=False)
+_FILES = _make_program()
+_GREP = _make_program(
     "efmABCdD",
     "regexp file max-count after-context before-context context include exclude exclude-from exclude-dir label"
     " binary-files directories devices group-separator",
@@ -52,78 +52,80 @@ _GREP = _program(
     selecting=("include",),
     following=("R", "dereference-recursive"),
 )
-_SUM = _program(known=("check",))
+_SUM = _make_program(known=("check",))
 
-READING: dict[str, Program] = {
-    **dict.fromkeys(names("cat tac nl rev paste strings zcat readlink realpath cmp cksum"), _FILES),
-    **dict.fromkeys(names("true false pwd whoami id groups nproc arch uptime tty logname"), _TEXT),
-    **dict.fromkeys(names("echo basename dirname seq sleep expr which type test [ : uname"), _TEXT),
-    **dict.fromkeys(names("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum"), _SUM),
-    **dict.fromkeys(names("grep egrep fgrep zgrep"), _GREP),
-    "printf": Program(grammar=Grammar(values="v", stops=True), danger=("v",), paths=False),
-    "ls": _program(
+READING_PROGRAMS: dict[str, ReadOnlyProgram] = {
+    **dict.fromkeys(split_names("cat tac nl rev paste strings zcat readlink realpath cmp cksum"), _FILES),
+    **dict.fromkeys(split_names("true false pwd whoami id groups nproc arch uptime tty logname"), _TEXT),
+    **dict.fromkeys(split_names("echo basename dirname seq sleep expr which type test [ : uname"), _TEXT),
+    **dict.fromkeys(split_names("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum sum"), _SUM),
+    **dict.fromkeys(split_names("grep egrep fgrep zgrep"), _GREP),
+    "printf": ReadOnlyProgram(grammar=OptionGrammar(values="v", stops=True), danger=("v",), paths=False),
+    "ls": _make_program(
         "ITw", "block-size color format hide ignore indicator-style quoting-style sort tabsize time time-style width"
     ),
-    "head": _program("nc", "lines bytes"),
-    "tail": _program("ncs", "lines bytes sleep-interval pid max-unchanged-stats"),
-    "wc": _program("", "files0-from total", danger=("files0-from",)),
-    "sort": _program(
+    "head": _make_program("nc", "lines bytes"),
+    "tail": _make_program("ncs", "lines bytes sleep-interval pid max-unchanged-stats"),
+    "wc": _make_program("", "files0-from total", danger=("files0-from",)),
+    "sort": _make_program(
         "kotST",
         "key field-separator buffer-size sort batch-size parallel random-source files0-from",
         danger=("o", "T", "output", "temporary-directory", "compress-program", "files0-from"),
         read_options=("random-source",),
     ),
-    "uniq": _program("fsw", "skip-fields skip-chars check-chars all-repeated group", output=1),
-    "cut": _program("bcdf", "bytes characters delimiter fields output-delimiter"),
+    "uniq": _make_program("fsw", "skip-fields skip-chars check-chars all-repeated group", output=1),
+    "cut": _make_program("bcdf", "bytes characters delimiter fields output-delimiter"),
     "tr": _TEXT,
-    "fold": _program("w", "width"),
-    "fmt": _program("wgp", "width goal prefix"),
-    "expand": _program("t", "tabs"),
-    "unexpand": _program("t", "tabs"),
-    "column": _program("csolNRTHWEdJn", "separator output-separator table-columns output-width table-right table-hide"),
-    "join": _program("12jtoaeiv"),
-    "comm": _program("", "output-delimiter"),
-    "diff": _program(
+    "fold": _make_program("w", "width"),
+    "fmt": _make_program("wgp", "width goal prefix"),
+    "expand": _make_program("t", "tabs"),
+    "unexpand": _make_program("t", "tabs"),
+    "column": _make_program(
+        "csolNRTHWEdJn", "separator output-separator table-columns output-width table-right table-hide"
+    ),
+    "join": _make_program("12jtoaeiv"),
+    "comm": _make_program("", "output-delimiter"),
+    "diff": _make_program(
         "UCxXIFWL",
         "unified context exclude exclude-from label ignore-matching-lines width color from-file to-file",
         read_options=("X", "exclude-from", "from-file", "to-file"),
         known=("recursive",),
     ),
-    "stat": _program("cft", "format printf"),
-    "file": _program(
+    "stat": _make_program("cft", "format printf"),
+    "file": _make_program(
         "fFmPe",
         "files-from separator magic-file",
         danger=("C", "compile"),
         read_options=("f", "m", "files-from", "magic-file"),
     ),
-    "du": _program(
+    "du": _make_program(
         "dBtX",
         "max-depth block-size threshold exclude exclude-from time",
         danger=("files0-from",),
         read_options=("X", "exclude-from"),
     ),
-    "df": _program("Btx", "block-size type exclude-type output"),
-    "tree": _program(
+    "df": _make_program("Btx", "block-size type exclude-type output"),
+    "tree": _make_program(
         "LPIoHT",
         "charset filelimit timefmt sort gitfile",
         danger=("o", "R", "output"),
         read_options=("gitfile",),
     ),
-    "od": _program("AjNtwS", "address-radix skip-bytes read-bytes format width strings"),
-    "hexdump": _program("enfs", read_options=("f",)),
-    "xxd": _program("cgloRs", danger=("r", "revert"), output=1),
-    "base64": _program("wio", "wrap", danger=("o",)),
-    "date": _program(
+    "od": _make_program("AjNtwS", "address-radix skip-bytes read-bytes format width strings"),
+    "hexdump": _make_program("enfs", read_options=("f",)),
+    "xxd": _make_program("cgloRs", danger=("r", "revert"), output=1),
+    "base64": _make_program("wio", "wrap", danger=("o",)),
+    "date": _make_program(
         "dfrs",
         "date file reference set",
         danger=("s", "set"),
         paths=False,
         read_options=("f", "file", "r", "reference"),
     ),
-    "hostname": _program(paths=False, danger=("F", "b", "file", "boot")),
-    "ps": _program("CGgoOptuUskq", "format pid ppid sort user", paths=False, danger=("E",)),
-    "free": _program("cs", paths=False),
-    "jq": _program(
+    "hostname": _make_program(paths=False, danger=("F", "b", "file", "boot")),
+    "ps": _make_program("CGgoOptuUskq", "format pid ppid sort user", paths=False, danger=("E",)),
+    "free": _make_program("cs", paths=False),
+    "jq": _make_program(
         "Lf",
         "from-file indent",
         skip=1,
@@ -131,7 +133,7 @@ READING: dict[str, Program] = {
         read_options=("f", "from-file", "L"),
         danger=("L", "slurpfile", "rawfile", "argfile"),
     ),
-    "rg": _program(
+    "rg": _make_program(
         "efgtTABCmMjrEdI",
         "regexp file glob iglob type type-not after-context "
         "before-context context max-count max-columns threads replace"
@@ -156,7 +158,7 @@ READING: dict[str, Program] = {
         deep=("hidden", "u", ".", "unrestricted"),
         selecting=("g", "glob", "iglob"),
     ),
-    "fd": _program(
+    "fd": _make_program(
         "dtegEcoSjx",
         "max-depth min-depth type extension exclude color owner size "
         "changed-within changed-before threads base-directory search-path",
@@ -165,12 +167,12 @@ READING: dict[str, Program] = {
         read_options=("base-directory", "search-path"),
     ),
     "cd": _FILES,
-    "command": _program(paths=False),
-    "ag": _program("ABCGmp", skip=1, danger=("pager",), read_options=("p",)),
+    "command": _make_program(paths=False),
+    "ag": _make_program("ABCGmp", skip=1, danger=("pager",), read_options=("p",)),
 }
 
-VERSIONS = frozenset(
-    names(
+VERSIONED_PROGRAMS = frozenset(
+    split_names(
         "python python3 pip pip3 node npm npx pnpm yarn bun deno go cargo rustc rustup gcc g++ clang make "
         "cmake git java javac ruby gem perl php docker rg fd jq curl wget uv ruff mypy pytest tsc eslint "
         "prettier bash zsh sed awk tar "
@@ -178,24 +180,24 @@ VERSIONS = frozenset(
 )
 VERSION_OPTIONS = frozenset({"--version", "-V", "-v"})
 VERSION_WORDS = frozenset({("go", "version"), ("java", "-version"), ("javac", "-version")})
-FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf"})
-FIND_VALUES = frozenset(
-    names(
+FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf"})
+FIND_VALUE_TESTS = frozenset(
+    split_names(
         "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size "
         "-mtime -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum "
         "-fstype -used -printf -regextype -context -D "
     )
 )
-FIND_FILES = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
-CHANGES_SHELL = {
+FIND_FILE_TESTS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
+SHELL_CHANGING_BUILTINS = {
     **dict.fromkeys(
-        names("export declare typeset local readonly unset read mapfile readarray getopts"),
+        split_names("export declare typeset local readonly unset read mapfile readarray getopts"),
         "changes the shell's variables",
     ),
-    **dict.fromkeys(names("alias unalias hash enable complete compopt bind"), "changes what a name means"),
-    **dict.fromkeys(names("set shopt ulimit umask"), "changes how the shell works"),
-    **dict.fromkeys(names("source . eval exec fc"), "runs what cannot be seen here"),
+    **dict.fromkeys(split_names("alias unalias hash enable complete compopt bind"), "changes what a name means"),
+    **dict.fromkeys(split_names("set shopt ulimit umask"), "changes how the shell works"),
+    **dict.fromkeys(split_names("source . eval exec fc"), "runs what cannot be seen here"),
 }
-EVALUATES = frozenset(
+EVALUATING_BUILTINS = frozenset(
     {"test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "readonly", "let"}
 )

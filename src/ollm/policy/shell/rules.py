@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ollm.policy.matching import is_under
-from ollm.policy.rules import Condition, pattern
-from ollm.policy.shell import Part, Word
-from ollm.policy.shell.flags import flags_of, wanted_flags
+from ollm.policy.rules import Condition, compile_pattern
+from ollm.policy.shell import CommandPart, ShellWord
+from ollm.policy.shell.flags import collect_flags, parse_required_flags
 from ollm.system.paths import Boundary
 
-Answer = Literal["yes", "maybe", "no"]
+RuleMatch = Literal["yes", "maybe", "no"]
 _NO_BREAK = "\u00a0"
 _BOUNDARIES = "/=:,@"
 _LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝмтвкнոսցυνοικρτϲⅿⅼⅰⅽⅾ", "aeopcyxijshdqwmtbkhnugvvoikptcmlicd")
@@ -40,24 +40,24 @@ _VALUE_OPTIONS = {
 class CommandView:
     """A part prepared for comparison, once for all rules."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: CommandPart) -> None:
         self.part = part
         self.words = part.words
         self.texts = [word.text for word in part.words]
         self.known = [word.static and not word.glob for word in part.words]
         self.open = part.may_differ or any(not word.static and word.might_be_option for word in part.words[1:])
-        self.names = self._names()
+        self.names = self._normalize_names()
         self.bare = bool(part.words) and part.words[0].static and "/" not in self.texts[0]
-        self.kept = self._without_harmless()
+        self.kept = self._drop_harmless_options()
 
-    def _names(self) -> frozenset[str]:
+    def _normalize_names(self) -> frozenset[str]:
         if not self.texts:
             return frozenset()
         last = self.texts[0].rsplit("/", 1)[-1]
         plain = unicodedata.normalize("NFKC", last).translate(_LOOK_ALIKES)
         return frozenset(name.casefold() for name in (last, plain, last.removesuffix(".exe")))
 
-    def _without_harmless(self) -> list[Word]:
+    def _drop_harmless_options(self) -> list[ShellWord]:
         """The words without global options that change nothing: `git --no-pager diff` is `git diff`."""
         harmless = _HARMLESS_GLOBALS.get(self.texts[0] if self.texts else "", frozenset())
         index = 1
@@ -74,21 +74,23 @@ def split_words(text: str) -> list[str]:
         return text.split()
 
 
-def answer(condition: Condition, view: CommandView, boundary: Boundary, *, allows: bool) -> Answer:
+def match_condition(condition: Condition, view: CommandView, boundary: Boundary, *, allows: bool) -> RuleMatch:
     """Whether the condition holds for this command."""
-    compare = _allows if allows else _restricts
+    compare = _match_allowing if allows else _match_restricting
     answers = [compare(condition, str(value), view, boundary) for value in condition.values]
     return "yes" if "yes" in answers else "maybe" if "maybe" in answers else "no"
 
 
-def _allows(condition: Condition, value: str, view: CommandView, boundary: Boundary) -> Answer:
+def _match_allowing(condition: Condition, value: str, view: CommandView, boundary: Boundary) -> RuleMatch:
     if not view.bare or not view.words:
         return "no"
     words = split_words(value)
     texts = [word.text if word.static else "\0" for word in view.kept]
     match condition.operator:
         case "program" | "startsWith":
-            held = texts[: len(words)] == words and wanted_flags(condition.flags, words) <= flags_of(view.words)
+            held = texts[: len(words)] == words and parse_required_flags(condition.flags, words) <= collect_flags(
+                view.words
+            )
         case "equals":
             held = texts == words and not view.part.may_differ
         case "contains":
@@ -100,7 +102,7 @@ def _allows(condition: Condition, value: str, view: CommandView, boundary: Bound
     return "yes" if held else "no"
 
 
-def covered_words(condition: Condition, view: CommandView) -> int:
+def count_covered_words(condition: Condition, view: CommandView) -> int:
     """How many words an allowing condition spells out: options among them are covered by it."""
     if condition.operator not in ("startsWith", "equals", "program"):
         return 0
@@ -111,13 +113,13 @@ def covered_words(condition: Condition, view: CommandView) -> int:
 
 def _matches_whole_words(value: str, texts: Sequence[str]) -> bool:
     line = " ".join(text.replace(" ", _NO_BREAK) for text in texts)
-    found = pattern(value, longest=True).match(line)
+    found = compile_pattern(value, longest=True).match(line)
     return found is not None and (
         found.end() == len(line) or line[found.end()] == " " or line[found.end() - 1 : found.end()] == " "
     )
 
 
-def _restricts(condition: Condition, value: str, view: CommandView, boundary: Boundary) -> Answer:
+def _match_restricting(condition: Condition, value: str, view: CommandView, boundary: Boundary) -> RuleMatch:
     if not view.words:
         return "no"
     words = split_words(value)
@@ -125,9 +127,9 @@ def _restricts(condition: Condition, value: str, view: CommandView, boundary: Bo
         return "no"
     match condition.operator:
         case "program":
-            return _restricts_program(words, condition.flags, view)
+            return _match_program(words, condition.flags, view)
         case "startsWith" | "equals":
-            return _restricts_words(words, view, exact=condition.operator == "equals")
+            return _match_words(words, view, exact=condition.operator == "equals")
         case "contains":
             held = _mentions(value, words, view)
         case "matches":
@@ -146,23 +148,23 @@ def _matches_somewhere(value: str, view: CommandView) -> bool:
     while index < len(rest) and _is_option(rest[index]):
         index += 2 if rest[index] in valued else 1
     bare = " ".join([name, *rest[index:]])
-    return any(pattern(value).search(one) is not None for one in (line, plain, bare))
+    return any(compile_pattern(value).search(one) is not None for one in (line, plain, bare))
 
 
-def _restricts_program(words: list[str], flags: Sequence[str], view: CommandView) -> Answer:
-    named = _follows(words, view)
+def _match_program(words: list[str], flags: Sequence[str], view: CommandView) -> RuleMatch:
+    named = _match_order(words, view)
     if named == "no" or not flags:
         return named
-    if wanted_flags(flags, words) <= flags_of(view.words):
+    if parse_required_flags(flags, words) <= collect_flags(view.words):
         return named
     return "maybe" if view.open else "no"
 
 
-def _restricts_words(words: list[str], view: CommandView, *, exact: bool) -> Answer:
+def _match_words(words: list[str], view: CommandView, *, exact: bool) -> RuleMatch:
     """Options in the rule count as flags, wherever they stand in the command; other words stand in their order."""
     plain = [words[0], *(word for word in words[1:] if not _is_option(word))]
     options = [word for word in words[1:] if _is_option(word)]
-    named = _follows(plain, view)
+    named = _match_order(plain, view)
     if named == "no":
         return "no"
     if (
@@ -171,7 +173,7 @@ def _restricts_words(words: list[str], view: CommandView, *, exact: bool) -> Ans
         and view.texts != words
     ):
         return "no"
-    if not options or wanted_flags(options, plain) <= flags_of(view.words):
+    if not options or parse_required_flags(options, plain) <= collect_flags(view.words):
         return named
     return "maybe" if view.open else "no"
 
@@ -180,7 +182,7 @@ def _is_option(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and word != "--"
 
 
-def _follows(words: list[str], view: CommandView) -> Answer:
+def _match_order(words: list[str], view: CommandView) -> RuleMatch:
     """The program, then the rule's other words in their order, past options and their values."""
     if words[0].rsplit("/", 1)[-1].casefold() not in view.names:
         return "no"
@@ -194,7 +196,7 @@ def _follows(words: list[str], view: CommandView) -> Answer:
         if text == wanted[0]:
             wanted = wanted[1:]
         elif _is_option(text):
-            index += _skips(view.texts, index, valued, wanted[0])
+            index += _count_skipped(view.texts, index, valued, wanted[0])
         elif text == "--":
             pass
         else:
@@ -206,7 +208,7 @@ def _follows(words: list[str], view: CommandView) -> Answer:
     return "maybe" if unknown or view.part.may_differ else "no"
 
 
-def _skips(texts: Sequence[str], index: int, valued: frozenset[str] | None, wanted: str) -> int:
+def _count_skipped(texts: Sequence[str], index: int, valued: frozenset[str] | None, wanted: str) -> int:
     """1 when the option takes the next word as its value. For an unknown program it is taken to do so when only that
     makes the rule fit."""
     following = texts[index + 1] if index + 1 < len(texts) else ""
@@ -223,12 +225,12 @@ def _mentions(value: str, words: list[str], view: CommandView) -> bool:
         return True
     if all(_is_option(word) for word in words) and _has_options(words, view):
         return True
-    return " " not in value and any(_inside(value, text) for text in texts)
+    return " " not in value and any(_is_component(value, text) for text in texts)
 
 
 def _has_options(words: list[str], view: CommandView) -> bool:
     """The very options, abbreviated or clustered; what a letter stands for is not guessed without a program."""
-    given = flags_of(view.words)
+    given = collect_flags(view.words)
     longs = [word for word in words if word.startswith("--")]
     letters = [f"-{letter}" for word in words if not word.startswith("--") for letter in word[1:]]
     abbreviated = all(
@@ -237,7 +239,7 @@ def _has_options(words: list[str], view: CommandView) -> bool:
     return abbreviated and all(letter in given for letter in letters)
 
 
-def _inside(value: str, text: str) -> bool:
+def _is_component(value: str, text: str) -> bool:
     """The value as whole components of a path or a setting: `.ssh` in `~/.ssh/id`, not `rm` in `--rm`."""
     start = text.find(value)
     while start >= 0:
@@ -250,12 +252,12 @@ def _inside(value: str, text: str) -> bool:
     return False
 
 
-def _path_words(view: CommandView) -> list[Word]:
+def _list_path_words(view: CommandView) -> list[ShellWord]:
     return [word for word in view.words[1:] if not word.text.startswith("-")]
 
 
 def _all_under(value: str, view: CommandView, boundary: Boundary) -> bool:
-    words, places = _path_words(view), view.part.directories
+    words, places = _list_path_words(view), view.part.directories
     if not words or places is None or not all(view.known):
         return False
     return all(is_under(word.text, value, boundary, allows=True, base=place) for word in words for place in places)

@@ -17,7 +17,7 @@ def is_harmless_variable(name: str) -> bool:
     return name in _HARMLESS_NAMES or name.startswith("LC_")
 
 
-class Scope:
+class ShellScope:
     """What is known at one place of the line."""
 
     def __init__(self, directories: Directories, home: Path | None, assigned: dict[str, str] | None = None) -> None:
@@ -28,7 +28,7 @@ class Scope:
         self.piped = False
         self.stdin: str | None = None
 
-    def inner(self) -> Scope:
+    def enter_subshell(self) -> ShellScope:
         """The same, for a subshell: what changes there does not come back."""
         twin = copy(self)
         twin.certain, twin.assigned = dict(self.certain), dict(self.assigned)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ollm.policy.shell.options import Grammar, Scan, scan
-from ollm.policy.shell.words import Word
+from ollm.policy.shell.options import OptionGrammar, OptionScan, scan_options
+from ollm.policy.shell.words import ShellWord
 
-SED = Grammar(
+SED_GRAMMAR = OptionGrammar(
     values="efl",
     long_values=("expression", "file", "line-length"),
     known=("in-place", "quiet", "silent", "regexp-extended", "sandbox", "separate", "null-data", "posix", "debug"),
 )
-AWK = Grammar(
+AWK_GRAMMAR = OptionGrammar(
     values="fvFilLoEDW",
     long_values=("file", "assign", "field-separator", "include", "load", "exec", "source"),
     known=("dump-variables", "profile", "pretty-print", "debug", "lint"),
@@ -35,9 +35,9 @@ _AWK_ACTS = r"system|getline|\bclose\b|fflush|@|ARGV|ARGC|ENVIRON|PROCINFO|\|(?!
 _AWK_PRINTS_TO = r"\bprintf?\b[^;}\n]*>"
 
 
-def sed_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
+def find_sed_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     """The places of words that make sed write files, run commands, or that are not understood."""
-    found = scan(words, SED)
+    found = scan_options(words, SED_GRAMMAR)
     dangers = [
         (option.index, "sed -i writes files")
         for option in found.options
@@ -49,36 +49,36 @@ def sed_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
         for option in found.options
         if option.is_any(("f", "file"))
     ]
-    for index, script in _programs(found, ("e", "expression", "f", "file")):
+    for index, script in _find_programs(found, ("e", "expression", "f", "file")):
         if not script.static or not re.fullmatch(_PLAIN_SED, script.text):
             dangers.append((index, "the sed script may write, read other files or run commands"))
     return dangers
 
 
-def awk_dangers(words: Sequence[Word]) -> list[tuple[int, str]]:
+def find_awk_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     """The same for awk."""
-    found = scan(words, AWK)
+    found = scan_options(words, AWK_GRAMMAR)
     acting = ("W", "f", "i", "l", "o", "D", "E", "L", "file", "include", "load", "exec", "source", "e", "p", "d")
     dangers = [
         (option.index, f"awk -{option.name} runs or writes what is not seen")
         for option in found.options
         if option.is_any(acting) or option.is_any(("dump-variables", "profile", "pretty-print", "debug"))
     ]
-    for index, program in _programs(found, ("f", "file")):
+    for index, program in _find_programs(found, ("f", "file")):
         if not program.static or re.search(_AWK_ACTS, program.text) or re.search(_AWK_PRINTS_TO, program.text):
             dangers.append((index, "the awk program may write, read other files or run commands"))
     return dangers
 
 
-def _programs(found: Scan, giving: tuple[str, ...]) -> list[tuple[int, Word]]:
+def _find_programs(found: OptionScan, giving: tuple[str, ...]) -> list[tuple[int, ShellWord]]:
     given = [(option.index, option.value) for option in found.options if option.is_any(giving) and option.value]
     if any(option.is_any(giving) for option in found.options):
         return [(index, word) for index, word in given if word is not None]
     return list(found.operands[:1])
 
 
-def data_files(words: Sequence[Word], grammar: Grammar, giving: tuple[str, ...]) -> list[Word]:
+def find_data_files(words: Sequence[ShellWord], grammar: OptionGrammar, giving: tuple[str, ...]) -> list[ShellWord]:
     """The operands that are files: all of them, or all but the program."""
-    found = scan(words, grammar)
+    found = scan_options(words, grammar)
     skip = 0 if any(option.is_any(giving) for option in found.options) else 1
     return [word for _, word in found.operands[skip:]]

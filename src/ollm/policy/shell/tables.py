@@ -4,6 +4,6 @@ and remembers when they are first needed: most never are."""
 from __future__ import annotations
 
 
-def names(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """The words of a text, in their order."""
     return tuple(text.split())

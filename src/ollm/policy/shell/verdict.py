@@ -11,18 +11,18 @@ import msgspec
 from ollm.domain.context import Approval
 from ollm.domain.struct import Data
 from ollm.domain.tools import Decision, Risk, RuleReference, Verdict, VerdictPart
-from ollm.policy.builtin import BUILTIN_RULES, READING_COMMAND
+from ollm.policy.builtin import BUILTIN_RULES, READ_ONLY_COMMAND_RULE
 from ollm.policy.grants import Grant
-from ollm.policy.matching import condition_holds, holds
+from ollm.policy.matching import condition_matches, rule_matches
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet
-from ollm.policy.shell import Analysis, Part, analyse
-from ollm.policy.shell.grants import granted, suggest_shell
-from ollm.policy.shell.rules import Answer, CommandView, answer, covered_words
+from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
+from ollm.policy.shell.grants import find_grant, suggest_shell_grant
+from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 
-_ASK = next(rule for rule in BUILTIN_RULES if rule.tool == "shell")
+_SHELL_ASK_RULE = next(rule for rule in BUILTIN_RULES if rule.tool == "shell")
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
-_UNDERSTOOD = RuleReference(layer="protection", text="what is not plainly readable is asked about")
+_UNREADABLE = RuleReference(layer="protection", text="what is not plainly readable is asked about")
 
 
 class JudgedLine(Data, frozen=True):
@@ -32,10 +32,10 @@ class JudgedLine(Data, frozen=True):
     reads: bool
 
 
-class Judged(Data, frozen=True):
+class JudgedPart(Data, frozen=True):
     """One part and what is thought of it. `plain` is false when something beyond the rules makes it ask."""
 
-    part: Part
+    part: CommandPart
     decision: Decision
     reason: str
     rule: RuleReference | None
@@ -54,94 +54,99 @@ class ShellJudge:
         own = [rule for rule in rules.rules if not rule.tightens]
         self._named = [rule for rule in own if rule.tool == "shell" or _names_shell(rule)]
         self._general = [rule for rule in own if rule.tool == "*"]
-        self._tightening = [rule for rule in rules.rules if rule.tightens and _speaks_of_shell(rule)]
+        self._tightening = [rule for rule in rules.rules if rule.tightens and _applies_to_shell(rule)]
         self._writing = [rule for rule in rules.rules if rule.tool in ("write_file", "*") and rule.action == "deny"]
 
     def judge(self, params: Mapping[str, Any], grants: Sequence[Grant], approval: Approval) -> JudgedLine:
         command = str(params["command"])
-        analysis = analyse(command, self._start(params), self._boundary)
-        judged = [one for part in analysis.parts if (one := self._part(part, params)) is not None]
-        line = [_remarked(command, analysis)] if analysis.remarks else []
-        answered = [_answered(one, command, grants, approval) for one in (*judged, *line)]
-        reads = not analysis.remarks and all(self._reads(one.part) for one in judged)
-        return JudgedLine(verdict=_verdict(command, answered, reads=reads), reads=reads)
+        analysis = analyse_command(command, self._find_start(params), self._boundary)
+        judged = [one for part in analysis.parts if (one := self._judge_part(part, params)) is not None]
+        line = [_judge_remarks(command, analysis)] if analysis.remarks else []
+        answered = [_apply_grants(one, command, grants, approval) for one in (*judged, *line)]
+        reads = not analysis.remarks and all(self._only_reads(one.part) for one in judged)
+        return JudgedLine(verdict=_combine_verdict(command, answered, reads=reads), reads=reads)
 
-    def _start(self, params: Mapping[str, Any]) -> Path:
+    def _find_start(self, params: Mapping[str, Any]) -> Path:
         cwd = params.get("cwd")
         return self._boundary.workspace / cwd if isinstance(cwd, str) and cwd else self._boundary.workspace
 
-    def _part(self, part: Part, params: Mapping[str, Any]) -> Judged | None:
+    def _judge_part(self, part: CommandPart, params: Mapping[str, Any]) -> JudgedPart | None:
         if part.write_target is not None:
-            denied = self._denied_write(part.write_target)
+            denied = self._find_denied_write(part.write_target)
             if denied is not None:
-                return denied_by(part, denied)
+                return deny_part(part, denied)
         if not part.words:
-            return None if part.guess else _with_floor(part, "allow", "it changes nothing", None)
+            return None if part.guess else _apply_floor(part, "allow", "it changes nothing", None)
         view = CommandView(part)
-        found = self._rule(view, params)
+        found = self._find_rule(view, params)
         if part.guess or part.transparent:
-            return self._only_restricted(part, found)
+            return self._judge_restricted(part, found)
         if found is None:
             action = self._rules.default_action
             reference = RuleReference(layer="default", text=f"defaultAction: {action}")
-            return _with_floor(part, action, f"no rule speaks of it, and the default is {action}", reference)
+            return _apply_floor(part, action, f"no rule speaks of it, and the default is {action}", reference)
         rule, certain = found
         if not certain:
-            reason = f"{_reason(rule)}, which may be what it turns out to be when it runs"
-            return _with_floor(part, "ask", reason, rule.reference)
-        covered = max((covered_words(one, view) for one in rule.conditions), default=0)
-        return _with_floor(part, rule.action, _reason(rule), rule.reference, risk=rule.risk, covered=covered)
+            reason = f"{_explain_rule(rule)}, which may be what it turns out to be when it runs"
+            return _apply_floor(part, "ask", reason, rule.reference)
+        covered = max((count_covered_words(one, view) for one in rule.conditions), default=0)
+        return _apply_floor(part, rule.action, _explain_rule(rule), rule.reference, risk=rule.risk, covered=covered)
 
-    def _only_restricted(self, part: Part, found: tuple[Rule, bool] | None) -> Judged | None:
+    def _judge_restricted(self, part: CommandPart, found: tuple[Rule, bool] | None) -> JudgedPart | None:
         """A guess can only forbid; a harmless wrapper can be forbidden or asked about by name."""
         if found is None:
             return None
         rule, certain = found
-        if not certain or rule.action == "allow" or rule is _ASK or (part.guess and rule.action != "deny"):
+        if not certain or rule.action == "allow" or rule is _SHELL_ASK_RULE or (part.guess and rule.action != "deny"):
             return None
-        return Judged(
-            part=part, decision=rule.action, reason=_reason(rule), rule=rule.reference, risk=rule.risk, plain=False
+        return JudgedPart(
+            part=part,
+            decision=rule.action,
+            reason=_explain_rule(rule),
+            rule=rule.reference,
+            risk=rule.risk,
+            plain=False,
         )
 
-    def _rule(self, view: CommandView, params: Mapping[str, Any]) -> tuple[Rule, bool] | None:
+    def _find_rule(self, view: CommandView, params: Mapping[str, Any]) -> tuple[Rule, bool] | None:
         """The rule that decides and whether it surely holds; a workspace's rule only when it is the stricter one."""
-        found = self._strictest(self._named, view, params) or self._strictest(self._general, view, params)
+        found = self._find_strictest(self._named, view, params) or self._find_strictest(self._general, view, params)
         if found is None and self._rules.builtin:
-            found = (READING_COMMAND if self._reads(view.part) else _ASK), "yes"
-        theirs = self._strictest(self._tightening, view, params)
-        weight = STRICTNESS[self._rules.default_action] if found is None else _weight(*found)
-        if theirs is not None and _weight(*theirs) > weight:
+            found = (READ_ONLY_COMMAND_RULE if self._only_reads(view.part) else _SHELL_ASK_RULE), "yes"
+        theirs = self._find_strictest(self._tightening, view, params)
+        weight = STRICTNESS[self._rules.default_action] if found is None else _weigh_rule(*found)
+        if theirs is not None and _weigh_rule(*theirs) > weight:
             found = theirs
         return None if found is None else (found[0], found[1] == "yes")
 
-    def _strictest(
+    def _find_strictest(
         self, group: Sequence[Rule], view: CommandView, params: Mapping[str, Any]
-    ) -> tuple[Rule, Answer] | None:
-        matches = [(rule, held) for rule in group if (held := self._holds(rule, view, params)) != "no"]
-        return max(matches, key=lambda match: _weight(*match), default=None)
+    ) -> tuple[Rule, RuleMatch] | None:
+        matches = [(rule, held) for rule in group if (held := self._match_rule(rule, view, params)) != "no"]
+        return max(matches, key=lambda match: _weigh_rule(*match), default=None)
 
-    def _holds(self, rule: Rule, view: CommandView, params: Mapping[str, Any]) -> Answer:
+    def _match_rule(self, rule: Rule, view: CommandView, params: Mapping[str, Any]) -> RuleMatch:
         allows = rule.action == "allow"
-        answers: list[Answer] = []
+        answers: list[RuleMatch] = []
         for condition in rule.conditions:
             if condition.param == "command":
-                answers.append(answer(condition, view, self._boundary, allows=allows))
+                answers.append(match_condition(condition, view, self._boundary, allows=allows))
             else:
-                answers.append("yes" if condition_holds(condition, params, self._boundary, allows=allows) else "no")
+                answers.append("yes" if condition_matches(condition, params, self._boundary, allows=allows) else "no")
         if "no" in answers:
             return "no"
         return "maybe" if "maybe" in answers else "yes"
 
-    def _reads(self, part: Part) -> bool:
+    def _only_reads(self, part: CommandPart) -> bool:
         """Known to only read: nothing to remark upon, and git only where the workspace is trusted."""
         if part.guess or part.transparent:
             return True
         clean = not (part.remarks or part.runs)
         return clean and (not part.words or (part.reads and (self._trusted or not part.git)))
 
-    def _denied_write(self, target: str) -> Rule | None:
+    def _find_denied_write(self, target: str) -> Rule | None:
         params = {"path": target}
-        named = [rule for rule in self._writing if rule.conditions and holds(rule, params, self._boundary)]
+        named = [rule for rule in self._writing if rule.conditions and rule_matches(rule, params, self._boundary)]
         return named[0] if named else None
 
 
@@ -151,50 +156,56 @@ def _names_shell(rule: Rule) -> bool:
     return "*" in rule.tool and rule.tool != "*" and fnmatchcase("shell", rule.tool)
 
 
-def _speaks_of_shell(rule: Rule) -> bool:
+def _applies_to_shell(rule: Rule) -> bool:
     return rule.tool in ("shell", "*") or _names_shell(rule)
 
 
-def _weight(rule: Rule, held: Answer) -> float:
+def _weigh_rule(rule: Rule, held: RuleMatch) -> float:
     """Deny beats ask beats allow; a deny that only may hold weighs as an ask."""
     return STRICTNESS[rule.action] if held == "yes" else 1.5 if rule.action == "deny" else 1.0
 
 
-def _reason(rule: Rule) -> str:
+def _explain_rule(rule: Rule) -> str:
     return rule.message or f"the rule “{rule.reference.text}” says so"
 
 
-def denied_by(part: Part, rule: Rule) -> Judged:
-    return Judged(part=part, decision="deny", reason=_reason(rule), rule=rule.reference, plain=False)
+def deny_part(part: CommandPart, rule: Rule) -> JudgedPart:
+    return JudgedPart(part=part, decision="deny", reason=_explain_rule(rule), rule=rule.reference, plain=False)
 
 
-def _with_floor(
-    part: Part, action: Decision, reason: str, rule: RuleReference | None, *, risk: Risk | None = None, covered: int = 0
-) -> Judged:
+def _apply_floor(
+    part: CommandPart,
+    action: Decision,
+    reason: str,
+    rule: RuleReference | None,
+    *,
+    risk: Risk | None = None,
+    covered: int = 0,
+) -> JudgedPart:
     """What the command would do may raise the verdict to ask, and never lowers it."""
     running = [text for index, text in part.runs if index >= covered]
     floor = [*part.remarks, *running]
     locked = bool(part.locks) and action != "deny"
     if action != "deny" and (floor or locked):
         text = "; ".join(dict.fromkeys((*part.locks, *floor)))
-        reference = _PROTECTION if locked else rule if action == "ask" else _UNDERSTOOD
-        return Judged(
+        reference = _PROTECTION if locked else rule if action == "ask" else _UNREADABLE
+        return JudgedPart(
             part=part, decision="ask", reason=text, rule=reference, risk=Risk.HIGH, locked=locked, plain=False
         )
-    return Judged(part=part, decision=action, reason=reason, rule=rule, risk=risk)
+    return JudgedPart(part=part, decision=action, reason=reason, rule=rule, risk=risk)
 
 
-def _remarked(command: str, analysis: Analysis) -> Judged:
+def _judge_remarks(command: str, analysis: CommandAnalysis) -> JudgedPart:
     reason = "; ".join(analysis.remarks)
-    part = Part(words=(), text=command, directories=None, remarks=analysis.remarks)
-    return Judged(part=part, decision="ask", reason=reason, rule=_UNDERSTOOD, risk=Risk.HIGH, plain=False)
+    part = CommandPart(words=(), text=command, directories=None, remarks=analysis.remarks)
+    return JudgedPart(part=part, decision="ask", reason=reason, rule=_UNREADABLE, risk=Risk.HIGH, plain=False)
 
 
-def _answered(judged: Judged, command: str, grants: Sequence[Grant], approval: Approval) -> Judged:
+def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], approval: Approval) -> JudgedPart:
     """A grant or the approval level may answer an ask that is not locked."""
     if judged.decision != "ask" or judged.locked:
         return judged
-    grant = granted(judged.part, command, grants, plain=judged.plain)
+    grant = find_grant(judged.part, command, grants, plain=judged.plain)
     if grant is not None:
         rule = RuleReference(layer="grant", text=str(grant))
         return msgspec.structs.replace(judged, decision="allow", reason=f"it was granted: {grant}", rule=rule)
@@ -204,10 +215,12 @@ def _answered(judged: Judged, command: str, grants: Sequence[Grant], approval: A
     return judged
 
 
-def _verdict(command: str, answered: Sequence[Judged], *, reads: bool) -> Verdict:
+def _combine_verdict(command: str, answered: Sequence[JudgedPart], *, reads: bool) -> Verdict:
     worst = max(answered, key=lambda one: (STRICTNESS[one.decision], one.locked), default=None)
     if worst is None:
-        return Verdict(decision="allow", reason="it runs no program", risk=Risk.LOW, rule=READING_COMMAND.reference)
+        return Verdict(
+            decision="allow", reason="it runs no program", risk=Risk.LOW, rule=READ_ONLY_COMMAND_RULE.reference
+        )
     shown = [one for one in answered if not (one.part.transparent and one.decision == "allow")]
     risk = Risk.LOW if reads and worst.decision == "allow" else worst.risk or Risk.HIGH
     return Verdict(
@@ -217,13 +230,13 @@ def _verdict(command: str, answered: Sequence[Judged], *, reads: bool) -> Verdic
         rule=worst.rule,
         parts=tuple(VerdictPart(command=one.part.text, decision=one.decision, reason=one.reason) for one in shown),
         locked=worst.locked and worst.decision == "ask",
-        grant=_grant(command, answered),
+        grant=_suggest_grant(command, answered),
     )
 
 
-def _grant(command: str, answered: Sequence[Judged]) -> str | None:
+def _suggest_grant(command: str, answered: Sequence[JudgedPart]) -> str | None:
     """The grant that would answer the line, unless nothing can or nothing needs to."""
     asking = [one for one in answered if one.decision == "ask"]
     if not asking or any(one.locked or one.decision == "deny" for one in answered):
         return None
-    return suggest_shell(command, [one.part for one in asking], plain=all(one.plain for one in asking))
+    return suggest_shell_grant(command, [one.part for one in asking], plain=all(one.plain for one in asking))

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.atoms import Atom, Kind
-from ollm.policy.shell.braces import expand
+from ollm.policy.shell.atoms import Atom, AtomKind
+from ollm.policy.shell.braces import expand_braces
 
 Node = dict[str, Any]
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
@@ -16,7 +16,7 @@ _ANSI = r"(?s)\\(?:([abeEfnrtv\\'\"?])|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U
 _ANSI_LETTERS = dict(zip("abeEfnrtv\\'\"?", "\a\b\033\033\f\n\r\t\v\\'\"?", strict=True))
 
 
-class Word(Data, frozen=True):
+class ShellWord(Data, frozen=True):
     """A decoded word. `text` leaves out what is not known, or guesses it; `known` ends before the first such place.
     A `descriptor` stands for `<( )` or `>( )`: a path bash makes up."""
 
@@ -37,59 +37,62 @@ class Word(Data, frozen=True):
         return self.several or begins or self.known.startswith("-")
 
 
-def literal(text: str) -> Word:
-    return Word(text=text, known=text)
+def make_literal(text: str) -> ShellWord:
+    return ShellWord(text=text, known=text)
 
 
-UNKNOWN = Word(text="", known="", static=False)
-Output = Callable[[Node], str | None]
+UNKNOWN_WORD = ShellWord(text="", known="", static=False)
+OutputGuesser = Callable[[Node], str | None]
 
 
-class Decoder(Data, frozen=True):
+class WordDecoder(Data, frozen=True):
     """Turns syntax nodes into words. `certain` holds values that are sure (HOME, a loop's item), `assigned` those
     set in the same line, which may have changed since; `output` guesses what a substitution prints."""
 
     certain: Mapping[str, str]
     assigned: Mapping[str, str]
-    output: Output
+    output: OutputGuesser
 
-    def words(self, node: Node) -> list[Word]:
+    def decode_words(self, node: Node) -> list[ShellWord]:
         """A word of a command; braces and `$IFS` may make several of it."""
-        expanded = expand(self.atoms(node))
+        expanded = expand_braces(self.decode_atoms(node))
         several = len(expanded) > 1
-        found = [finish(part, braces=several) for one in expanded for part in _split(one)]
+        found = [join_atoms(part, braces=several) for one in expanded for part in _split_atoms(one)]
         return [word for word in found if word.text or word.quoted or not word.static] if several else found
 
-    def word(self, node: Node | None) -> Word:
+    def decode_word(self, node: Node | None) -> ShellWord:
         """A word that is not expanded: a redirection's target, an assignment's value."""
-        return finish(self.atoms(node)) if node else literal("")
+        return join_atoms(self.decode_atoms(node)) if node else make_literal("")
 
-    def atoms(self, node: Node) -> list[Atom]:
-        return [atom for part in node.get("Parts") or () for atom in self._part(part)]
+    def decode_atoms(self, node: Node) -> list[Atom]:
+        return [atom for part in node.get("Parts") or () for atom in self._decode_part(part)]
 
-    def _part(self, part: Node, *, quoted: bool = False) -> list[Atom]:
+    def _decode_part(self, part: Node, *, quoted: bool = False) -> list[Atom]:
         match part.get("Type"):
             case "Lit":
-                atoms = _double_quoted(part["Value"]) if quoted else _unquoted(part["Value"])
+                atoms = _decode_double_quoted(part["Value"]) if quoted else _decode_unquoted(part["Value"])
             case "SglQuoted":
                 value = part.get("Value", "")
-                atoms = [Atom("", "quoted"), *_all(ansi(value) if part.get("Dollar") else value, "quoted")]
+                atoms = [
+                    Atom("", "quoted"),
+                    *_make_atoms(decode_ansi(value) if part.get("Dollar") else value, "quoted"),
+                ]
             case "DblQuoted":
-                inner = (atom for one in part.get("Parts") or () for atom in self._part(one, quoted=True))
+                inner = (atom for one in part.get("Parts") or () for atom in self._decode_part(one, quoted=True))
                 atoms = [Atom("", "quoted"), *inner]
             case "ParamExp":
-                atoms = self._parameter(part, quoted=quoted)
+                atoms = self._decode_parameter(part, quoted=quoted)
             case "CmdSubst":
-                atoms = _guess(self.output(part) or "", splits=not quoted)
+                atoms = _guess_atoms(self.output(part) or "", splits=not quoted)
             case "ProcSubst":
-                atoms = _all("/dev/fd/63", "quoted")
+                atoms = _make_atoms("/dev/fd/63", "quoted")
             case "ExtGlob":
                 atoms = [Atom("*", "plain")]
             case _:
                 atoms = [Atom("", "unknown")]
         return atoms
 
-    def _parameter(self, part: Node, *, quoted: bool) -> list[Atom]:
+    def _decode_parameter(self, part: Node, *, quoted: bool) -> list[Atom]:
         name = (part.get("Param") or {}).get("Value", "")
         simple = not any(part.get(key) for key in ("Excl", "Length", "Width", "Index", "Slice", "Repl", "Names", "Exp"))
         if simple and name == "IFS" and not quoted:
@@ -97,23 +100,23 @@ class Decoder(Data, frozen=True):
         if simple and name in self.certain:
             value = self.certain[name]
             if quoted or not any(character.isspace() for character in value):
-                return _all(value, "value")
+                return _make_atoms(value, "value")
         guess = self.assigned.get(name, "")
         default = (part.get("Exp") or {}).get("Word")
         if default and not guess:
-            guess = self.word(default).text
+            guess = self.decode_word(default).text
         splits = (not quoted or name == "@" or bool(part.get("Index"))) and not part.get("Length")
-        return _guess(guess, splits=splits)
+        return _guess_atoms(guess, splits=splits)
 
 
-def finish(atoms: list[Atom], *, braces: bool = False) -> Word:
+def join_atoms(atoms: list[Atom], *, braces: bool = False) -> ShellWord:
     """The atoms as one word."""
     known: list[str] = []
     for atom in atoms:
         if atom.kind in ("unknown", "several", "guess", "split"):
             break
         known.append(atom.character)
-    return Word(
+    return ShellWord(
         text="".join(atom.character for atom in atoms),
         known="".join(known),
         static=all(atom.kind in ("plain", "quoted", "value") for atom in atoms),
@@ -130,7 +133,7 @@ def _is_glob(plain: str) -> bool:
     return _GLOB.search(plain) is not None
 
 
-def ansi(text: str) -> str:
+def decode_ansi(text: str) -> str:
     """What `$'…'` stands for."""
 
     def decoded(match: re.Match[str]) -> str:
@@ -145,20 +148,20 @@ def ansi(text: str) -> str:
     return re.sub(_ANSI, decoded, text).split("\0", 1)[0]
 
 
-def _all(text: str, kind: Kind) -> list[Atom]:
+def _make_atoms(text: str, kind: AtomKind) -> list[Atom]:
     return [Atom(character, kind) for character in text]
 
 
-def _guess(text: str, *, splits: bool) -> list[Atom]:
+def _guess_atoms(text: str, *, splits: bool) -> list[Atom]:
     """A value that is likely but not sure; its blanks make several words of it unless it is quoted."""
-    atoms = _all(text, "guess")
+    atoms = _make_atoms(text, "guess")
     return [
         Atom("", "several" if splits else "unknown"),
         *(Atom(" ", "split") if splits and atom.character in " \t\n" else atom for atom in atoms),
     ]
 
 
-def _unquoted(value: str) -> list[Atom]:
+def _decode_unquoted(value: str) -> list[Atom]:
     atoms: list[Atom] = []
     characters = iter(value)
     for character in characters:
@@ -171,7 +174,7 @@ def _unquoted(value: str) -> list[Atom]:
     return atoms
 
 
-def _double_quoted(value: str) -> list[Atom]:
+def _decode_double_quoted(value: str) -> list[Atom]:
     atoms: list[Atom] = []
     characters = iter(value)
     for character in characters:
@@ -181,11 +184,11 @@ def _double_quoted(value: str) -> list[Atom]:
         following = next(characters, "")
         if following == "\n":
             continue
-        atoms += _all(following if following in '$`"\\' and following else "\\" + following, "quoted")
+        atoms += _make_atoms(following if following in '$`"\\' and following else "\\" + following, "quoted")
     return atoms
 
 
-def _split(atoms: list[Atom]) -> list[list[Atom]]:
+def _split_atoms(atoms: list[Atom]) -> list[list[Atom]]:
     """`rm$IFS-rf` is two words; each of them is marked as not certain."""
     if not any(atom.kind == "split" for atom in atoms):
         return [atoms]

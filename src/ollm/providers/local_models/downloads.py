@@ -11,29 +11,29 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from ollm.domain.errors import OllmError, StorageError, UsageError
-from ollm.providers.local_models.model_files import sha256
+from ollm.providers.local_models.model_files import hash_file
 from ollm.system.atomic import make_private_directory, sync, sync_directory
 
 Progress = Callable[[int, int], None]  # bytes so far, bytes in all (0 when not known)
-BLOCK = 1024 * 1024
-SECONDS = 60.0
+BLOCK_BYTES = 1024 * 1024
+READ_TIMEOUT_SECONDS = 60.0
 
 
-def fetch(url: str, part: Path, progress: Progress) -> None:
+def fetch_file(url: str, part: Path, progress: Progress) -> None:
     """Bring the whole of `url` into `part`, going on after what stands there. What came stays there on a failure."""
     make_private_directory(part.parent)
     parts = urlsplit(url)
     if parts.scheme == "file":
         _copy(Path(unquote(parts.path)), part, progress)
     elif parts.scheme in ("http", "https"):
-        _over_http(url, part, progress)
+        _fetch_http(url, part, progress)
     else:
         raise UsageError(f"{url} cannot be fetched: only http, https and file URLs can.")
 
 
-def keep(part: Path, target: Path, digest: str) -> None:
+def keep_verified(part: Path, target: Path, digest: str) -> None:
     """`part` becomes `target` when its hash is the expected one; otherwise it is removed and that is said."""
-    found = sha256(part)
+    found = hash_file(part)
     if found != digest:
         part.unlink()
         raise StorageError(
@@ -50,36 +50,36 @@ def keep(part: Path, target: Path, digest: str) -> None:
     sync_directory(target.parent)
 
 
-def need_room(directory: Path, size: int) -> None:
+def require_disk_space(directory: Path, size: int) -> None:
     """Say before the work that the disk is too small for it."""
     free = shutil.disk_usage(directory).free
     if free < size:
-        raise _no_room(directory, size - free)
+        raise _make_disk_full_error(directory, size - free)
 
 
 def _copy(source: Path, part: Path, progress: Progress) -> None:
     if not source.is_file():
         raise OllmError(f"{source} is not there.", action="Check the address (models.urls).")
-    with _disk(part), source.open("rb") as file:
-        _write(part, iter(lambda: file.read(BLOCK), b""), 0, source.stat().st_size, progress)
+    with _explain_disk_errors(part), source.open("rb") as file:
+        _write(part, iter(lambda: file.read(BLOCK_BYTES), b""), 0, source.stat().st_size, progress)
 
 
-def _over_http(url: str, part: Path, progress: Progress) -> None:
+def _fetch_http(url: str, part: Path, progress: Progress) -> None:
     import httpx2
 
     have = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={have}-"} if have else {}
     try:
         with (
-            httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(SECONDS, connect=10)) as client,
+            httpx2.Client(follow_redirects=True, timeout=httpx2.Timeout(READ_TIMEOUT_SECONDS, connect=10)) as client,
             client.stream("GET", url, headers=headers | {"Accept-Encoding": "identity"}) as response,
         ):
             if response.status_code == 416 and have:  # nothing after what we have: the hash will tell
                 return
-            begin = _begin(url, response.status_code, response.headers.get("content-range", ""), have)
+            begin = _find_start_byte(url, response.status_code, response.headers.get("content-range", ""), have)
             total = begin + int(response.headers.get("content-length") or 0)
-            with _disk(part):
-                need_room(part.parent, total - begin)
+            with _explain_disk_errors(part):
+                require_disk_space(part.parent, total - begin)
                 _write(part, response.iter_bytes(), begin, total, progress)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise OllmError(
@@ -88,7 +88,7 @@ def _over_http(url: str, part: Path, progress: Progress) -> None:
         ) from error
 
 
-def _begin(url: str, status: int, content_range: str, have: int) -> int:
+def _find_start_byte(url: str, status: int, content_range: str, have: int) -> int:
     """At which byte the answer begins; a server that does not know ranges begins anew."""
     if status == 206 and content_range.startswith(f"bytes {have}-"):
         return have
@@ -113,16 +113,16 @@ def _write(part: Path, blocks: Iterator[bytes], begin: int, total: int, progress
 
 
 @contextmanager
-def _disk(part: Path) -> Iterator[None]:
+def _explain_disk_errors(part: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _no_room(part.parent, 0) from error
+            raise _make_disk_full_error(part.parent, 0) from error
         raise StorageError(f"{part} cannot be written: {error.strerror}.") from error
 
 
-def _no_room(directory: Path, missing: int) -> StorageError:
+def _make_disk_full_error(directory: Path, missing: int) -> StorageError:
     how_much = f": {missing // 1_000_000 + 1} MB more are needed" if missing else ""
     return StorageError(
         f"The disk that holds {directory} is full{how_much}.",

@@ -16,37 +16,37 @@ from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelI
 from ollm.providers.exchange import Exchange
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.embedded_process import EmbeddedProcess
-from ollm.providers.local_models.gguf import trained_window
+from ollm.providers.local_models.gguf import read_trained_window
 from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError
 from ollm.providers.openai_compatible import OpenAICompatible
-from ollm.providers.window import ASKED_FOR, UNKNOWN
+from ollm.providers.window import DEFAULT_WINDOW_TOKENS, FALLBACK_WINDOW_TOKENS
 
-TINY_ANSWER = 512  # tokens; a tiny model that says more is repeating itself
+MAX_TINY_ANSWER_TOKENS = 512  # tokens; a tiny model that says more is repeating itself
 
 
-def embedded(
+def open_embedded(
     settings: ProviderSettings, directory: Path, environment: Mapping[str, str], why: str
-) -> tuple[Embedded, str]:
+) -> tuple[EmbeddedProvider, str]:
     """The provider and its model's name. Raises NoServerError when the engine or the file is not on this machine."""
     if find_spec("xllamacpp") is None:
         raise NoServerError(
-            f"{_sentence(why)}, and the embedded engine is not installed.",
+            f"{_capitalize(why)}, and the embedded engine is not installed.",
             action="Start Ollama or llama.cpp, or install ollm-cli[embedded].",
         )
     wanted = settings.model
-    file = model_files.find(directory, wanted) if wanted else model_files.default(directory)
+    file = model_files.find_model(directory, wanted) if wanted else model_files.find_default(directory)
     if file is None:
-        name = wanted if wanted and model_files.known(wanted) else model_files.DEFAULT.name
+        name = wanted if wanted and model_files.find_in_catalogue(wanted) else model_files.DEFAULT_MODEL.name
         missing = f"there is no model file {wanted!r}" if wanted else "no model is on this machine yet"
-        raise ModelFileMissingError(f"{_sentence(why)}, and {missing}.", name)
-    return Embedded(file, settings.timeouts, environment), file.name
+        raise ModelFileMissingError(f"{_capitalize(why)}, and {missing}.", name)
+    return EmbeddedProvider(file, settings.timeouts, environment), file.name
 
 
-def _sentence(why: str) -> str:
+def _capitalize(why: str) -> str:
     return why[:1].upper() + why[1:]
 
 
-class Embedded:
+class EmbeddedProvider:
     """One model file. Its process is started by the first request, again after a crash, and anew for another window."""
 
     name = "embedded"
@@ -61,16 +61,16 @@ class Embedded:
         self._starting = asyncio.Lock()
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        if not self._running(request.window):
+        if not self._is_running(request.window):
             yield ProgressPiece(stage="loading")
-        server = await self._serving(request.window)
-        async with aclosing(self._watched(server.stream(self._bounded(request)))) as pieces:
+        server = await self._ensure_server(request.window)
+        async with aclosing(self._explain_crash(server.stream(self._limit_tokens(request)))) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        server = await self._serving(None)
-        async with aclosing(self._watched(server.complete(request))) as pieces:
+        server = await self._ensure_server(None)
+        async with aclosing(self._explain_crash(server.complete(request))) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -79,16 +79,18 @@ class Embedded:
 
     async def describe(self, model: str) -> ModelInfo:
         """Read from the file, without starting anything."""
-        return ModelInfo(name=self._file.name, size=self._file.size, trained_window=trained_window(self._file.path))
+        return ModelInfo(
+            name=self._file.name, size=self._file.size, trained_window=read_trained_window(self._file.path)
+        )
 
     async def count_tokens(self, model: str, text: str) -> int | None:
-        return await (await self._serving(None)).count_tokens(model, text)
+        return await (await self._ensure_server(None)).count_tokens(model, text)
 
     async def count_prompt(self, request: ChatRequest) -> int | None:
-        return await (await self._serving(request.window)).count_prompt(request)
+        return await (await self._ensure_server(request.window)).count_prompt(request)
 
     async def render(self, request: ChatRequest) -> str | None:
-        return await (await self._serving(request.window)).render(request)
+        return await (await self._ensure_server(request.window)).render(request)
 
     def allow(self, seconds: float) -> None:
         self._timeouts = replace(self._timeouts, first_token=max(self._timeouts.first_token, seconds))
@@ -101,21 +103,23 @@ class Embedded:
         if process is not None:
             await process.stop()
 
-    def _bounded(self, request: ChatRequest) -> ChatRequest:
+    def _limit_tokens(self, request: ChatRequest) -> ChatRequest:
         if not self._file.tiny:
             return request
-        return replace(request, max_tokens=min(request.max_tokens or TINY_ANSWER, TINY_ANSWER))
+        return replace(request, max_tokens=min(request.max_tokens or MAX_TINY_ANSWER_TOKENS, MAX_TINY_ANSWER_TOKENS))
 
-    def _running(self, window: int | None) -> bool:
+    def _is_running(self, window: int | None) -> bool:
         process = self._process
         return process is not None and process.alive and window in (None, process.window)
 
-    async def _serving(self, window: int | None) -> OpenAICompatible:
+    async def _ensure_server(self, window: int | None) -> OpenAICompatible:
         """The server with this window; None takes it as it runs."""
         async with self._starting:
-            if not self._running(window):
+            if not self._is_running(window):
                 await self.close()
-                size = window or min(ASKED_FOR, trained_window(self._file.path) or UNKNOWN)
+                size = window or min(
+                    DEFAULT_WINDOW_TOKENS, read_trained_window(self._file.path) or FALLBACK_WINDOW_TOKENS
+                )
                 wait = self._timeouts.first_token
                 self._process = await EmbeddedProcess.start(self._file, size, self._environment, wait)
                 exchange = Exchange(self._process.url, self._timeouts, api_key=self._process.key)
@@ -124,14 +128,14 @@ class Embedded:
             assert self._server is not None
             return self._server
 
-    async def _watched(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
+    async def _explain_crash(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
         """A broken stream is explained by the death of the process, when that is the reason."""
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
                     yield piece
         except OllmError as error:
-            death = await self._process.death() if self._process is not None else None
+            death = await self._process.explain_death() if self._process is not None else None
             if death is None:
                 raise
             await self.close()

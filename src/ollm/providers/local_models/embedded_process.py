@@ -15,10 +15,10 @@ from typing import BinaryIO
 import msgspec
 
 from ollm.domain.errors import ModelError, ModelTimeoutError
-from ollm.providers.local_models.embedded_server import Order, Ready
+from ollm.providers.local_models.embedded_server import EmbeddedOptions, EmbeddedReady
 from ollm.providers.local_models.model_files import ModelFile
 
-PASSED = frozenset(
+PASSED_VARIABLES = frozenset(
     (
         "PATH",
         "HOME",
@@ -41,7 +41,7 @@ ENDING_SECONDS = 2.0
 class EmbeddedProcess:
     """One running server with one model and one window."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: BinaryIO, order: Order, url: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, log: BinaryIO, order: EmbeddedOptions, url: str) -> None:
         self._process = process
         self._log = log
         self.window = order.window
@@ -54,11 +54,11 @@ class EmbeddedProcess:
     ) -> EmbeddedProcess:
         """Returns when it can answer. Raises ModelError with the reason when it cannot."""
         log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        order = Order(
+        order = EmbeddedOptions(
             path=str(model.path),
             name=model.name,
             window=window,
-            threads=threads(),
+            threads=choose_thread_count(),
             key=secrets.token_urlsafe(32),
             tiny=model.tiny,
         )
@@ -68,12 +68,12 @@ class EmbeddedProcess:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
-            env={name: value for name, value in environment.items() if name in PASSED},
+            env={name: value for name, value in environment.items() if name in PASSED_VARIABLES},
             start_new_session=True,
         )
         started = cls(process, log, order, "")
         try:
-            started.url = await started._ready(order, timeout)
+            started.url = await started._wait_until_ready(order, timeout)
         except BaseException:
             await started.stop(at_once=True)
             raise
@@ -96,14 +96,14 @@ class EmbeddedProcess:
             await self._process.wait()
         self._log.close()
 
-    async def death(self) -> ModelError | None:
+    async def explain_death(self) -> ModelError | None:
         """Why it ended, when it has; waits a moment, as a connection breaks before the process is gone."""
         with suppress(TimeoutError):
             async with asyncio.timeout(0.5):
                 await self._process.wait()
-        return None if self.alive else self._explain()
+        return None if self.alive else self._explain_exit()
 
-    async def _ready(self, order: Order, timeout: float) -> str:
+    async def _wait_until_ready(self, order: EmbeddedOptions, timeout: float) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(msgspec.json.encode(order) + b"\n")
@@ -112,29 +112,29 @@ class EmbeddedProcess:
                 line = await self._process.stdout.readline()
                 if not line:
                     await self._process.wait()
-                    raise self._explain()
+                    raise self._explain_exit()
         except TimeoutError as error:
             raise ModelTimeoutError(
                 f"The embedded model {order.name} was not loaded within {timeout:g} s.",
                 action="Raise provider.timeouts.firstToken, or choose a smaller model.",
             ) from error
-        ready = msgspec.json.decode(line, type=Ready)
+        ready = msgspec.json.decode(line, type=EmbeddedReady)
         if ready.error:
             raise ModelError(
-                f"The embedded server could not load {order.path}: {ready.error}. {self._last_words()}".rstrip(),
+                f"The embedded server could not load {order.path}: {ready.error}. {self._read_log_tail()}".rstrip(),
                 action="`ollm models get NAME` fetches a model anew.",
             )
         return ready.url
 
-    def _explain(self) -> ModelError:
+    def _explain_exit(self) -> ModelError:
         code = self._process.returncode or 0
         how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return ModelError(
-            f"The embedded model's process is gone ({how}). {self._last_words()}".rstrip(),
+            f"The embedded model's process is gone ({how}). {self._read_log_tail()}".rstrip(),
             action="It starts again with your next message; if memory is short, choose a smaller model or window.",
         )
 
-    def _last_words(self) -> str:
+    def _read_log_tail(self) -> str:
         if self._log.closed:
             return ""
         size = os.fstat(self._log.fileno()).st_size
@@ -143,7 +143,7 @@ class EmbeddedProcess:
         return f"Its last words: {told[-1][:300]}" if told else ""
 
 
-def threads() -> int:
+def choose_thread_count() -> int:
     """One on two cores, where two starve each other; about half of many."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores // 2 if cores > 4 else cores - 1, 8))

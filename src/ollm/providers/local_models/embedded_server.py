@@ -21,7 +21,7 @@ from ollm.domain.struct import Data
 PR_SET_PDEATHSIG = 1
 
 
-class Order(Data, frozen=True):
+class EmbeddedOptions(Data, frozen=True):
     """What to serve, how, and the key every request must carry (none when empty)."""
 
     path: str
@@ -32,14 +32,14 @@ class Order(Data, frozen=True):
     tiny: bool = False
 
 
-class Ready(Data, frozen=True):
+class EmbeddedReady(Data, frozen=True):
     """Where it listens; or why it cannot."""
 
     url: str = ""
     error: str = ""
 
 
-def serve(order: Order) -> object:
+def serve(order: EmbeddedOptions) -> object:
     """Load the model and listen on a port the system chooses; serves until the returned object is gone."""
     import xllamacpp
 
@@ -53,14 +53,14 @@ def serve(order: Order) -> object:
     parameters.n_parallel = 1
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = order.threads
     if order.tiny:
-        calm(parameters.sampling)
+        calm_sampling(parameters.sampling)
     parameters.cache_ram_mib = 0
     parameters.ui = False
     parameters.verbosity = 1
     return xllamacpp.Server(parameters)
 
 
-def calm(sampling: Any) -> None:
+def calm_sampling(sampling: Any) -> None:
     """Keep a very small model from saying the same thing for ever; a request that sets its own values wins."""
     sampling.temp = 0.2
     sampling.top_p = 0.9
@@ -77,7 +77,7 @@ def end_with_parent() -> None:
 
 
 @contextmanager
-def killed_with_parent() -> Iterator[None]:
+def die_with_parent() -> Iterator[None]:
     """On Linux the kernel kills us when the parent dies; elsewhere loading is brief enough."""
     if sys.platform != "linux":
         yield
@@ -94,14 +94,14 @@ def killed_with_parent() -> Iterator[None]:
 
 
 def main() -> None:
-    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=EmbeddedOptions)
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        with killed_with_parent():
+        with die_with_parent():
             server = serve(order)
-        answer = Ready(url=server.listening_address)  # type: ignore[attr-defined]
+        answer = EmbeddedReady(url=server.listening_address)  # type: ignore[attr-defined]
     except Exception as error:  # noqa: BLE001 - whatever the binding throws is told to the parent
-        answer = Ready(error=f"{type(error).__name__}: {error}")
+        answer = EmbeddedReady(error=f"{type(error).__name__}: {error}")
     sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
     sys.stdout.buffer.flush()
     if not answer.error:

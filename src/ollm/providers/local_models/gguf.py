@@ -11,60 +11,60 @@ from ollm.domain.errors import ModelError
 MAGIC = b"GGUF"
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 STRING, ARRAY = 8, 9
-LONGEST_STRING = 16 * 1024 * 1024
-MOST_KEYS = 4096
+MAX_STRING_BYTES = 16 * 1024 * 1024
+MAX_KEYS = 4096
 
 
-def trained_window(path: Path) -> int | None:
+def read_trained_window(path: Path) -> int | None:
     """The context length the model was trained for. Raises ModelError when the file is not GGUF or is cut short."""
     try:
         with path.open("rb") as file:
-            facts = _facts(file)
+            facts = _read_facts(file)
     except (OSError, struct.error, ValueError) as error:
         raise ModelError(f"{path} is not a whole GGUF model: {error}.", action="Fetch it again.") from error
     found = facts.get(f"{facts.get('general.architecture')}.context_length")
     return found if isinstance(found, int) and found > 0 else None
 
 
-def _facts(file: BinaryIO) -> dict[str, Any]:
+def _read_facts(file: BinaryIO) -> dict[str, Any]:
     """Keys and values up to the context length, which stands before the long lists of the tokenizer."""
     if file.read(4) != MAGIC:
         raise ValueError("it does not begin with GGUF")
-    _, _, count = struct.unpack("<IQQ", _exactly(file, 20))
+    _, _, count = struct.unpack("<IQQ", _read_exactly(file, 20))
     facts: dict[str, Any] = {}
-    for _ in range(min(count, MOST_KEYS)):
-        key = _string(file)
-        facts[key] = _value(file, *struct.unpack("<I", _exactly(file, 4)))
+    for _ in range(min(count, MAX_KEYS)):
+        key = _read_string(file)
+        facts[key] = _read_value(file, *struct.unpack("<I", _read_exactly(file, 4)))
         if key.endswith(".context_length") and "general.architecture" in facts:
             break
     return facts
 
 
-def _value(file: BinaryIO, kind: int) -> Any:
+def _read_value(file: BinaryIO, kind: int) -> Any:
     if kind == STRING:
-        return _string(file)
+        return _read_string(file)
     if kind == ARRAY:
-        inner, length = struct.unpack("<IQ", _exactly(file, 12))
+        inner, length = struct.unpack("<IQ", _read_exactly(file, 12))
         if inner in SCALARS:
             file.seek(length * struct.calcsize(SCALARS[inner]), 1)
             return None
         for _ in range(length):
-            _value(file, inner)
+            _read_value(file, inner)
         return None
     if kind not in SCALARS:
         raise ValueError(f"an unknown kind of value, {kind}")
     form = SCALARS[kind]
-    return struct.unpack(form, _exactly(file, struct.calcsize(form)))[0]
+    return struct.unpack(form, _read_exactly(file, struct.calcsize(form)))[0]
 
 
-def _string(file: BinaryIO) -> str:
-    (length,) = struct.unpack("<Q", _exactly(file, 8))
-    if length > LONGEST_STRING:
+def _read_string(file: BinaryIO) -> str:
+    (length,) = struct.unpack("<Q", _read_exactly(file, 8))
+    if length > MAX_STRING_BYTES:
         raise ValueError("a text in it is too long")
-    return _exactly(file, length).decode("utf-8", "replace")
+    return _read_exactly(file, length).decode("utf-8", "replace")
 
 
-def _exactly(file: BinaryIO, size: int) -> bytes:
+def _read_exactly(file: BinaryIO, size: int) -> bytes:
     data = file.read(size)
     if len(data) != size:
         raise ValueError("it ends too early")

@@ -8,8 +8,8 @@ from pathlib import Path
 from ollm.domain.errors import NoServerError, UsageError
 from ollm.domain.struct import Data
 
-SUFFIX = ".gguf"
-TINY = 250_000_000
+MODEL_SUFFIX = ".gguf"
+TINY_MODEL_BYTES = 250_000_000
 
 
 class CatalogueModel(Data, frozen=True):
@@ -43,7 +43,7 @@ CATALOGUE = (
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     ),
 )
-DEFAULT = CATALOGUE[0]
+DEFAULT_MODEL = CATALOGUE[0]
 
 
 class ModelFileMissingError(NoServerError):
@@ -64,41 +64,41 @@ class ModelFile(Data, frozen=True):
     @property
     def tiny(self) -> bool:
         """So small that it is apt to run away: it is held on a shorter leash."""
-        return self.size < TINY
+        return self.size < TINY_MODEL_BYTES
 
 
-def known(name: str) -> CatalogueModel | None:
+def find_in_catalogue(name: str) -> CatalogueModel | None:
     return next((model for model in CATALOGUE if model.name == name), None)
 
 
-def place(directory: Path, name: str) -> Path:
+def get_model_path(directory: Path, name: str) -> Path:
     """Where a model of this name stands; a name that would leave the directory is refused."""
     if not name or name in (".", "..") or any(c in name for c in "/\\\0") or name.startswith("."):
         raise UsageError(f"{name!r} cannot be the name of a model.", action="`ollm models list` shows the names.")
-    return directory / f"{name.removesuffix(SUFFIX)}{SUFFIX}"
+    return directory / f"{name.removesuffix(MODEL_SUFFIX)}{MODEL_SUFFIX}"
 
 
-def installed(directory: Path) -> list[ModelFile]:
+def list_installed(directory: Path) -> list[ModelFile]:
     """By name. A directory that is not there holds none."""
     if not directory.is_dir():
         return []
-    files = sorted(path for path in directory.glob(f"*{SUFFIX}") if path.is_file())
+    files = sorted(path for path in directory.glob(f"*{MODEL_SUFFIX}") if path.is_file())
     return [ModelFile(name=path.stem, path=path, size=path.stat().st_size) for path in files]
 
 
-def find(directory: Path, name: str) -> ModelFile | None:
+def find_model(directory: Path, name: str) -> ModelFile | None:
     """By catalogue name, by file name in the models directory, or by the path of any GGUF file."""
     given = Path(name).expanduser()
-    if given.suffix == SUFFIX and given.is_absolute() and given.is_file():
+    if given.suffix == MODEL_SUFFIX and given.is_absolute() and given.is_file():
         return ModelFile(name=given.stem, path=given, size=given.stat().st_size)
-    return next((file for file in installed(directory) if file.name == name.removesuffix(SUFFIX)), None)
+    return next((file for file in list_installed(directory) if file.name == name.removesuffix(MODEL_SUFFIX)), None)
 
 
-def default(directory: Path) -> ModelFile | None:
+def find_default(directory: Path) -> ModelFile | None:
     """The largest there is: whoever fetched a bigger one wants it used."""
-    return max(installed(directory), key=lambda file: file.size, default=None)
+    return max(list_installed(directory), key=lambda file: file.size, default=None)
 
 
-def sha256(path: Path) -> str:
+def hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

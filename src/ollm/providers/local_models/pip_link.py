@@ -7,7 +7,7 @@ mirrors and proxies. Its insides may change: any failure here only means that an
 import sys
 
 
-def link(name: str, version: str) -> str:
+def find_wheel_url(name: str, version: str) -> str:
     from pip._internal.commands import create_command  # type: ignore[import-not-found] # another interpreter has it
 
     command = create_command("download")
@@ -21,4 +21,4 @@ def link(name: str, version: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(link(sys.argv[1], sys.argv[2]) + "\n")
+    sys.stdout.write(find_wheel_url(sys.argv[1], sys.argv[2]) + "\n")

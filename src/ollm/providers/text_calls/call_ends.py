@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-class JsonEnd:
+class JsonEndScanner:
     """The end of the first JSON value; brackets inside quotes do not count."""
 
     _OUTSIDE = re.compile(r"[\"{}\[\]]")
@@ -17,7 +17,7 @@ class JsonEnd:
         self._escaped = False
         self._depth = 0
 
-    def take(self, text: str) -> int | None:
+    def scan(self, text: str) -> int | None:
         """The place behind the bracket that closes it; None while it is open."""
         place = 1 if self._escaped and text else 0
         self._escaped = self._escaped and not text
@@ -39,14 +39,14 @@ class JsonEnd:
         return None
 
 
-class Until:
+class MarkEndScanner:
     """The end of the first place where a mark stands."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self._tail = ""
 
-    def take(self, text: str) -> int | None:
+    def scan(self, text: str) -> int | None:
         whole = self._tail + text
         at = whole.find(self._mark)
         if at >= 0:
@@ -55,9 +55,9 @@ class Until:
         return None
 
 
-def breaks_off(text: str) -> bool:
+def ends_inside_quotes(text: str) -> bool:
     """Whether the text ends inside quotes: a value that is not whole must not be used."""
-    scan = JsonEnd()
-    while (end := scan.take(text)) is not None:
-        text, scan = text[end:], JsonEnd()
+    scan = JsonEndScanner()
+    while (end := scan.scan(text)) is not None:
+        text, scan = text[end:], JsonEndScanner()
     return scan.quoted

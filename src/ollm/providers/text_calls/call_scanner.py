@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from ollm.domain.struct import Data
-from ollm.providers.text_calls.repair import ARGUMENTS, NAMES, plain_name
+from ollm.providers.text_calls.repair import ARGUMENT_KEYS, NAME_KEYS, strip_tool_prefix
 
 TAGS = ("tool_call", "tools", "tool_use", "tool", "function_call", "function_calls", "invoke", "function")
-FENCES = ("", "json", "tool_call", "tool_calls", "tool_code", "xml", "tool", "jsonc", "json5")
-OTHER = frozenset({"call_id", "id", "type", "tool_calls", "function_call", "tool_call"})
-UNDECIDED = 400  # characters after which JSON without a tool's name is no call
+FENCE_LANGUAGES = ("", "json", "tool_call", "tool_calls", "tool_code", "xml", "tool", "jsonc", "json5")
+OTHER_KEYS = frozenset({"call_id", "id", "type", "tool_calls", "function_call", "tool_call"})
+MAX_UNDECIDED_CHARACTERS = 400  # characters after which JSON without a tool's name is no call
 
-_JSON = r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?"
-_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?"
+_JSON_START = r"[\s\[]*(?:\{\s*(?:[\"']?([\w-]*)(?:([\"']?\s*:)|[\"']?\s*))?)?"
+_NAME_PAIR = r"\{\s*[\"']?(\w+)[\"']?\s*:\s*[\"']([^\"'\n]*)[\"']\s*(?:(\})|,\s*[\"']?(\w+)[\"']?\s*:)?"
 
 
-class Opening(Data, frozen=True):
+class CallOpening(Data, frozen=True):
     """Where a call may begin: `at` is the place of its mark, `end` that of its body; with no `closer` JSON ends it."""
 
     kind: str  # "tag", "fence", "json", "think"
@@ -28,7 +28,7 @@ class Opening(Data, frozen=True):
 
 
 @lru_cache(maxsize=64)
-def opening(names: tuple[str, ...]) -> re.Pattern[str]:
+def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Finds the first mark. JSON and fences count at the beginning of a line only; tags and tools' names anywhere."""
     tags = "|".join((*TAGS, *map(re.escape, sorted(names, key=len, reverse=True))))
     return re.compile(
@@ -38,7 +38,7 @@ def opening(names: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def begun(text: str, names: Iterable[str]) -> int:
+def find_partial_mark(text: str, names: Iterable[str]) -> int:
     """From where on the end of a text could still become a mark; its length when it cannot."""
     line = text.rfind("\n") + 1
     tail = text[line:]
@@ -54,20 +54,20 @@ def begun(text: str, names: Iterable[str]) -> int:
     return at if alike else len(text)
 
 
-def opened(found: re.Match[str]) -> Opening:
+def read_opening(found: re.Match[str]) -> CallOpening:
     if found["think"]:
-        return Opening(kind="think", at=found.start(), end=found.end(), closer="</think>")
+        return CallOpening(kind="think", at=found.start(), end=found.end(), closer="</think>")
     if found["tag"]:
         name = found["name"]
         bare = name in ("tool_call", "tools", "tool_use", "function_call", "function_calls") or found["tag"] == "<tool>"
         end = found.end() if bare else found.start()
-        return Opening(kind="tag", at=found.start(), end=end, closer=f"</{name}>")
+        return CallOpening(kind="tag", at=found.start(), end=end, closer=f"</{name}>")
     if found["mark"]:
-        return Opening(kind="tag", at=found.start(), end=found.end())
+        return CallOpening(kind="tag", at=found.start(), end=found.end())
     if found["fence"]:
-        kind = "fence" if found["info"].lower() in FENCES else "other"
-        return Opening(kind=kind, at=found.start("fence"), end=found.end("fence"), closer="\n```")
-    return Opening(kind="json", at=found.end(), end=found.end())
+        kind = "fence" if found["info"].lower() in FENCE_LANGUAGES else "other"
+        return CallOpening(kind=kind, at=found.start("fence"), end=found.end("fence"), closer="\n```")
+    return CallOpening(kind="json", at=found.end(), end=found.end())
 
 
 def may_be_call(body: str, names: Iterable[str]) -> bool:
@@ -76,30 +76,30 @@ def may_be_call(body: str, names: Iterable[str]) -> bool:
     body = body.strip()
     if not body or body.startswith("<"):
         return True
-    start = re.match(_JSON, body)
+    start = re.match(_JSON_START, body)
     if start is None or not body.startswith(("{", "[")):
         return False
     if start[2] is None:
         return start.end() == len(body)
     key = start[1]
-    if key in known or key in ARGUMENTS or key in OTHER:
-        return len(body) < UNDECIDED or any(f'"{name}"' in body for name in known)
-    return key in NAMES and _named(body, known)
+    if key in known or key in ARGUMENT_KEYS or key in OTHER_KEYS:
+        return len(body) < MAX_UNDECIDED_CHARACTERS or any(f'"{name}"' in body for name in known)
+    return key in NAME_KEYS and _names_known_tool(body, known)
 
 
-def _named(body: str, known: frozenset[str]) -> bool:
+def _names_known_tool(body: str, known: frozenset[str]) -> bool:
     """The first key holds a name: it is a tool's, or arguments come next, or it is not whole yet."""
-    pair = re.search(_PAIR, body)
+    pair = re.search(_NAME_PAIR, body)
     if pair is None:
-        return len(body) < UNDECIDED
-    if plain_name(pair[2]) in known:
+        return len(body) < MAX_UNDECIDED_CHARACTERS
+    if strip_tool_prefix(pair[2]) in known:
         return True
     if pair[3]:
         return False
-    return pair[4] is None or pair[4] in ARGUMENTS
+    return pair[4] is None or pair[4] in ARGUMENT_KEYS
 
 
-def named_call(text: str, names: Iterable[str]) -> bool:
+def has_named_call(text: str, names: Iterable[str]) -> bool:
     """Whether JSON in this text already names one of these as what to call."""
-    pair = re.search(_PAIR, text)
-    return pair is not None and pair[1] in NAMES and plain_name(pair[2]) in frozenset(names)
+    pair = re.search(_NAME_PAIR, text)
+    return pair is not None and pair[1] in NAME_KEYS and strip_tool_prefix(pair[2]) in frozenset(names)

@@ -18,11 +18,11 @@ from ollm.providers.base import CallPiece
 
 Offered = Mapping[str, ToolSchema]
 
-NAMES = ("name", "tool", "tool_name", "toolName", "function", "function_name", "recipient_name", "action")
-ARGUMENTS = ("arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "toolInput")
-LONGEST = 1 << 20
-NO_CALL = "it is not a JSON object with name and arguments."
-MENDABLE = 200_000  # mending takes time that grows faster than the text
+NAME_KEYS = ("name", "tool", "tool_name", "toolName", "function", "function_name", "recipient_name", "action")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "params", "input", "tool_input", "action_input", "toolInput")
+MAX_CALL_CHARACTERS = 1 << 20
+NO_CALL_MISTAKE = "it is not a JSON object with name and arguments."
+MAX_REPAIR_CHARACTERS = 200_000  # mending takes time that grows faster than the text
 
 _ELEMENT = re.compile(
     r"<(?:function=|invoke\s+name=|tool\s+name=|(?=[A-Za-z]))[\"']?([\w.-]+)[\"']?\s*>(.*?)(?:</(?:function|invoke|tool|\1)>|\Z)",
@@ -35,7 +35,7 @@ _PARAMETER = re.compile(
 _WRAPPERS = re.compile(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
 
 
-class Reading(Data, frozen=True):
+class ParsedCalls(Data, frozen=True):
     """What a piece of text holds. `mistake` says in one line why nothing could be called; `meant` is False where the
     text is sound JSON that has nothing to do with tools."""
 
@@ -44,23 +44,27 @@ class Reading(Data, frozen=True):
     meant: bool = True
 
 
-def read_calls(text: str, offered: Offered) -> Reading:
+def parse_calls(text: str, offered: Offered) -> ParsedCalls:
     """The calls in a text that is nothing but calls: the marks around it are already gone."""
-    found = list(_elements(text, offered)) or list(_calls(_value(_WRAPPERS.sub("\n", text)), offered, depth=4))
+    found = list(_parse_elements(text, offered)) or list(
+        _find_calls(_parse_value(_WRAPPERS.sub("\n", text)), offered, depth=4)
+    )
     calls = tuple(call for call in found if isinstance(call, CallPiece))
     if calls:
-        return Reading(calls=calls)
+        return ParsedCalls(calls=calls)
     mistakes = [mistake for mistake in found if isinstance(mistake, str)]
-    return Reading(mistake=mistakes[0] if mistakes else NO_CALL, meant=bool(mistakes) or not _sound(text))
+    return ParsedCalls(
+        mistake=mistakes[0] if mistakes else NO_CALL_MISTAKE, meant=bool(mistakes) or not _is_valid_json(text)
+    )
 
 
-def mended(arguments: str) -> JsonObject | str:
+def repair_arguments(arguments: str) -> JsonObject | str:
     """Arguments that are not quite JSON as the object they mean; the text itself where that cannot be told."""
-    value = _value(arguments)
+    value = _parse_value(arguments)
     return value if isinstance(value, dict) and value else arguments
 
 
-def _sound(text: str) -> bool:
+def _is_valid_json(text: str) -> bool:
     try:
         msgspec.json.decode(text.strip())
     except (msgspec.DecodeError, RecursionError, UnicodeError):
@@ -68,7 +72,7 @@ def _sound(text: str) -> bool:
     return True
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """One JSON value, or a list of several that stand after one another; mended where that is needed."""
     text = text.strip()
     try:
@@ -80,7 +84,7 @@ def _value(text: str) -> Any:
             return [msgspec.json.decode(line) for line in lines]
         except (msgspec.DecodeError, RecursionError, UnicodeError):
             pass
-    if not text.startswith(("{", "[", '"')) or len(text) > MENDABLE:
+    if not text.startswith(("{", "[", '"')) or len(text) > MAX_REPAIR_CHARACTERS:
         return None
     import json_repair
 
@@ -90,76 +94,76 @@ def _value(text: str) -> Any:
         return None
 
 
-def _calls(value: Any, offered: Offered, depth: int) -> Iterator[CallPiece | str]:
+def _find_calls(value: Any, offered: Offered, depth: int) -> Iterator[CallPiece | str]:
     if isinstance(value, list) and depth:
         for item in value:
-            yield from _calls(item, offered, depth - 1)
+            yield from _find_calls(item, offered, depth - 1)
     if not isinstance(value, dict) or not depth:
         return
     inner = value.get("tool_calls") or value.get("function_call") or value.get("tool_call") or value.get("function")
     if isinstance(inner, dict | list):
-        yield from _calls(inner, offered, depth - 1)
+        yield from _find_calls(inner, offered, depth - 1)
         return
-    yield from _call(value, offered)
+    yield from _read_call(value, offered)
 
 
-def _call(value: JsonObject, offered: Offered) -> Iterator[CallPiece | str]:
-    key = next((key for key in NAMES if isinstance(value.get(key), str)), None)
+def _read_call(value: JsonObject, offered: Offered) -> Iterator[CallPiece | str]:
+    key = next((key for key in NAME_KEYS if isinstance(value.get(key), str)), None)
     if key is None:
         alone = next(iter(value)) if len(value) == 1 else ""
         if alone in offered and isinstance(value[alone], dict):
             yield CallPiece(alone, value[alone])
         return
-    name = plain_name(value[key])
+    name = strip_tool_prefix(value[key])
     if name not in offered:
         yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
         return
-    arguments = _arguments({k: v for k, v in value.items() if k != key}, offered[name])
+    arguments = _read_arguments({k: v for k, v in value.items() if k != key}, offered[name])
     if isinstance(arguments, dict) and "properties" in arguments and arguments.get("type") == "object":
         yield f"that is the description of {name}, not a call with values."
         return
     yield CallPiece(name, arguments)
 
 
-def plain_name(name: str) -> str:
+def strip_tool_prefix(name: str) -> str:
     return name.strip().removeprefix("functions.").removeprefix("tools.")
 
 
-def _arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
+def _read_arguments(rest: JsonObject, tool: ToolSchema) -> JsonObject | str:
     """Under any of the usual names, as an object or as text that holds one, or laid flat beside the name."""
-    given = next((rest[key] for key in ARGUMENTS if key in rest), None)
+    given = next((rest[key] for key in ARGUMENT_KEYS if key in rest), None)
     if isinstance(given, str):
-        return mended(given)
+        return repair_arguments(given)
     if isinstance(given, dict):
         return given
     known = tool.parameters.get("properties", {})
     return {key: value for key, value in rest.items() if key in known}
 
 
-def _elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
+def _parse_elements(text: str, offered: Offered) -> Iterator[CallPiece | str]:
     """`<function=NAME>`, `<invoke name="NAME">`, `<NAME>`, with parameters as elements or as JSON inside."""
     for found in _ELEMENT.finditer(text):
-        name, body = plain_name(found[1]), found[2]
+        name, body = strip_tool_prefix(found[1]), found[2]
         if name not in offered:
             if found[0].startswith(("<function=", "<invoke", "<tool ")):
                 yield f"there is no tool named {name[:60]!r}; the tools are {', '.join(sorted(offered))}."
             continue
-        whole = _value(body)
+        whole = _parse_value(body)
         if isinstance(whole, dict):
             yield CallPiece(name, whole)
             continue
         known = offered[name].parameters.get("properties", {})
-        given = {part[1]: _typed(part[2], known.get(part[1], {})) for part in _PARAMETER.finditer(body)}
+        given = {part[1]: _convert_value(part[2], known.get(part[1], {})) for part in _PARAMETER.finditer(body)}
         if given or not body.strip():
             yield CallPiece(name, given)
         else:
             yield f"the parameters of {name} cannot be read."
 
 
-def _typed(text: str, schema: JsonObject) -> Any:
+def _convert_value(text: str, schema: JsonObject) -> Any:
     """A value as its parameter wants it; one line break at either end belongs to the form, not to the value."""
     plain = text.removeprefix("\n").removesuffix("\n")
     if schema.get("type") == "string":
         return plain
-    value = _value(plain)
+    value = _parse_value(plain)
     return plain if value is None else value

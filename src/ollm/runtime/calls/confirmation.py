@@ -16,10 +16,10 @@ class Asker(Protocol):
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer: ...
 
 
-ALONE_SECONDS = 600.0
+UNATTENDED_TIMEOUT_SECONDS = 600.0
 
 
-class AskOverBus:
+class BusAsker:
     """A front end answers. `timeout` None waits for as long as `attached` says that somebody listens, and ten minutes
     when nobody does. With `yes` only questions about protected files and paths outside are asked."""
 
@@ -39,7 +39,7 @@ class AskOverBus:
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
-        timeout = self._timeout if self._timeout or self._attached() else ALONE_SECONDS
+        timeout = self._timeout if self._timeout or self._attached() else UNATTENDED_TIMEOUT_SECONDS
         try:
             return await self._bus.request(details, timeout=timeout)
         except ConfirmationTimeoutError as error:
@@ -48,7 +48,7 @@ class AskOverBus:
             raise ToolFailure("Cancelled", f"Not run: {error.message}") from error
 
 
-class Unattended:
+class UnattendedAsker:
     """Nobody can be asked. With `yes` every question is answered, but for protected files and paths outside."""
 
     def __init__(self, *, yes: bool = False) -> None:
@@ -57,10 +57,10 @@ class Unattended:
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)
-        return ConfirmationAnswer(approved=False, reason=refusal(details, yes=self._yes))
+        return ConfirmationAnswer(approved=False, reason=explain_refusal(details, yes=self._yes))
 
 
-def refusal(details: ConfirmationDetails, *, yes: bool) -> str:
+def explain_refusal(details: ConfirmationDetails, *, yes: bool) -> str:
     """Why nobody said yes, and what would."""
     why = details.reason.rstrip(".") or "policy asks before it runs"
     if details.locked:

@@ -12,47 +12,49 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.messages import Call
+from ollm.domain.messages import ToolCall
 from ollm.domain.tools import ToolCallRecord, ToolResult
-from ollm.runtime.calls.results import failed
-from ollm.runtime.calls.tool_call import Desk, OneCall
+from ollm.runtime.calls.results import build_failure
+from ollm.runtime.calls.tool_call import CallServices, ToolCallRun
 
-AT_ONCE = 8
-GRACE = 0.1
+MAX_PARALLEL_CALLS = 8
+CANCEL_GRACE_SECONDS = 0.1
 
 
 class Dispatch:
     """Runs the calls of one conversation. `room` is how many characters the results of a step may take together."""
 
-    def __init__(self, desk: Desk, room: Callable[[], int | None] = lambda: None) -> None:
+    def __init__(self, desk: CallServices, room: Callable[[], int | None] = lambda: None) -> None:
         self._desk = desk
         self._room = room
         self._used_ids: set[str] = set()
         self._left_over: set[asyncio.Task[ToolResult]] = set()
 
-    async def run(self, calls: Sequence[Call], message_id: int) -> list[ToolCallRecord]:
+    async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
         """One record per call, in the order asked. Calls that only read run side by side, the rest in order."""
-        limits = self._limits(len(calls))
-        ones = [self._one(call, message_id, limits) for call in calls]
+        limits = self._share_limits(len(calls))
+        ones = [self._create_call(call, message_id, limits) for call in calls]
         try:
             for one in ones:
                 await one.record_start()
             for reads_only, group in groupby(ones, key=lambda one: one.reads_only):
                 if reads_only:
-                    await self._side_by_side(list(group))
+                    await self._run_in_parallel(list(group))
                 else:
                     for one in group:
-                        await self._in_turn(one)
+                        await self._run_in_order(one)
         except asyncio.CancelledError:
-            await self._finish_all(ones, failed("Cancelled", "The turn was cancelled before this call had ended."))
+            await self._finish_all(
+                ones, build_failure("Cancelled", "The turn was cancelled before this call had ended.")
+            )
             raise
         return [one.record for one in ones]
 
-    async def refuse(self, calls: Sequence[Call], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
+    async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         """Answer every call with the same failure, without running any."""
-        limits = self._limits(len(calls))
-        ones = [self._one(call, message_id, limits) for call in calls]
-        await self._finish_all(ones, failed(kind, message))
+        limits = self._share_limits(len(calls))
+        ones = [self._create_call(call, message_id, limits) for call in calls]
+        await self._finish_all(ones, build_failure(kind, message))
         return [one.record for one in ones]
 
     async def close(self) -> None:
@@ -60,31 +62,31 @@ class Dispatch:
         if self._left_over:
             await asyncio.wait(self._left_over)
 
-    def _one(self, call: Call, message_id: int, limits: OutputSettings) -> OneCall:
+    def _create_call(self, call: ToolCall, message_id: int, limits: OutputSettings) -> ToolCallRun:
         fresh, count = call.id, 1
         while fresh in self._used_ids:
             count += 1
             fresh = f"{call.id}-{count}"
         self._used_ids.add(fresh)
-        return OneCall(self._desk, fresh, call, message_id, limits)
+        return ToolCallRun(self._desk, fresh, call, message_id, limits)
 
-    def _limits(self, count: int) -> OutputSettings:
+    def _share_limits(self, count: int) -> OutputSettings:
         limits, room = self._desk.context.settings.output, self._room()
         if room is None:
             return limits
         share = max(room // max(count, 2), 1)
         return OutputSettings(max_chars=min(limits.max_chars, share), max_lines=limits.max_lines)
 
-    async def _in_turn(self, one: OneCall) -> None:
+    async def _run_in_order(self, one: ToolCallRun) -> None:
         if await one.prepare():
             await self._run_tool(one)
 
-    async def _side_by_side(self, ones: list[OneCall]) -> None:
+    async def _run_in_parallel(self, ones: list[ToolCallRun]) -> None:
         """Questions are asked one after the other; what may run then runs together."""
         ready = [one for one in ones if await one.prepare()]
-        places = asyncio.Semaphore(AT_ONCE)
+        places = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
-        async def run(one: OneCall) -> None:
+        async def run(one: ToolCallRun) -> None:
             async with places:
                 await self._run_tool(one)
 
@@ -92,22 +94,22 @@ class Dispatch:
             for one in ready:
                 group.create_task(run(one))
 
-    async def _run_tool(self, one: OneCall) -> None:
+    async def _run_tool(self, one: ToolCallRun) -> None:
         """A cancelled tool has a moment to clean up; one that takes longer is waited for in `close`."""
         task = asyncio.create_task(one.run())
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
             task.cancel()
-            await asyncio.wait({task}, timeout=GRACE)
+            await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
             if not task.done():
                 self._left_over.add(task)
                 task.add_done_callback(self._left_over.discard)
             elif not task.cancelled():
                 await one.finish(task.result())
             raise
-        await one.finish(failed("Cancelled", "The tool was cancelled.") if task.cancelled() else task.result())
+        await one.finish(build_failure("Cancelled", "The tool was cancelled.") if task.cancelled() else task.result())
 
-    async def _finish_all(self, ones: list[OneCall], result: ToolResult) -> None:
+    async def _finish_all(self, ones: list[ToolCallRun], result: ToolResult) -> None:
         for one in ones:
             await one.finish(result)

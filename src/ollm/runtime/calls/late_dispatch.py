@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ollm.domain.messages import Call
+    from ollm.domain.messages import ToolCall
     from ollm.domain.tools import ToolCallRecord
     from ollm.runtime.calls.dispatch import Dispatch
 
 
-class LateDispatch:
+class LazyDispatch:
     """A `Dispatcher`. `build` is called once at most."""
 
     def __init__(self, build: Callable[[], Dispatch]) -> None:
@@ -23,10 +23,10 @@ class LateDispatch:
     def _dispatch(self) -> Dispatch:
         return self._build()
 
-    async def run(self, calls: Sequence[Call], message_id: int) -> list[ToolCallRecord]:
+    async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]:
         return await self._dispatch.run(calls, message_id)
 
-    async def refuse(self, calls: Sequence[Call], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
+    async def refuse(self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str) -> list[ToolCallRecord]:
         return await self._dispatch.refuse(calls, message_id, kind, message)
 
     async def close(self) -> None:

@@ -9,8 +9,8 @@ from typing import Protocol
 import msgspec
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import ConfirmationDetails, PolicyRequest, Scope, Verdict
-from ollm.policy.visible import visible_command
+from ollm.domain.tools import ConfirmationDetails, GrantScope, PolicyRequest, Verdict
+from ollm.policy.visible import render_command
 from ollm.runtime.calls.confirmation import Asker
 from ollm.system.paths import Boundary
 from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
@@ -25,17 +25,19 @@ class Permission(msgspec.Struct, frozen=True):
 
     policy: Policy
     asker: Asker
-    remember: Callable[[str, Scope], object]
+    remember: Callable[[str, GrantScope], object]
 
-    async def boundary(self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str) -> Boundary:
+    async def authorize_call(
+        self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str
+    ) -> Boundary:
         """Where the call may go, with the paths that were approved for it alone. Raises ToolFailure when it may not
         run at all."""
-        verdict = self.policy.evaluate(request_of(spec, invocation, context.boundary))
+        verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
         if verdict.decision == "deny":
             raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
         if verdict.decision == "allow":
             return context.boundary
-        details = await question(spec, invocation, context, verdict)
+        details = await build_confirmation(spec, invocation, context, verdict)
         answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
         if not answer.approved:
             raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user said no.'}")
@@ -44,7 +46,7 @@ class Permission(msgspec.Struct, frozen=True):
         return context.boundary.approving(Path(path) for path in verdict.approve)
 
 
-def request_of(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
+def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:
     """The call as policy sees it. A path that is none is a mistake, not a question: it is told here."""
     locations = tuple(invocation.locations())
     for place in locations:
@@ -59,7 +61,7 @@ def request_of(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> Po
     )
 
 
-async def question(
+async def build_confirmation(
     spec: ToolSpec, invocation: Invocation, context: ToolContext, verdict: Verdict
 ) -> ConfirmationDetails:
     """What the person is shown, with nothing hidden in it."""
@@ -68,13 +70,13 @@ async def question(
     )
     return msgspec.structs.replace(
         details,
-        description=visible_command(details.description),
-        locations=tuple(visible_command(location) for location in details.locations),
-        diff=details.diff or await difference(invocation, context, verdict),
+        description=render_command(details.description),
+        locations=tuple(render_command(location) for location in details.locations),
+        diff=details.diff or await preview_change(invocation, context, verdict),
     )
 
 
-async def difference(invocation: Invocation, context: ToolContext, verdict: Verdict) -> str:
+async def preview_change(invocation: Invocation, context: ToolContext, verdict: Verdict) -> str:
     """What the call would change. One that is going to fail is not asked about, unless the reason why it fails would
     tell of a file that may not be read unasked."""
     try:

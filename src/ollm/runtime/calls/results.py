@@ -8,24 +8,24 @@ import msgspec
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import OllmError, ToolFailure
-from ollm.domain.messages import UNPARSED, JsonObject
+from ollm.domain.messages import UNPARSED_KEY, JsonObject
 from ollm.domain.tools import CallStatus, ErrorInfo, RecordedResult, ToolResult
-from ollm.system.paths import failure as file_failure
+from ollm.system.paths import make_tool_failure as file_failure
 from ollm.tools.framework.base import Keep
-from ollm.tools.framework.output import clean, cut, kept
+from ollm.tools.framework.output import clean_text, trim_for_session, trim_output
 
-DEEPEST = 64
+MAX_ARGUMENT_DEPTH = 64
 _STATUS: dict[str, CallStatus] = {"Denied": "denied", "OutsideWorkspace": "denied", "Cancelled": "cancelled"}
 
 
-def failed(kind: str, message: str) -> ToolResult:
-    message = clean(message)
+def build_failure(kind: str, message: str) -> ToolResult:
+    message = clean_text(message)
     return ToolResult(
         llm_content=f"Error {kind}: {message}", return_display=message, error=ErrorInfo(type=kind, message=message)
     )
 
 
-def failure_of(error: Exception) -> ToolFailure:
+def to_tool_failure(error: Exception) -> ToolFailure:
     """Any exception as the model reads it; what is not foreseen is a bug, and said to be one."""
     match error:
         case ToolFailure():
@@ -39,24 +39,24 @@ def failure_of(error: Exception) -> ToolFailure:
     return ToolFailure("Interrupted", f"The tool broke off with a fault of its own ({type(error).__name__}: {error}).")
 
 
-def status_of(result: ToolResult) -> CallStatus:
+def get_call_status(result: ToolResult) -> CallStatus:
     return "ok" if result.error is None else _STATUS.get(result.error.type, "failed")
 
 
-def shaped(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
+def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
     """Clean and within limits. What was cut stands in `full_output`."""
-    short = cut(clean(result.llm_content), limits, keep=keep, way_back=way_back)
-    full = short.full if result.full_output is None else kept(clean(result.full_output))
+    short = trim_output(clean_text(result.llm_content), limits, keep=keep, way_back=way_back)
+    full = short.full if result.full_output is None else trim_for_session(clean_text(result.full_output))
     return msgspec.structs.replace(
         result,
         llm_content=short.text,
         full_output=full,
-        return_display=cut(clean(result.return_display), limits, keep=keep).text,
-        diff=clean(result.diff),
+        return_display=trim_output(clean_text(result.return_display), limits, keep=keep).text,
+        diff=clean_text(result.diff),
     )
 
 
-def recorded(result: ToolResult) -> RecordedResult:
+def to_recorded_result(result: ToolResult) -> RecordedResult:
     return RecordedResult(
         llm_content=result.llm_content,
         return_display=result.return_display,
@@ -67,31 +67,31 @@ def recorded(result: ToolResult) -> RecordedResult:
     )
 
 
-def recordable(arguments: Any) -> JsonObject:
+def sanitize_arguments(arguments: Any) -> JsonObject:
     """Arguments as they can be written down, whatever a model sent: an object, of bounded depth, all of it text."""
-    given = arguments if isinstance(arguments, dict) else {UNPARSED: arguments}
+    given = arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
     try:
         msgspec.json.encode(given)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
-        plain: JsonObject = _plain(given, DEEPEST)
+        plain: JsonObject = _sanitize_value(given, MAX_ARGUMENT_DEPTH)
         return plain
     return given
 
 
-def _plain(value: Any, depth: int) -> Any:
+def _sanitize_value(value: Any, depth: int) -> Any:
     match value:
         case _ if depth == 0:
             return "…"
         case dict():
-            return {_text(str(key)): _plain(item, depth - 1) for key, item in value.items()}
+            return {_replace_surrogates(str(key)): _sanitize_value(item, depth - 1) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item, depth - 1) for item in value]
+            return [_sanitize_value(item, depth - 1) for item in value]
         case str():
-            return _text(value)
+            return _replace_surrogates(value)
         case None | bool() | int() | float():
             return value
-    return _text(str(value))
+    return _replace_surrogates(str(value))
 
 
-def _text(value: str) -> str:
+def _replace_surrogates(value: str) -> str:
     return value.encode("utf-8", "replace").decode("utf-8")

@@ -9,16 +9,23 @@ from typing import Any
 import msgspec
 
 from ollm.config.settings import OutputSettings
-from ollm.domain.clock import Clock, monotonic, now, stamp
+from ollm.domain.clock import Clock, format_stamp, monotonic, now
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStarted
-from ollm.domain.messages import UNPARSED, Call
-from ollm.domain.tools import Scope, ToolCallRecord, ToolResult
+from ollm.domain.messages import UNPARSED_KEY, ToolCall
+from ollm.domain.tools import GrantScope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
-from ollm.policy.visible import visible_command
-from ollm.runtime.calls.confirmation import Asker, Unattended
+from ollm.policy.visible import render_command
+from ollm.runtime.calls.confirmation import Asker, UnattendedAsker
 from ollm.runtime.calls.permission import Permission, Policy
-from ollm.runtime.calls.results import failed, failure_of, recordable, recorded, shaped, status_of
+from ollm.runtime.calls.results import (
+    build_failure,
+    get_call_status,
+    sanitize_arguments,
+    to_recorded_result,
+    to_tool_failure,
+    trim_result,
+)
 from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
 from ollm.tools.framework.output import StreamCleaner
 from ollm.tools.framework.registry import ToolRegistry
@@ -26,15 +33,15 @@ from ollm.tools.framework.registry import ToolRegistry
 log = logging.getLogger("ollm.dispatch")
 
 
-async def _unrecorded(_record: ToolCallRecord) -> None:
+async def _discard_record(_record: ToolCallRecord) -> None:
     """Nothing is kept."""
 
 
-def _forgotten(_grant: str, _scope: Scope) -> None:
+def _discard_grant(_grant: str, _scope: GrantScope) -> None:
     """Grants count for the one call."""
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
+class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     """What running calls takes. `record` gets each call when it starts and again when it has ended; `remember` gets
     the grants that a person gave for the session or for good."""
 
@@ -42,27 +49,29 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     context: ToolContext
     emit: Callable[[Event], None]
-    asker: Asker = Unattended()
+    asker: Asker = UnattendedAsker()
     hooks: ToolHooks = NoHooks()
-    record: Callable[[ToolCallRecord], Awaitable[None]] = _unrecorded
-    remember: Callable[[str, Scope], object] = _forgotten
+    record: Callable[[ToolCallRecord], Awaitable[None]] = _discard_record
+    remember: Callable[[str, GrantScope], object] = _discard_grant
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 
 
-class OneCall:
+class ToolCallRun:
     """Ends exactly once: `finish` after the first time does nothing."""
 
-    def __init__(self, desk: Desk, call_id: str, call: Call, message_id: int, limits: OutputSettings) -> None:
+    def __init__(
+        self, desk: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
+    ) -> None:
         self.record = ToolCallRecord(
             id=call_id,
             name=call.name,
-            args=recordable(call.arguments),
-            timestamp=stamp(desk.clock()),
+            args=sanitize_arguments(call.arguments),
+            timestamp=format_stamp(desk.clock()),
             message_id=message_id,
         )
         self._desk = desk
-        self._arguments: Any = given(call.arguments)
+        self._arguments: Any = unwrap_arguments(call.arguments)
         self._spec: ToolSpec | None = desk.registry.get(call.name)
         self._limits = limits
         self._invocation: Invocation | None = None
@@ -77,17 +86,17 @@ class OneCall:
         return self._spec is not None and self._spec.reads_only
 
     async def record_start(self) -> None:
-        await self._write()
+        await self._write_record()
 
     async def prepare(self) -> bool:
         """Everything before it runs; False when it has ended here, with the reason as its result."""
         try:
-            self._invocation = await self._parsed()
-            self._boundary = await self._permission.boundary(
-                self._spec_found(), self._invocation, self._desk.context, self.record.id
+            self._invocation = await self._parse_call()
+            self._boundary = await self._permission.authorize_call(
+                self._require_spec(), self._invocation, self._desk.context, self.record.id
             )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
-            await self.finish(self._failure(error))
+            await self.finish(self._log_and_build_failure(error))
             return False
         self._began = self._desk.monotonic()
         return True
@@ -100,7 +109,7 @@ class OneCall:
         try:
             return await self._invocation.run(context)
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
-            return self._failure(error)
+            return self._log_and_build_failure(error)
         finally:
             stream.close()
 
@@ -111,33 +120,33 @@ class OneCall:
         self._finished = True
         self._announce(self.record.name)
         keep = self._spec.keep if self._spec else "head"
-        result = shaped(result, self._limits, keep, self._way_back())
+        result = trim_result(result, self._limits, keep, self._build_recall_hint())
         self.record = msgspec.structs.replace(
-            self.record, result=recorded(result), status=status_of(result), error=result.error
+            self.record, result=to_recorded_result(result), status=get_call_status(result), error=result.error
         )
-        await self._write()
+        await self._write_record()
         seconds = round(self._desk.monotonic() - self._began, 3)
         status, name = self.record.status, self.record.name
         self._desk.emit(ToolFinished(call_id=self.record.id, name=name, status=status, result=result, seconds=seconds))
-        await self._tell_hooks()
+        await self._run_after_hooks()
 
-    def _spec_found(self) -> ToolSpec:
+    def _require_spec(self) -> ToolSpec:
         if self._spec is not None:
             return self._spec
-        near = self._desk.registry.nearest(self.record.name)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(self._names())}."
+        near = self._desk.registry.find_nearest(self.record.name)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(self._list_tool_names())}."
         raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
 
-    async def _parsed(self) -> Invocation:
-        spec = self._spec_found()
+    async def _parse_call(self) -> Invocation:
+        spec = self._require_spec()
         invocation = spec.parse(self._arguments)
-        self._announce(visible_command(invocation.summary()))
+        self._announce(render_command(invocation.summary()))
         decision = await self._desk.hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
             raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
         if decision.arguments is None:
             return invocation
-        self.record = msgspec.structs.replace(self.record, args=recordable(decision.arguments))
+        self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(decision.arguments))
         return spec.parse(decision.arguments)
 
     def _announce(self, summary: str) -> None:
@@ -146,35 +155,35 @@ class OneCall:
             call_id, name = self.record.id, self.record.name
             self._desk.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=self.record.args))
 
-    async def _write(self) -> None:
+    async def _write_record(self) -> None:
         try:
             await self._desk.record(self.record)
         except (OllmError, OSError) as error:
             self._desk.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
 
-    async def _tell_hooks(self) -> None:
+    async def _run_after_hooks(self) -> None:
         try:
             await self._desk.hooks.after_tool(self.record)
         except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
             self._desk.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
 
-    def _failure(self, error: Exception) -> ToolResult:
-        failure = failure_of(error)
+    def _log_and_build_failure(self, error: Exception) -> ToolResult:
+        failure = to_tool_failure(error)
         if failure.kind == "Interrupted":
             log.error("A tool broke off.", exc_info=error, extra={"operation": self.record.name})
-        return failed(failure.kind, str(failure))
+        return build_failure(failure.kind, str(failure))
 
-    def _way_back(self) -> str:
+    def _build_recall_hint(self) -> str:
         if self._desk.registry.get("recall") is None:
             return ""
         return f'read it with recall {{"callId": "{self.record.id}", "startLine": LINE}}'
 
-    def _names(self) -> list[str]:
+    def _list_tool_names(self) -> list[str]:
         return [spec.name for spec in self._desk.registry.list()]
 
 
-def given(arguments: Any) -> Any:
+def unwrap_arguments(arguments: Any) -> Any:
     """What the model wrote, also where it was no object and had to be wrapped to be recorded."""
-    if isinstance(arguments, dict) and arguments.keys() == {UNPARSED}:
-        return arguments[UNPARSED]
+    if isinstance(arguments, dict) and arguments.keys() == {UNPARSED_KEY}:
+        return arguments[UNPARSED_KEY]
     return arguments

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import Command, CommandTable
+from ollm.runtime.commands.base import CommandTable, SlashCommand
 
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
 
-def command_table() -> CommandTable:
+def build_command_table() -> CommandTable:
     """All commands there are."""
     from ollm.runtime.commands import context, mcp, session, settings, work
 
@@ -25,18 +25,18 @@ def command_table() -> CommandTable:
 
 async def run_command(conversation: LocalConversation, name: str, arguments: str) -> CommandReply:
     """Run `/name arguments`: one of ours, or a file of the workspace's `.ollm/commands`."""
-    table = command_table()
+    table = build_command_table()
     if found := table.get(name):
         refuse_during_turn(conversation, found)
         return await found.run(conversation, arguments)
     if text := conversation.parts.late.custom_commands.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
-    names = [*(command.name for command in table.all()), *conversation.parts.late.custom_commands.names()]
+    names = [*(command.name for command in table.list_all()), *conversation.parts.late.custom_commands.list_names()]
     near = get_close_matches(name, names, n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists all commands."
     raise UsageError(f"There is no command /{name}.", action=hint)
 
 
-def refuse_during_turn(conversation: LocalConversation, command: Command) -> None:
+def refuse_during_turn(conversation: LocalConversation, command: SlashCommand) -> None:
     if conversation.busy and not command.during_turn:
         raise BusyError(f"/{command.name} waits until the model is done.", action="Esc stops it.")

@@ -14,16 +14,16 @@ from ollm.runtime.base import CommandReply
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
-Run = Callable[["LocalConversation", str], Awaitable[CommandReply]]
+RunSlashCommand = Callable[["LocalConversation", str], Awaitable[CommandReply]]
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class SlashCommand(msgspec.Struct, frozen=True, kw_only=True):
     """`usage` is what follows the name; `during_turn` says whether it may run while the model works; `more` is told
     when somebody asks for help about it."""
 
     name: str
     help: str
-    run: Run
+    run: RunSlashCommand
     usage: str = ""
     more: str = ""
     during_turn: bool = False
@@ -33,9 +33,9 @@ class CommandTable:
     """Commands by name, filled by the modules of this package."""
 
     def __init__(self) -> None:
-        self._commands: dict[str, Command] = {}
+        self._commands: dict[str, SlashCommand] = {}
 
-    def command(
+    def register(
         self,
         name: str,
         help: str,  # noqa: A002
@@ -43,40 +43,40 @@ class CommandTable:
         usage: str = "",
         more: str = "",
         during_turn: bool = False,
-    ) -> Callable[[Run], Run]:
+    ) -> Callable[[RunSlashCommand], RunSlashCommand]:
         """Decorator: the function becomes `/name`."""
 
-        def add(run: Run) -> Run:
-            self._commands[name] = Command(
+        def add(run: RunSlashCommand) -> RunSlashCommand:
+            self._commands[name] = SlashCommand(
                 name=name, help=help, run=run, usage=usage, more=more, during_turn=during_turn
             )
             return run
 
         return add
 
-    def get(self, name: str) -> Command | None:
+    def get(self, name: str) -> SlashCommand | None:
         return self._commands.get(name)
 
-    def all(self) -> list[Command]:
+    def list_all(self) -> list[SlashCommand]:
         return [self._commands[name] for name in sorted(self._commands)]
 
 
-def words(arguments: str, at_most: int) -> list[str]:
+def split_words(arguments: str, at_most: int) -> list[str]:
     """The first words, the last one holding all that follows."""
     return arguments.split(None, at_most - 1) if arguments.strip() else []
 
 
-def wrong_usage(name: str, usage: str) -> UsageError:
+def make_usage_error(name: str, usage: str) -> UsageError:
     return UsageError(f"/{name} is used as: /{name} {usage}".rstrip(), action="/help lists all commands.")
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence_text(text: str, language: str = "") -> str:
     """A Markdown block that shows the text exactly as it is."""
     fence = "~" * max(3, max((len(run) for run in re.findall("~+", text)), default=0) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+def render_table(headers: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = ["| " + " | ".join(headers) + " |", "|" + " --- |" * len(headers)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]

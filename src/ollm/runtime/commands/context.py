@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.errors import UsageError
-from ollm.providers.window import too_small
+from ollm.providers.window import explain_small_window
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
-from ollm.runtime.prompt.breakdown import context_parts
-from ollm.runtime.resume.session_archive import output, passages, said
+from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table, split_words
+from ollm.runtime.prompt.breakdown import list_context_parts
+from ollm.runtime.resume.session_archive import find_passages, get_call_output, render_archived_message
 
 if TYPE_CHECKING:
     from ollm.domain.session import Session
     from ollm.runtime.conversation import LocalConversation
 
 USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | size N]"
-MORE = """\
+CONTEXT_HELP = """\
 - `show`: each part of the next request, with its tokens
 - `snapshot`: keep the context as it is now, to go back to
 - `list`: the snapshots there are
@@ -29,33 +29,37 @@ MORE = """\
 - `entries`: what it is told so, and by whom
 - `remove KEY`: no longer
 - `size N`: another window, in tokens"""
-BAR = 30
-LONGEST = 20_000
-FOUND = 10
+BAR_WIDTH_CHARS = 30
+MAX_SHOWN_CHARS = 20_000
+MAX_FOUND_MESSAGES = 10
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command("context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE, more=MORE)(
-        context
-    )
-    commands.command("compact", "Fold old messages into a summary now.")(compact)
+    commands.register(
+        "context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE, more=CONTEXT_HELP
+    )(context)
+    commands.register("compact", "Fold old messages into a summary now.")(compact)
     told = "Show a message or a call in full, or find one by its words."
-    commands.command("expand", told, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
+    commands.register("expand", told, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
 
 
 async def context(conversation: LocalConversation, arguments: str) -> CommandReply:
-    name, rest = split(arguments)
+    name, rest = split_subcommand(arguments)
     run = SUBCOMMANDS.get(name or "show")
     if run is None:
-        raise wrong_usage("context", USAGE)
+        raise make_usage_error("context", USAGE)
     return await run(conversation, rest)
 
 
-async def show(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def show_context(conversation: LocalConversation, arguments: str) -> CommandReply:
     prompt = conversation.parts.prompt
-    budget, usage, parts = prompt.budget(), prompt.usage(), context_parts(prompt)
+    budget, usage, parts = prompt.compute_budget(), prompt.measure_usage(), list_context_parts(prompt)
     widest = max(part.tokens for part in parts) or 1
-    rows = [(part.name, str(part.tokens), "█" * round(BAR * part.tokens / widest)) for part in parts if part.tokens]
+    rows = [
+        (part.name, str(part.tokens), "█" * round(BAR_WIDTH_CHARS * part.tokens / widest))
+        for part in parts
+        if part.tokens
+    ]
     why = f"; a {usage.broken_by} broke the rest" if usage.broken_by else ""
     reused = "" if usage.reused_share is None else f" {usage.reused_share:.0%} of the last prompt stood unchanged{why}."
     text = (
@@ -63,30 +67,30 @@ async def show(conversation: LocalConversation, arguments: str) -> CommandReply:
         f" compression starts when messages take {budget.trigger}.{reused}"
     )
     data = {**msgspec.to_builtins(budget), "used": usage.used, "parts": msgspec.to_builtins(parts)}
-    return CommandReply(text=f"{text}\n\n{table(('part', 'tokens', ''), rows)}", data=data)
+    return CommandReply(text=f"{text}\n\n{render_table(('part', 'tokens', ''), rows)}", data=data)
 
 
-async def snapshot(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def take_snapshot(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
     if parts.session.id is None:
         raise UsageError("There is no session yet.", action="Say something first.")
-    made = await parts.late.snapshots.create_snapshot(parts.prompt.state(), "manual")
+    made = await parts.late.snapshots.create_snapshot(parts.prompt.capture_state(), "manual")
     if made is None:
         return CommandReply(text="No snapshot was taken.", ok=False)
     return CommandReply(text=f"Snapshot `{made.id}`: {made.summary}", data={"id": made.id})
 
 
-async def snapshot_list(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def list_snapshots(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
     found = await parts.late.snapshots.list_snapshots(parts.session.recorder.session_id)
     rows = [(entry.id, entry.timestamp, str(entry.token_count), entry.trigger, entry.summary) for entry in found]
-    text = table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "There is no snapshot yet."
+    text = render_table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "There is no snapshot yet."
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
-async def restore(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def restore_snapshot(conversation: LocalConversation, arguments: str) -> CommandReply:
     if not arguments:
-        raise wrong_usage("context", "restore ID")
+        raise make_usage_error("context", "restore ID")
     parts = conversation.parts
     found = await parts.late.snapshots.list_snapshots(parts.session.recorder.session_id)
     fits = [entry for entry in found if entry.id.startswith(arguments.strip())]
@@ -96,91 +100,91 @@ async def restore(conversation: LocalConversation, arguments: str) -> CommandRep
     return CommandReply(text=f"The context is as it was at {fits[0].timestamp}. /context list has the way back.")
 
 
-async def add(conversation: LocalConversation, arguments: str) -> CommandReply:
-    key, text = split(arguments)
+async def add_entry(conversation: LocalConversation, arguments: str) -> CommandReply:
+    key, text = split_subcommand(arguments)
     if not text:
-        raise wrong_usage("context", "add KEY TEXT")
+        raise make_usage_error("context", "add KEY TEXT")
     entries = conversation.parts.prompt.entries
     entries.add_context(key, text, source="user")
     if not entries.has_context(key):
         return CommandReply(text=f"{key!r} cannot be a context entry.", ok=False)
-    conversation.parts.prompt.refresh()
+    conversation.parts.prompt.refresh_system_prompt()
     return CommandReply(text=f"The model is told {key!r} from now on; /context remove {key} takes it back.")
 
 
 async def list_entries(conversation: LocalConversation, arguments: str) -> CommandReply:
     found = conversation.parts.prompt.entries.get_context()
     rows = [(entry.key, f"{entry.priority:g}", entry.source, entry.content[:80]) for entry in found]
-    text = table(("key", "priority", "source", "content"), rows) if rows else "There are no context entries."
+    text = render_table(("key", "priority", "source", "content"), rows) if rows else "There are no context entries."
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
-async def remove(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def remove_entry(conversation: LocalConversation, arguments: str) -> CommandReply:
     entries = conversation.parts.prompt.entries
     key = arguments.strip()
     if not entries.has_context(key):
         raise UsageError(f"There is no context entry {key!r}.", action="/context entries lists them.")
     entries.remove_context(key)
-    conversation.parts.prompt.refresh()
+    conversation.parts.prompt.refresh_system_prompt()
     return CommandReply(text=f"{key!r} is no longer told to the model.")
 
 
-async def size(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def change_size(conversation: LocalConversation, arguments: str) -> CommandReply:
     if not arguments.strip().isdigit() or int(arguments) < 512:
-        raise wrong_usage("context", "size N (512 tokens or more)")
+        raise make_usage_error("context", "size N (512 tokens or more)")
     await changes.change_window(conversation.parts, int(arguments))
     window = conversation.parts.model.window
-    return CommandReply(text=f"The window is {window} tokens from now on. {too_small(window)}".rstrip())
+    return CommandReply(text=f"The window is {window} tokens from now on. {explain_small_window(window)}".rstrip())
 
 
 async def compact(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
-    before = parts.prompt.used
+    before = parts.prompt.used_tokens
     smaller = await parts.prompt.compact(parts.stream.emit, parts.model.summarise)
     if not smaller:
         return CommandReply(text="There was nothing to fold.")
-    return CommandReply(text=f"Folded: {before} tokens became {parts.prompt.used}. The archive has everything.")
+    return CommandReply(text=f"Folded: {before} tokens became {parts.prompt.used_tokens}. The archive has everything.")
 
 
 async def expand(conversation: LocalConversation, arguments: str) -> CommandReply:
     """What the model can `recall`, for the person: by number, by a call's id, or by words."""
     wanted = arguments.strip().removeprefix("#")
     if not wanted:
-        raise wrong_usage("expand", "NUMBER|CALL|WORDS")
+        raise make_usage_error("expand", "NUMBER|CALL|WORDS")
     loaded = conversation.parts.session.load()
     if wanted.isdigit():
         message = next((found for found in loaded.messages if found.id == int(wanted)), None)
         if message is not None:
-            text = said(message, loaded.tool_calls).strip()
-            return CommandReply(text=text[:LONGEST] or "(no text)", data=msgspec.to_builtins(message))
+            text = render_archived_message(message, loaded.tool_calls).strip()
+            return CommandReply(text=text[:MAX_SHOWN_CHARS] or "(no text)", data=msgspec.to_builtins(message))
     call = next((found for found in loaded.tool_calls if found.id == wanted), None)
     if call is not None:
-        text = output(call) or "(no result)"
-        return CommandReply(text=f"`{call.name}`\n\n```\n{text[:LONGEST]}\n```", data=msgspec.to_builtins(call))
-    return find(loaded, wanted)
+        text = get_call_output(call) or "(no result)"
+        return CommandReply(text=f"`{call.name}`\n\n```\n{text[:MAX_SHOWN_CHARS]}\n```", data=msgspec.to_builtins(call))
+    return find_messages(loaded, wanted)
 
 
-def find(session: Session, wanted: str) -> CommandReply:
+def find_messages(session: Session, wanted: str) -> CommandReply:
     """The newest messages with all of these words."""
-    found = [] if wanted.isdigit() else passages(session, wanted, FOUND)
+    found = [] if wanted.isdigit() else find_passages(session, wanted, MAX_FOUND_MESSAGES)
     if not found:
         raise UsageError(f"There is no message or call {wanted!r}.", action="/history shows the numbers.")
     rows = [(str(one.message_id), one.role, one.snippet) for one in found]
-    return CommandReply(text=table(("number", "who", "what"), rows), data=msgspec.to_builtins(found))
+    return CommandReply(text=render_table(("number", "who", "what"), rows), data=msgspec.to_builtins(found))
 
 
-def split(arguments: str) -> tuple[str, str]:
-    found = words(arguments, 2)
+def split_subcommand(arguments: str) -> tuple[str, str]:
+    found = split_words(arguments, 2)
     return (found[0] if found else "", found[1] if len(found) > 1 else "")
 
 
 SUBCOMMANDS: dict[str, Callable[[LocalConversation, str], Awaitable[CommandReply]]] = {
-    "show": show,
-    "snapshot": snapshot,
-    "list": snapshot_list,
-    "restore": restore,
-    "add": add,
+    "show": show_context,
+    "snapshot": take_snapshot,
+    "list": list_snapshots,
+    "restore": restore_snapshot,
+    "add": add_entry,
     "entries": list_entries,
-    "remove": remove,
-    "size": size,
+    "remove": remove_entry,
+    "size": change_size,
 }

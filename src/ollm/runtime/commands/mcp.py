@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, table, words, wrong_usage
+from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table, split_words
 
 if TYPE_CHECKING:
-    from ollm.extensions.mcp.servers import ServerState
+    from ollm.extensions.mcp.servers import McpServerState
     from ollm.runtime.conversation import LocalConversation
 
 USAGE = "[SERVER PROMPT [NAME=VALUE...]]"
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE)(mcp)
+    commands.register("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE)(mcp)
 
 
 async def mcp(conversation: LocalConversation, arguments: str) -> CommandReply:
@@ -24,19 +24,19 @@ async def mcp(conversation: LocalConversation, arguments: str) -> CommandReply:
     if servers is None:
         return CommandReply(text="No MCP server is configured; `ollm mcp add` adds one.", data=[])
     if not arguments.strip():
-        states = servers.states()
-        rows = [(state.server.name, told(state), offered(state)) for state in states]
+        states = servers.list_states()
+        rows = [(state.server.name, describe_state(state), describe_offers(state)) for state in states]
         return CommandReply(
-            text=table(("server", "state", "offers"), rows), data=[described(state) for state in states]
+            text=render_table(("server", "state", "offers"), rows), data=[state_to_json(state) for state in states]
         )
-    named = words(arguments, 3)
+    named = split_words(arguments, 3)
     if len(named) < 2:
-        raise wrong_usage("mcp", USAGE)
-    text = await servers.prompt(named[0], named[1], pairs(named[2] if len(named) > 2 else ""))
+        raise make_usage_error("mcp", USAGE)
+    text = await servers.get_prompt(named[0], named[1], parse_pairs(named[2] if len(named) > 2 else ""))
     return CommandReply(follow_up="send", argument=text)
 
 
-def pairs(text: str) -> dict[str, str]:
+def parse_pairs(text: str) -> dict[str, str]:
     """`name=value` words, quoted as in a shell."""
     import shlex
 
@@ -45,17 +45,17 @@ def pairs(text: str) -> dict[str, str]:
     except ValueError as error:
         raise UsageError(f"The arguments cannot be read: {error}.") from error
     if any(not equals for _, equals, _ in found):
-        raise wrong_usage("mcp", USAGE)
+        raise make_usage_error("mcp", USAGE)
     return {name: value for name, _, value in found}
 
 
-def told(state: ServerState) -> str:
+def describe_state(state: McpServerState) -> str:
     if state.failure:
         return state.failure
     return "running" if state.connected else "started when it is needed"
 
 
-def offered(state: ServerState) -> str:
+def describe_offers(state: McpServerState) -> str:
     found = state.catalogue
     if found is None:
         return "not asked yet"
@@ -64,7 +64,7 @@ def offered(state: ServerState) -> str:
     return ", ".join([*(tool.name for tool in found.tools), *resources, *prompts]) or "nothing"
 
 
-def described(state: ServerState) -> dict[str, object]:
+def state_to_json(state: McpServerState) -> dict[str, object]:
     found = state.catalogue
     return {
         "name": state.server.name,

@@ -10,76 +10,76 @@ import msgspec
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fenced, table, words, wrong_usage
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
 
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
-PAGE = 200
-EVERYTHING = 10**9
-HISTORY = "[N | all | export FILE]"
+DEFAULT_PAGE_MESSAGES = 200
+MAX_PAGE_MESSAGES = 10**9
+HISTORY_USAGE = "[N | all | export FILE]"
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command("history", "Show everything that was said, or export it.", usage=HISTORY, during_turn=True)(
+    commands.register("history", "Show everything that was said, or export it.", usage=HISTORY_USAGE, during_turn=True)(
         history
     )
-    commands.command("export", "Write the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
+    commands.register("export", "Write the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
         export
     )
-    commands.command("sessions", "List the sessions of this workspace, or open one.", usage="[ID]")(sessions)
-    commands.command("new", "Start a new session.")(new)
-    commands.command("continue", "Go on after a loop was stopped, or where the answer ended.")(go_on)
-    commands.command(
+    commands.register("sessions", "List the sessions of this workspace, or open one.", usage="[ID]")(sessions)
+    commands.register("new", "Start a new session.")(new)
+    commands.register("continue", "Go on after a loop was stopped, or where the answer ended.")(continue_session)
+    commands.register(
         "rewind", "Go back to before a message; nothing is removed from the archive.", usage="NUMBER [yes]"
     )(rewind)
-    commands.command("exit", "Leave; the session stays.", during_turn=True)(leave)
+    commands.register("exit", "Leave; the session stays.", during_turn=True)(exit_chat)
 
 
 async def history(conversation: LocalConversation, arguments: str) -> CommandReply:
     """Everything there is, unless it is very long; `all` shows that too."""
-    found = words(arguments, 2)
+    found = split_words(arguments, 2)
     if found and found[0] == "export":
         return await export(conversation, found[1] if len(found) > 1 else "")
     if found and not (found[0].isdigit() or found[0] == "all"):
-        raise wrong_usage("history", HISTORY)
-    limit = EVERYTHING if found == ["all"] else int(found[0]) if found else PAGE
+        raise make_usage_error("history", HISTORY_USAGE)
+    limit = MAX_PAGE_MESSAGES if found == ["all"] else int(found[0]) if found else DEFAULT_PAGE_MESSAGES
     page = await conversation.history(limit=limit)
     lines = [
         f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{text}"
         for message in page
-        if (text := said(message)) or message["role"] != "tool"
+        if (text := format_message(message)) or message["role"] != "tool"
     ]
     if page and page[0]["id"] > 1:
         lines.insert(0, f"{page[0]['id'] - 1} earlier messages: `/history all`.")
     return CommandReply(text="\n\n".join(lines) or "Nothing was said yet.", data=page)
 
 
-def said(message: dict[str, Any]) -> str:
+def format_message(message: dict[str, Any]) -> str:
     """A message with its calls; results stand beside the call that brought them."""
     if message["role"] == "user":
-        return "\n\n".join(fenced(part["text"]) for part in message["parts"] if part["type"] == "text")
-    lines = [quoted(part) for part in message["parts"] if part["type"] in ("text", "thinking")]
+        return "\n\n".join(fence_text(part["text"]) for part in message["parts"] if part["type"] == "text")
+    lines = [format_part(part) for part in message["parts"] if part["type"] in ("text", "thinking")]
     if message["role"] == "assistant":
-        lines += [called(call) for call in message["toolCalls"]]
+        lines += [format_call(call) for call in message["toolCalls"]]
     return "\n\n".join(lines)
 
 
-def called(call: dict[str, Any]) -> str:
+def format_call(call: dict[str, Any]) -> str:
     result = call.get("result") or {}
     brought = result.get("fullOutput") or result.get("llmContent") or ""
     head = f"`{call['name']}` {msgspec.json.encode(call['args']).decode()} · {call['status']} · {call['timestamp']}"
-    return f"{head}\n\n{fenced(brought)}" if brought else head
+    return f"{head}\n\n{fence_text(brought)}" if brought else head
 
 
-def quoted(part: dict[str, str]) -> str:
+def format_part(part: dict[str, str]) -> str:
     """Thinking is told apart from what was said."""
     return part["text"] if part["type"] == "text" else "> " + part["text"].replace("\n", "\n> ")
 
 
 async def export(conversation: LocalConversation, arguments: str) -> CommandReply:
     if not arguments.strip():
-        raise wrong_usage("export", "FILE")
+        raise make_usage_error("export", "FILE")
     target = conversation.parts.workspace / Path(arguments.strip()).expanduser()
     conversation.parts.export(conversation.parts.session.recorder.session_id, target)
     return CommandReply(text=f"Written to {target}.", data={"file": str(target)})
@@ -94,7 +94,11 @@ async def sessions(conversation: LocalConversation, arguments: str) -> CommandRe
             raise UsageError(f"{len(fits)} sessions begin with {wanted!r}.", action="/sessions lists them.")
         return CommandReply(follow_up="open-session", argument=fits[0].session_id)
     rows = [(record.session_id[:8], record.title, record.model, record.status) for record in known]
-    text = table(("session", "title", "model", ""), rows) if rows else "There are no sessions in this workspace yet."
+    text = (
+        render_table(("session", "title", "model", ""), rows)
+        if rows
+        else "There are no sessions in this workspace yet."
+    )
     return CommandReply(text=text, data=[record.session_id for record in known])
 
 
@@ -102,28 +106,28 @@ async def new(conversation: LocalConversation, arguments: str) -> CommandReply:
     return CommandReply(text="A new session begins with your next message.", follow_up="new-session")
 
 
-async def go_on(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def continue_session(conversation: LocalConversation, arguments: str) -> CommandReply:
     pattern = conversation.parts.last_loop
     text = f"Go on, but not like this again: {pattern}" if pattern else "Go on."
     return CommandReply(follow_up="send", argument=f"{text} {arguments}".strip())
 
 
 async def rewind(conversation: LocalConversation, arguments: str) -> CommandReply:
-    found = words(arguments, 2)
+    found = split_words(arguments, 2)
     if not found or not found[0].removeprefix("#").isdigit():
-        raise wrong_usage("rewind", "NUMBER [yes]")
+        raise make_usage_error("rewind", "NUMBER [yes]")
     number = int(found[0].removeprefix("#"))
     if found[1:] == ["yes"]:
-        text = await changes.rewind(conversation.parts, number)
+        text = await changes.rewind_context(conversation.parts, number)
         return CommandReply(
             text=f"The model no longer sees message {number} and what came after it.", data={"text": text}
         )
-    changes.own_message(conversation.parts, number)
+    changes.find_user_message(conversation.parts, number)
     return CommandReply(
         text=f"The model would forget message {number} and everything after it; the archive and your files stay as they"
         f" are. /rewind {number} yes does it."
     )
 
 
-async def leave(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def exit_chat(conversation: LocalConversation, arguments: str) -> CommandReply:
     return CommandReply(follow_up="exit")

@@ -8,14 +8,14 @@ from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, table, wrong_usage
+from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table
 
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
-MODES: tuple[ModeName, ...] = get_args(ModeName)
+MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
-KEYS = (
+KEY_HELP = (
     ("Enter", "send; while the model works it waits its turn"),
     ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
     ("@", "attach a file or a picture"),
@@ -31,14 +31,14 @@ KEYS = (
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command("model", "Show the model, or go on with another one.", usage="[NAME]")(model)
-    commands.command("mode", "Show or change what the agent is for.", usage="[NAME|auto]")(mode)
-    commands.command("approval", "Show or change what runs without a question.", usage="[LEVEL]", during_turn=True)(
+    commands.register("model", "Show the model, or go on with another one.", usage="[NAME]")(model)
+    commands.register("mode", "Show or change what the agent is for.", usage="[NAME|auto]")(mode)
+    commands.register("approval", "Show or change what runs without a question.", usage="[LEVEL]", during_turn=True)(
         approval
     )
-    commands.command("tools", "List the tools the model is shown.", during_turn=True)(tools)
-    commands.command("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
-    commands.command("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
+    commands.register("tools", "List the tools the model is shown.", during_turn=True)(tools)
+    commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
+    commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
 
 
 async def model(conversation: LocalConversation, arguments: str) -> CommandReply:
@@ -47,7 +47,7 @@ async def model(conversation: LocalConversation, arguments: str) -> CommandReply
         offered = await parts.model.provider.models()
         rows = [(found.name, "← now" if found.name == parts.model.name else "") for found in offered]
         text = f"**{parts.model.name}** at {parts.model.provider.base_url}, window {parts.model.window}."
-        listed = table(("model", ""), rows) if rows else ""
+        listed = render_table(("model", ""), rows) if rows else ""
         return CommandReply(
             text=f"{text}\n\n{listed}\n\n{parts.model.why}", data={"model": parts.model.name, "offered": offered}
         )
@@ -59,7 +59,7 @@ async def model(conversation: LocalConversation, arguments: str) -> CommandReply
 async def mode(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
     if not arguments:
-        known = ", ".join(MODES)
+        known = ", ".join(MODE_NAMES)
         return CommandReply(
             text=f"Mode: **{parts.prompt.mode}**. There are: {known}.", data={"mode": parts.prompt.mode}
         )
@@ -67,8 +67,8 @@ async def mode(conversation: LocalConversation, arguments: str) -> CommandReply:
     if name == "auto":
         parts.auto_switch = "on"
         return CommandReply(text="The mode follows what you ask for; /mode NAME sets it.")
-    if name not in MODES:
-        raise wrong_usage("mode", "[" + "|".join((*MODES, "auto")) + "]")
+    if name not in MODE_NAMES:
+        raise make_usage_error("mode", "[" + "|".join((*MODE_NAMES, "auto")) + "]")
     await changes.change_mode(parts, name, "manual", 1.0)
     return CommandReply(text=f"Mode: **{name}**.", data={"mode": name})
 
@@ -79,7 +79,7 @@ async def approval(conversation: LocalConversation, arguments: str) -> CommandRe
     if not level:
         return CommandReply(text=f"Approval: **{policy.approval}**. There are: {', '.join(APPROVALS)}.")
     if level not in APPROVALS:
-        raise wrong_usage("approval", "[" + "|".join(APPROVALS) + "]")
+        raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
     policy.approval = conversation.parts.approval = level
     return CommandReply(text=f"Approval: **{level}**.", data={"approval": level})
 
@@ -89,31 +89,31 @@ async def tools(conversation: LocalConversation, arguments: str) -> CommandReply
     shown = {schema.name for schema in parts.tools}
     specs = parts.late.registry.list()
     rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
-    text = table(("tool", "risk", "shown", "what it does"), rows)
+    text = render_table(("tool", "risk", "shown", "what it does"), rows)
     return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
 
 
 async def trust(conversation: LocalConversation, arguments: str) -> CommandReply:
     word = arguments.strip()
     if word not in ("", "yes"):
-        raise wrong_usage("trust", "[yes]")
+        raise make_usage_error("trust", "[yes]")
     text = conversation.parts.trust(word == "yes")
     return CommandReply(text=text)
 
 
 async def show_help(conversation: LocalConversation, arguments: str) -> CommandReply:
-    from ollm.runtime.commands import command_table
+    from ollm.runtime.commands import build_command_table
 
     name = arguments.strip().removeprefix("/")
-    known = command_table()
+    known = build_command_table()
     if name:
         found = known.get(name)
-        if name in conversation.parts.late.custom_commands.names():
+        if name in conversation.parts.late.custom_commands.list_names():
             return CommandReply(text=f"`/{name} [TEXT]` sends what `.ollm/commands/{name}.md` says.")
         if found is None:
             raise UsageError(f"There is no command /{name}.", action="/help lists all commands.")
         return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
-    rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.all()]
-    rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.late.custom_commands.names()]
-    text = f"{table(('command', 'what it does'), rows)}\n\n{table(('key', 'in the chat'), KEYS)}"
+    rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
+    rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.late.custom_commands.list_names()]
+    text = f"{render_table(('command', 'what it does'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
     return CommandReply(text=text, data=[row[0] for row in rows])

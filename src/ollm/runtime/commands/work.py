@@ -8,33 +8,35 @@ import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, fenced, table, words, wrong_usage
-from ollm.services.goals import described
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
+from ollm.services.goals import describe_goals
 
 if TYPE_CHECKING:
     from ollm.runtime.conversation import LocalConversation
 
-GOAL = "[set|subtask|decision|lock|artifact|blocker TEXT | complete]"
-TODOS = "[add TEXT | done ID | remove ID]"
-MEMORY = "[get KEY | set KEY VALUE | delete KEY]"
-PLAN = "[pause | resume]"
+GOAL_USAGE = "[set|subtask|decision|lock|artifact|blocker TEXT | complete]"
+TODOS_USAGE = "[add TEXT | done ID | remove ID]"
+MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
+PLAN_USAGE = "[pause | resume]"
 
 
 def add_to(commands: CommandTable) -> None:
-    commands.command("goal", "Show or set what this is about; decisions can be locked.", usage=GOAL)(goal)
-    commands.command("plan", "Show where the plan stands; pause it or go on.", usage=PLAN, during_turn=True)(plan)
-    commands.command("todos", "Show or change the todo list.", usage=TODOS)(todos)
-    commands.command("memory", "Show or change what is remembered for this workspace.", usage=MEMORY)(memory)
-    commands.command("undo", "Take the last edit of a file back.", usage="[yes]")(undo)
+    commands.register("goal", "Show or set what this is about; decisions can be locked.", usage=GOAL_USAGE)(goal)
+    commands.register("plan", "Show where the plan stands; pause it or go on.", usage=PLAN_USAGE, during_turn=True)(
+        plan
+    )
+    commands.register("todos", "Show or change the todo list.", usage=TODOS_USAGE)(todos)
+    commands.register("memory", "Show or change what is remembered for this workspace.", usage=MEMORY_USAGE)(memory)
+    commands.register("undo", "Take the last edit of a file back.", usage="[yes]")(undo)
 
 
 async def goal(conversation: LocalConversation, arguments: str) -> CommandReply:
     keeper = conversation.parts.prompt.goals
-    name, text = split(arguments)
+    name, text = split_subcommand(arguments)
     match name:
         case "":
             return CommandReply(
-                text=described(keeper.stack) or "No goal is set.", data=msgspec.to_builtins(keeper.stack)
+                text=describe_goals(keeper.stack) or "No goal is set.", data=msgspec.to_builtins(keeper.stack)
             )
         case "complete":
             done = keeper.complete()
@@ -43,7 +45,7 @@ async def goal(conversation: LocalConversation, arguments: str) -> CommandReply:
         case "set" | "subtask" | "decision" | "artifact" | "blocker":
             done = getattr(keeper, name)(text)
         case _:
-            raise wrong_usage("goal", GOAL)
+            raise make_usage_error("goal", GOAL_USAGE)
     return CommandReply(text=done, data=msgspec.to_builtins(keeper.stack))
 
 
@@ -51,20 +53,20 @@ async def plan(conversation: LocalConversation, arguments: str) -> CommandReply:
     holder = conversation.parts.late.plan
     word = arguments.strip()
     if word not in ("", "pause", "resume"):
-        raise wrong_usage("plan", PLAN)
+        raise make_usage_error("plan", PLAN_USAGE)
     if word:
-        holder.pause(word == "pause")
-    state = holder.state()
+        holder.set_paused(word == "pause")
+    state = holder.get_state()
     if not state.steps:
         return CommandReply(text="There is no plan; the model keeps one with its todo list.", data=state)
-    steps = [f"{'✔' if step.done else '→' if step == state.current else '·'} {step.text}" for step in state.steps]
-    head = f"{state.done} of {len(state.steps)} done{', paused' if state.paused else ''}."
+    steps = [f"{'✔' if step.done else '→' if step == state.current_step else '·'} {step.text}" for step in state.steps]
+    head = f"{state.done_count} of {len(state.steps)} done{', paused' if state.paused else ''}."
     return CommandReply(text="\n".join([head, "", *steps]), data=msgspec.to_builtins(state))
 
 
 async def todos(conversation: LocalConversation, arguments: str) -> CommandReply:
     notes = conversation.parts.late.notes
-    name, text = split(arguments)
+    name, text = split_subcommand(arguments)
     match name:
         case "":
             pass
@@ -75,20 +77,21 @@ async def todos(conversation: LocalConversation, arguments: str) -> CommandReply
         case "remove" if text:
             notes.remove_todo(text)
         case _:
-            raise wrong_usage("todos", TODOS)
-    found = notes.todos()
+            raise make_usage_error("todos", TODOS_USAGE)
+    found = notes.list_todos()
     rows = [(todo.id, "✔" if todo.status == "done" else "", todo.text) for todo in found]
     return CommandReply(
-        text=table(("id", "", "todo"), rows) if rows else "Nothing is to be done.", data=msgspec.to_builtins(found)
+        text=render_table(("id", "", "todo"), rows) if rows else "Nothing is to be done.",
+        data=msgspec.to_builtins(found),
     )
 
 
 async def memory(conversation: LocalConversation, arguments: str) -> CommandReply:
     notes = conversation.parts.late.notes
-    found = words(arguments, 3)
+    found = split_words(arguments, 3)
     match found:
         case []:
-            keys = notes.keys()
+            keys = notes.list_keys()
             return CommandReply(text="\n".join(f"- {key}" for key in keys) or "Nothing is remembered.", data=keys)
         case ["get", key]:
             value = notes.get(key)
@@ -100,28 +103,28 @@ async def memory(conversation: LocalConversation, arguments: str) -> CommandRepl
             notes.delete(key)
             return CommandReply(text=f"Forgotten: {key}")
         case _:
-            raise wrong_usage("memory", MEMORY)
+            raise make_usage_error("memory", MEMORY_USAGE)
 
 
 async def undo(conversation: LocalConversation, arguments: str) -> CommandReply:
     parts = conversation.parts
     word = arguments.strip()
     if word not in ("", "yes"):
-        raise wrong_usage("undo", "[yes]")
+        raise make_usage_error("undo", "[yes]")
     if word == "":
-        return CommandReply(text=undo_told(conversation))
+        return CommandReply(text=describe_undo(conversation))
     done = parts.late.edits.undo(parts.late.policy.boundary)
     if done is None:
         raise UsageError("There is no edit to take back.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
 
 
-def undo_told(conversation: LocalConversation) -> str:
+def describe_undo(conversation: LocalConversation) -> str:
     """What taking the last edit back would change."""
-    from ollm.tools.files.file_change import diff_of
+    from ollm.tools.files.file_change import make_diff
 
     parts = conversation.parts
-    found = parts.late.edits.next_undo()
+    found = parts.late.edits.peek_undo()
     if found is None:
         raise UsageError("There is no edit to take back.")
     path, before = found
@@ -132,10 +135,10 @@ def undo_told(conversation: LocalConversation) -> str:
     if path.exists():
         with boundary.open_file(str(path)) as file:
             now = file.read()
-    change = diff_of(path.name, now.decode("utf-8", "replace"), before.decode("utf-8", "replace"))
-    return f"`/undo yes` puts {path} back as it was before the last edit:\n\n{fenced(change.rstrip(), 'diff')}"
+    change = make_diff(path.name, now.decode("utf-8", "replace"), before.decode("utf-8", "replace"))
+    return f"`/undo yes` puts {path} back as it was before the last edit:\n\n{fence_text(change.rstrip(), 'diff')}"
 
 
-def split(arguments: str) -> tuple[str, str]:
-    found = words(arguments, 2)
+def split_subcommand(arguments: str) -> tuple[str, str]:
+    found = split_words(arguments, 2)
     return (found[0] if found else "", found[1] if len(found) > 1 else "")

@@ -11,19 +11,19 @@ from ollm.domain.context import Usage
 from ollm.domain.model_facts import WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece
-from ollm.providers.text_calls.rendering import ANSWER
-from ollm.runtime.model.speed import Pace
-from ollm.services.loop_detection.streamed_text import StreamedText
+from ollm.providers.text_calls.rendering import ANSWER_TOOL
+from ollm.runtime.model.speed import SpeedMeter
+from ollm.services.loop_detection.streamed_text import StreamTracker
 
 if TYPE_CHECKING:
-    from ollm.providers.text_calls.stream_parser import CallText
+    from ollm.providers.text_calls.stream_parser import CallStreamParser
 
-BLANKS = 400  # characters of nothing but blank space in a row
-LINES = 60  # line breaks among them
-TIMES = 40  # how often a piece of a call may repeat: files hold such things too
+MAX_BLANK_CHARS = 400  # characters of nothing but blank space in a row
+MAX_BLANK_LINES = 60  # line breaks among them
+MAX_CALL_REPEATS = 40  # how often a piece of a call may repeat: files hold such things too
 
 
-class Hearing:
+class AnswerParser:
     """`bound` stops at the first sign of a call, so that it can be written under a schema."""
 
     def __init__(self, tools: Sequence[ToolSchema], *, careful: bool = False, bound: bool = False) -> None:
@@ -36,98 +36,100 @@ class Hearing:
         self.wants_schema = False
         self._tools = tools
         self._careful = careful
-        self._may_answer = ANSWER in tools
+        self._may_answer = ANSWER_TOOL in tools
         self._bound = bound
         self._blank = ""
-        self._loop = StreamedText("text", TIMES)
+        self._loop = StreamTracker("text", MAX_CALL_REPEATS)
         self._prompt_tokens = 0
-        self.pace = Pace()
+        self.pace = SpeedMeter()
 
     @cached_property
-    def _written(self) -> CallText:
+    def _call_text(self) -> CallStreamParser:
         """Made when the answer begins: the request is on its way before calls in text are thought about."""
-        from ollm.providers.text_calls.stream_parser import CallText
+        from ollm.providers.text_calls.stream_parser import CallStreamParser
 
-        return CallText(self._tools, careful=self._careful)
+        return CallStreamParser(self._tools, careful=self._careful)
 
     @property
-    def failed(self) -> bool:
+    def call_failed(self) -> bool:
         """A call was meant, and none came of it."""
         return not self.calls and bool(self.rejected)
 
     @property
-    def shown(self) -> str:
-        return self._written.shown
+    def shown_text(self) -> str:
+        return self._call_text.shown
 
     @property
-    def said(self) -> str:
-        return self.shown + self.rejected
+    def full_text(self) -> str:
+        return self.shown_text + self.rejected
 
-    async def hear(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
+    async def parse_stream(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
         """What may be seen, as it comes. The end and the calls are kept back."""
         async with aclosing(pieces):
             async for piece in pieces:
-                self.pace.hear(piece)
+                self.pace.observe_piece(piece)
                 match piece:
                     case TextPiece(text=text):
-                        if shown := self._written.feed(text):
+                        if shown := self._call_text.feed(text):
                             yield TextPiece(shown)
-                        if self._enough(text):
+                        if self._should_stop(text):
                             break
                     case CallPiece() if self._is_answer(piece):
-                        yield TextPiece(answered(piece))
+                        yield TextPiece(get_answer_text(piece))
                     case CallPiece():
-                        self._take(piece)
+                        self._add_native_call(piece)
                     case FinishPiece():
                         self.finish = piece
                     case _:
-                        self._notice(piece)
+                        self._track_progress(piece)
                         yield piece
             else:
                 self._prompt_tokens = 0
-        if shown := self._end():
+        if shown := self._finish_parsing():
             yield TextPiece(shown)
 
     def _is_answer(self, call: CallPiece) -> bool:
-        return self._may_answer and call.name == ANSWER.name
+        return self._may_answer and call.name == ANSWER_TOOL.name
 
-    def _take(self, piece: CallPiece) -> None:
-        from ollm.providers.text_calls.repair import mended
+    def _add_native_call(self, piece: CallPiece) -> None:
+        from ollm.providers.text_calls.repair import repair_arguments
 
         self.native = True
-        arguments = piece.arguments if isinstance(piece.arguments, dict) else mended(piece.arguments)
+        arguments = piece.arguments if isinstance(piece.arguments, dict) else repair_arguments(piece.arguments)
         self.calls.append(CallPiece(piece.name, arguments))
 
-    def _enough(self, text: str) -> bool:
+    def _should_stop(self, text: str) -> bool:
         """Whether nothing good can follow."""
-        if self._bound and self._written.calling:
+        if self._bound and self._call_text.is_calling:
             self.wants_schema = True
             return True
         self._blank = self._blank + text if not text.strip() else text[len(text.rstrip()) :]
-        endless = len(self._blank) > BLANKS or self._blank.count("\n") > LINES
-        return self._written.over or endless or (bool(self._written.held) and self._loop.add(text) is not None)
+        endless = len(self._blank) > MAX_BLANK_CHARS or self._blank.count("\n") > MAX_BLANK_LINES
+        return (
+            self._call_text.is_over or endless or (bool(self._call_text.held_text) and self._loop.add(text) is not None)
+        )
 
-    def _notice(self, piece: AnyPiece) -> None:
+    def _track_progress(self, piece: AnyPiece) -> None:
         if isinstance(piece, ProgressPiece):
             self._prompt_tokens = max(self._prompt_tokens, piece.total)
 
-    def _end(self) -> str:
+    def _finish_parsing(self) -> str:
         if self.finish.reason == "unknown" and self._prompt_tokens:
             self.finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
         if self.wants_schema:
             return ""
-        shown = self._written.finish()
+        shown = self._call_text.finish()
         if self.native:
             return shown
-        self.calls += [call for call in self._written.calls if not self._is_answer(call)]
-        shown += "\n".join(answered(call) for call in self._written.calls if self._is_answer(call))
-        self.form = self._written.form
-        if self._written.attempts:
-            self.rejected = "".join(attempt.text for attempt in self._written.attempts)
-            self.mistake = self._written.attempts[0].mistake
+        self.calls += [call for call in self._call_text.calls if not self._is_answer(call)]
+        shown += "\n".join(get_answer_text(call) for call in self._call_text.calls if self._is_answer(call))
+        self.form = self._call_text.form
+        if self._call_text.attempts:
+            self.rejected = "".join(attempt.text for attempt in self._call_text.attempts)
+            self.mistake = self._call_text.attempts[0].mistake
         return shown
 
 
-def answered(call: CallPiece) -> str:
+def get_answer_text(call: CallPiece) -> str:
     """The words of a call that is none."""
     return str(call.arguments.get("text", "")) if isinstance(call.arguments, dict) else call.arguments

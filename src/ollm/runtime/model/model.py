@@ -13,10 +13,12 @@ from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, ChatRequest, ProgressPiece, Provider, TextPiece
 from ollm.runtime.model.reading_time import ReadingTime
-from ollm.runtime.model.request_format import in_form
-from ollm.runtime.model.tool_call_fallback import Ladder
+from ollm.runtime.model.request_format import format_request
+from ollm.runtime.model.tool_call_fallback import ToolCallFallback
 
-CALM = 0.2  # temperature for a model that writes its calls: it is small, and a slip in them costs a step
+WRITTEN_CALL_TEMPERATURE = (
+    0.2  # temperature for a model that writes its calls: it is small, and a slip in them costs a step
+)
 
 
 class Model:
@@ -31,7 +33,7 @@ class Model:
         self._reading = ReadingTime()
         self.why = why  # why this server, model and window
 
-    def learnt(self, factor: float, samples: int) -> None:
+    def set_token_factor(self, factor: float, samples: int) -> None:
         """Tokens are counted better now."""
         self.facts = msgspec.structs.replace(self.facts, token_factor=factor, token_samples=samples)
 
@@ -45,31 +47,31 @@ class Model:
             window=self.window,
             tools=tools,
             max_tokens=max_tokens,
-            temperature=CALM if tools and self.facts.call_form in ("text", "constrained") else None,
+            temperature=WRITTEN_CALL_TEMPERATURE if tools and self.facts.call_form in ("text", "constrained") else None,
         )
-        if expected := self._reading.of(request, self.facts):
+        if expected := self._reading.estimate(request, self.facts):
             yield expected
         if not tools:
             async with aclosing(self.provider.stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
             return
-        ladder = Ladder(self.provider, request, self.facts, self._stumbles)
+        ladder = ToolCallFallback(self.provider, request, self.facts, self._stumbles)
         try:
-            async with aclosing(ladder.climb()) as pieces:
+            async with aclosing(ladder.stream_answer()) as pieces:
                 async for piece in pieces:
-                    yield self._timed(piece) if isinstance(piece, ProgressPiece) else piece
+                    yield self._add_time_left(piece) if isinstance(piece, ProgressPiece) else piece
         finally:
             self.facts, self.counted, self._stumbles = ladder.facts, ladder.counted, ladder.stumbles
 
-    def _timed(self, piece: ProgressPiece) -> ProgressPiece:
+    def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""
         speed, left = self.facts.prefill_per_second, piece.total - piece.processed
         return msgspec.structs.replace(piece, seconds_left=round(left / speed, 1)) if speed and left > 0 else piece
 
-    async def count(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
+    async def count_tokens(self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...]) -> int | None:
         """Exact tokens of the last request, where the server can say; a failure to say is no failure of the turn."""
-        messages, tools = in_form(messages, tools, self.counted)
+        messages, tools = format_request(messages, tools, self.counted)
         request = ChatRequest(model=self.name, messages=messages, window=self.window, tools=tools)
         try:
             return await self.provider.count_prompt(request)

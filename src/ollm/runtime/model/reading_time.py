@@ -5,10 +5,10 @@ from __future__ import annotations
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import ChatRequest, ProgressPiece
-from ollm.runtime.model.request_format import in_form
+from ollm.runtime.model.request_format import format_request
 from ollm.services.token_counting import TokenCounter
 
-WORTH_SAYING = 2.0  # seconds
+MIN_REPORTED_SECONDS = 2.0  # seconds
 
 
 class ReadingTime:
@@ -17,21 +17,21 @@ class ReadingTime:
     def __init__(self) -> None:
         self._sent: tuple[PromptMessage, ...] = ()
 
-    def of(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
+    def estimate(self, request: ChatRequest, facts: ModelFacts) -> ProgressPiece | None:
         """What is to be read and the seconds it takes; None where that is short or the speed is not known."""
-        messages, tools = in_form(request.messages, request.tools, facts)
-        fresh = self._fresh(messages)
+        messages, tools = format_request(request.messages, request.tools, facts)
+        fresh = self._find_unread(messages)
         self._sent = messages
         if not facts.prefill_per_second:
             return None
         counter = TokenCounter(facts.token_factor, facts.token_samples)
-        tokens = counter.messages(fresh)
+        tokens = counter.count_messages(fresh)
         if len(fresh) == len(messages):
-            tokens += counter.schemas(tools)
+            tokens += counter.count_schemas(tools)
         seconds = round(tokens / facts.prefill_per_second, 1)
-        return ProgressPiece(total=tokens, seconds_left=seconds) if seconds >= WORTH_SAYING else None
+        return ProgressPiece(total=tokens, seconds_left=seconds) if seconds >= MIN_REPORTED_SECONDS else None
 
-    def _fresh(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
+    def _find_unread(self, messages: tuple[PromptMessage, ...]) -> tuple[PromptMessage, ...]:
         """The messages from the first that differs on."""
         pairs = enumerate(zip(messages, self._sent, strict=False))
         same = next((at for at, (one, other) in pairs if one != other), min(len(messages), len(self._sent)))

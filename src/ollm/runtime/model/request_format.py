@@ -8,23 +8,23 @@ from __future__ import annotations
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
-from ollm.providers.text_calls.rendering import ANSWER, listed, spoken, worked
+from ollm.providers.text_calls.rendering import ANSWER_TOOL, add_tool_list, add_worked_example, render_messages
 
 Messages = tuple[PromptMessage, ...]
-Tools = tuple[ToolSchema, ...]
+ToolSchemas = tuple[ToolSchema, ...]
 
 
-def offered(tools: Tools, facts: ModelFacts) -> Tools:
+def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
     """The tools, and to speak as one of them for a model that writes its calls."""
     writes = facts.call_form in ("text", "constrained") and facts.result_form == "user"
-    named = any(tool.name == ANSWER.name for tool in tools)
-    return (ANSWER, *tools) if writes and not named else tools
+    named = any(tool.name == ANSWER_TOOL.name for tool in tools)
+    return (ANSWER_TOOL, *tools) if writes and not named else tools
 
 
-def in_form(messages: Messages, tools: Tools, facts: ModelFacts) -> tuple[Messages, Tools]:
+def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
     """Messages and schemas as they are sent. The tools stand in the system prompt where the server refuses schemas."""
     if not tools or (facts.takes_tools and facts.result_form == "tool"):
         return messages, tools
-    shown = offered(tools, facts)
-    told = worked(spoken(messages, facts.written_form), shown, facts.written_form)
-    return (told, shown) if facts.takes_tools else (listed(told, shown, facts.written_form), ())
+    shown = add_answer_tool(tools, facts)
+    told = add_worked_example(render_messages(messages, facts.written_form), shown, facts.written_form)
+    return (told, shown) if facts.takes_tools else (add_tool_list(told, shown, facts.written_form), ())

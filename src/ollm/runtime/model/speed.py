@@ -8,12 +8,12 @@ from ollm.domain.clock import monotonic
 from ollm.domain.model_facts import ModelFacts
 from ollm.providers.base import AnyPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
 
-READ = 100  # tokens that must have been read, and written, for a figure
-WRITTEN = 16
-SECONDS = 0.2
+MIN_READ_TOKENS = 100  # tokens that must have been read, and written, for a figure
+MIN_WRITTEN_TOKENS = 16
+MIN_MEASURED_SECONDS = 0.2
 
 
-class Pace:
+class SpeedMeter:
     """Begins when it is made; hears the pieces of one answer as the server sends them."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Pace:
         self._loaded = True
         self._finish = FinishPiece()
 
-    def hear(self, piece: AnyPiece) -> None:
+    def observe_piece(self, piece: AnyPiece) -> None:
         match piece:
             case TextPiece() | ThinkingPiece():
                 self._last = monotonic()
@@ -32,13 +32,18 @@ class Pace:
             case FinishPiece():
                 self._finish = piece
 
-    def learnt(self, facts: ModelFacts) -> ModelFacts:
+    def update_facts(self, facts: ModelFacts) -> ModelFacts:
         """The facts with the speeds that were not known yet, where this answer was long enough to tell."""
         usage = self._finish.usage
         fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
         reading, writing = self._first - self._begin, self._last - self._first
-        if facts.prefill_per_second is None and self._loaded and fresh >= READ and reading > SECONDS:
+        if (
+            facts.prefill_per_second is None
+            and self._loaded
+            and fresh >= MIN_READ_TOKENS
+            and reading > MIN_MEASURED_SECONDS
+        ):
             facts = replace(facts, prefill_per_second=round(fresh / reading, 1))
-        if facts.decode_per_second is None and written >= WRITTEN and writing > SECONDS:
+        if facts.decode_per_second is None and written >= MIN_WRITTEN_TOKENS and writing > MIN_MEASURED_SECONDS:
             facts = replace(facts, decode_per_second=round((written - 1) / writing, 1))
         return facts

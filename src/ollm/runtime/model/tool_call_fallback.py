@@ -19,31 +19,31 @@ from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
 from ollm.providers.text_calls.rendering import (
-    ANSWER,
-    BEGUN,
-    MARKS,
-    call_schema,
-    failed,
-    fits,
-    how_to_call,
-    listed,
-    name_schema,
-    named,
-    reminded,
-    reminder,
-    spoken,
+    ANSWER_TOOL,
+    CALL_MARKS,
+    CALL_START,
+    add_tool_list,
+    append_reminder,
+    arguments_fit,
+    build_call_schema,
+    build_name_schema,
+    build_reminder,
+    explain_calling,
+    find_named_tool,
+    is_failed_result,
+    render_messages,
 )
-from ollm.runtime.model.answer_parser import TIMES, Hearing
-from ollm.runtime.model.request_format import in_form, offered
-from ollm.services.loop_detection.streamed_text import StreamedText
+from ollm.runtime.model.answer_parser import MAX_CALL_REPEATS, AnswerParser
+from ollm.runtime.model.request_format import add_answer_tool, format_request
+from ollm.services.loop_detection.streamed_text import StreamTracker
 from ollm.services.token_counting import TokenCounter
 
-LONGEST_CALL = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
-LONGEST_NAME = 32
-ENOUGH = 2  # answers that needed the schema, after which it is used from the start
+MAX_CALL_TOKENS = 1024  # tokens of a call that is bound to a schema: a small model that writes more has lost its way
+MAX_NAME_TOKENS = 32
+MAX_STUMBLED_ANSWERS = 2  # answers that needed the schema, after which it is used from the start
 
 
-class Ladder:
+class ToolCallFallback:
     """One answer to one request with tools. `stumbles` counts the answers before it that needed the schema."""
 
     def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts, stumbles: int = 0) -> None:
@@ -54,27 +54,27 @@ class Ladder:
         self._usage = Usage()
         self._has_all = False  # it asked again for what it was given
 
-    async def climb(self) -> AsyncGenerator[AnyPiece, None]:
+    async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
-        hearing = self.hearing()
-        hearing.calls = await self._decided(hearing)
+        hearing = self.create_parser()
+        hearing.calls = await self._decide_call(hearing)
         if not hearing.calls:
-            async with aclosing(self.ask(hearing)) as pieces:
+            async with aclosing(self.request_answer(hearing)) as pieces:
                 async for piece in pieces:
                     yield piece
         if hearing.wants_schema:
-            hearing.calls = await self.bound(hearing)
-        if again := self._another_way(hearing):
+            hearing.calls = await self.request_constrained_calls(hearing)
+        if again := self._revise_facts(hearing):
             self.facts = again
-            hearing = self.hearing()
-            async with aclosing(self.ask(hearing)) as pieces:
+            hearing = self.create_parser()
+            async with aclosing(self.request_answer(hearing)) as pieces:
                 async for piece in pieces:
                     yield piece
-        if hearing.failed:
-            async with aclosing(self._mend(hearing)) as pieces:
+        if hearing.call_failed:
+            async with aclosing(self._retry_call(hearing)) as pieces:
                 async for piece in pieces:
                     yield piece
-        self._learn(hearing)
+        self._learn_from_answer(hearing)
         for call in hearing.calls:
             yield call
         if not hearing.calls and hearing.rejected:
@@ -83,191 +83,197 @@ class Ladder:
 
     # Asking
 
-    def _rendered(self) -> ChatRequest:
-        messages, tools = in_form(self._request.messages, self._request.tools, self.facts)
-        if words := self._reminder():
-            messages = reminded(messages, words)
+    def _render_request(self) -> ChatRequest:
+        messages, tools = format_request(self._request.messages, self._request.tools, self.facts)
+        if words := self._build_reminder():
+            messages = append_reminder(messages, words)
         return replace(self._request, messages=messages, tools=tools)
 
-    def _reminder(self) -> str:
+    def _build_reminder(self) -> str:
         """What the user wanted, said again behind a result: a small model takes its first step for all of it."""
         messages = self._request.messages
-        writes = ANSWER in self._offered()
-        return reminder(messages) if writes and messages[-1].role == "tool" and not self._has_all else ""
+        writes = ANSWER_TOOL in self._get_offered_tools()
+        return build_reminder(messages) if writes and messages[-1].role == "tool" and not self._has_all else ""
 
-    def _offered(self) -> tuple[ToolSchema, ...]:
-        return offered(self._request.tools, self.facts)
+    def _get_offered_tools(self) -> tuple[ToolSchema, ...]:
+        return add_answer_tool(self._request.tools, self.facts)
 
-    def hearing(self) -> Hearing:
+    def create_parser(self) -> AnswerParser:
         form = self.facts.call_form
-        return Hearing(self._offered(), careful=form == "native", bound=form == "constrained")
+        return AnswerParser(self._get_offered_tools(), careful=form == "native", bound=form == "constrained")
 
-    async def ask(self, hearing: Hearing, request: ChatRequest | None = None) -> AsyncGenerator[AnyPiece, None]:
+    async def request_answer(
+        self, hearing: AnswerParser, request: ChatRequest | None = None
+    ) -> AsyncGenerator[AnyPiece, None]:
         """One request, as it is unless another is given; what came of it is in `hearing`."""
-        request = request or self._rendered()
+        request = request or self._render_request()
         try:
-            async with aclosing(hearing.hear(self._provider.stream(request))) as pieces:
+            async with aclosing(hearing.parse_stream(self._provider.stream(request))) as pieces:
                 async for piece in pieces:
                     yield piece
         except ToolsUnsupportedError:
             if not request.tools:
                 raise
             self.facts = replace(self.facts, takes_tools=False, result_form="user")
-            async with aclosing(hearing.hear(self._provider.stream(self._rendered()))) as pieces:
+            async with aclosing(hearing.parse_stream(self._provider.stream(self._render_request()))) as pieces:
                 async for piece in pieces:
                     yield piece
-        self.facts = hearing.pace.learnt(self.facts)
-        self._count(hearing.finish.usage)
+        self.facts = hearing.pace.update_facts(self.facts)
+        self._count_usage(hearing.finish.usage)
 
-    async def _decided(self, hearing: Hearing) -> list[CallPiece]:
+    async def _decide_call(self, hearing: AnswerParser) -> list[CallPiece]:
         """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
         decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
         schema it does not find the end of a text. After a call that failed it decides among the other tools when it
         would make the same again; when it asks for what it has it is left alone with that. Only where that goes on
         inside its answer and so costs a few tokens."""
-        tools = self._offered()
-        if ANSWER not in tools:
+        tools = self._get_offered_tools()
+        if ANSWER_TOOL not in tools:
             return []
         try:
-            calls = await self._chosen(hearing, tools)
-            if self._asked_before(calls) and failed(self._request.messages[-1]):
-                calls = await self._chosen(hearing, tuple(tool for tool in tools if tool.name != calls[0].name))
+            calls = await self._choose_tool_call(hearing, tools)
+            if self._already_called(calls) and is_failed_result(self._request.messages[-1]):
+                calls = await self._choose_tool_call(
+                    hearing, tuple(tool for tool in tools if tool.name != calls[0].name)
+                )
         except ModelError:
             return []
-        self._has_all = self._asked_before(calls)
+        self._has_all = self._already_called(calls)
         return [] if self._has_all else calls
 
-    async def _chosen(self, hearing: Hearing, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
+    async def _choose_tool_call(self, hearing: AnswerParser, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
         """The call of the tool it names among these; none when it would rather speak."""
-        name = named(await self._completed(hearing, name_schema(tools), LONGEST_NAME) or "", self._request.tools)
-        return await self._written(hearing, name) if name else []
+        name = find_named_tool(
+            await self._complete_call(hearing, build_name_schema(tools), MAX_NAME_TOKENS) or "", self._request.tools
+        )
+        return await self._write_call(hearing, name) if name else []
 
-    async def _written(self, hearing: Hearing, name: str) -> list[CallPiece]:
+    async def _write_call(self, hearing: AnswerParser, name: str) -> list[CallPiece]:
         """A call of this tool as the model writes it; under the schema when a parameter is missing or made up."""
-        from ollm.providers.text_calls.repair import read_calls
+        from ollm.providers.text_calls.repair import parse_calls
 
         offered = {tool.name: tool for tool in self._request.tools}
-        begun = BEGUN.format(name)
-        text = await self._completed(hearing, None, LONGEST_CALL, begun)
-        calls = list(read_calls(begun + text, offered).calls) if text else []
-        if not text or (calls and all(fits(call.arguments, offered[call.name]) for call in calls)):
+        begun = CALL_START.format(name)
+        text = await self._complete_call(hearing, None, MAX_CALL_TOKENS, begun)
+        calls = list(parse_calls(begun + text, offered).calls) if text else []
+        if not text or (calls and all(arguments_fit(call.arguments, offered[call.name]) for call in calls)):
             return calls
-        bound = await self._completed(hearing, call_schema((offered[name],)), LONGEST_CALL)
-        return list(read_calls(bound or "", offered).calls)
+        bound = await self._complete_call(hearing, build_call_schema((offered[name],)), MAX_CALL_TOKENS)
+        return list(parse_calls(bound or "", offered).calls)
 
     # Mending
 
-    async def _mend(self, hearing: Hearing) -> AsyncGenerator[AnyPiece, None]:
+    async def _retry_call(self, hearing: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
         """One word of what was wrong; then, where the server can, a call that cannot be wrong.
 
         What is said beside the second attempt is shown only when it is the answer."""
-        second = self.hearing()
+        second = self.create_parser()
         text = ""
-        async with aclosing(self.ask(second, self._corrected(hearing))) as pieces:
+        async with aclosing(self.request_answer(second, self._build_retry_request(hearing))) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TextPiece):
                     text += piece.text
                 else:
                     yield piece
         hearing.finish = second.finish
-        if second.failed or second.wants_schema:
-            hearing.calls = await self.bound(hearing)
+        if second.call_failed or second.wants_schema:
+            hearing.calls = await self.request_constrained_calls(hearing)
             return
         hearing.calls, hearing.form, hearing.rejected = second.calls, second.form, ""
         if text and not second.calls:
             yield TextPiece(text)
 
-    def _corrected(self, hearing: Hearing) -> ChatRequest:
-        request = self._rendered()
-        how = how_to_call(self._request.tools, self.facts.written_form)
+    def _build_retry_request(self, hearing: AnswerParser) -> ChatRequest:
+        request = self._render_request()
+        how = explain_calling(self._request.tools, self.facts.written_form)
         words = f"That was no tool call: {hearing.mistake} {how}\nOr answer in words."
-        said = PromptMessage(role="assistant", content=hearing.said)
+        said = PromptMessage(role="assistant", content=hearing.full_text)
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
-    async def bound(self, hearing: Hearing) -> list[CallPiece]:
+    async def request_constrained_calls(self, hearing: AnswerParser) -> list[CallPiece]:
         """A call that the server holds to the schema of the offered tools; none where it cannot."""
-        from ollm.providers.text_calls.repair import read_calls
+        from ollm.providers.text_calls.repair import parse_calls
 
         self.stumbles += 1
         try:
-            text = await self._completed(hearing, call_schema(self._request.tools), LONGEST_CALL)
+            text = await self._complete_call(hearing, build_call_schema(self._request.tools), MAX_CALL_TOKENS)
             if text is None:
-                text = await self._answered(hearing)
+                text = await self._request_schema_answer(hearing)
         except ModelError:
             return []
-        return list(read_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
+        return list(parse_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
 
-    async def _completed(
-        self, hearing: Hearing, schema: JsonObject | None, longest: int, begun: str = ""
+    async def _complete_call(
+        self, hearing: AnswerParser, schema: JsonObject | None, longest: int, begun: str = ""
     ) -> str | None:
         """Go on from where the call began, inside the model's own answer (llama.cpp)."""
-        prompt = await self._provider.render(self._rendered())
+        prompt = await self._provider.render(self._render_request())
         if prompt is None:
             return None
-        before, after = MARKS[self.facts.written_form]
+        before, after = CALL_MARKS[self.facts.written_form]
         request = CompletionRequest(
             model=self._request.model,
-            prompt=prompt + hearing.shown + before + begun,
+            prompt=prompt + hearing.shown_text + before + begun,
             max_tokens=min(self._request.max_tokens or longest, longest),
             schema=schema,
             stop=() if schema or not after else (after,),
             temperature=0,
         )
-        return await self._text(self._provider.complete(request))
+        return await self._collect_text(self._provider.complete(request))
 
-    async def _answered(self, hearing: Hearing) -> str:
+    async def _request_schema_answer(self, hearing: AnswerParser) -> str:
         """The whole answer is held to the schema (Ollama, vLLM and others)."""
-        plain = spoken(self._request.messages, self.facts.written_form)
+        plain = render_messages(self._request.messages, self.facts.written_form)
         words = PromptMessage(role="user", content=f"Call the tool now. {hearing.mistake}".strip())
         request = replace(
             self._request,
-            messages=(*listed(plain, self._request.tools, self.facts.written_form), words),
+            messages=(*add_tool_list(plain, self._request.tools, self.facts.written_form), words),
             tools=(),
-            response_schema=call_schema(self._request.tools),
+            response_schema=build_call_schema(self._request.tools),
             temperature=0,
         )
-        return await self._text(self._provider.stream(request))
+        return await self._collect_text(self._provider.stream(request))
 
-    async def _text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
+    async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
         """What was written under the schema; nothing when it broke off or had to be cut, for a value would be half."""
-        hearing, loop = Hearing(()), StreamedText("text", TIMES)
+        hearing, loop = AnswerParser(()), StreamTracker("text", MAX_CALL_REPEATS)
         text = ""
-        async with aclosing(hearing.hear(pieces)) as heard:
+        async with aclosing(hearing.parse_stream(pieces)) as heard:
             async for piece in heard:
                 text += piece.text if isinstance(piece, TextPiece) else ""
                 if isinstance(piece, TextPiece) and loop.add(piece.text):
                     break
-        self.facts = hearing.pace.learnt(self.facts)
-        self._count(hearing.finish.usage)
+        self.facts = hearing.pace.update_facts(self.facts)
+        self._count_usage(hearing.finish.usage)
         return text if text.rstrip().endswith("}") else ""
 
     # Learning
 
-    def _another_way(self, hearing: Hearing) -> ModelFacts | None:
+    def _revise_facts(self, hearing: AnswerParser) -> ModelFacts | None:
         """What to take for true when the answer shows that what was known does not hold: then it is asked again."""
-        if self._repeats(hearing.calls):
+        if self._repeats_calls(hearing.calls):
             return replace(self.facts, result_form="user")
         if hearing.wants_schema and not hearing.calls:
             self.stumbles = 0
             return replace(self.facts, call_form="text")
         return None
 
-    def _repeats(self, calls: list[CallPiece]) -> bool:
+    def _repeats_calls(self, calls: list[CallPiece]) -> bool:
         """Whether a model that writes its calls asks again for what it was just given: it did not take the result."""
-        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._asked_before(calls)
+        return self.facts.result_form != "user" and self.facts.call_form != "native" and self._already_called(calls)
 
-    def _asked_before(self, calls: list[CallPiece]) -> bool:
+    def _already_called(self, calls: list[CallPiece]) -> bool:
         """Whether these calls were all made before since the user's last words."""
         turn = takewhile(lambda message: message.role != "user", reversed(self._request.messages))
         made = [(call.name, call.arguments) for message in turn for call in message.calls]
         return bool(calls) and all((call.name, call.arguments) in made for call in calls)
 
-    def _learn(self, hearing: Hearing) -> None:
+    def _learn_from_answer(self, hearing: AnswerParser) -> None:
         if hearing.native:
             self.facts = replace(self.facts, call_form="native")
         elif hearing.form:
             self._learn_form(hearing.form)
-        if self.stumbles >= ENOUGH and self.facts.call_form in ("unknown", "text"):
+        if self.stumbles >= MAX_STUMBLED_ANSWERS and self.facts.call_form in ("unknown", "text"):
             self.facts = replace(self.facts, call_form="constrained")
 
     def _learn_form(self, form: WrittenForm) -> None:
@@ -276,11 +282,11 @@ class Ladder:
             self.facts = replace(self.facts, call_form="text", result_form="user")
         self.facts = replace(self.facts, written_form=form)
 
-    def _count(self, usage: Usage) -> None:
+    def _count_usage(self, usage: Usage) -> None:
         """The first request is the one that was counted on, without the reminder; what was written adds up."""
         if not self._usage.prompt_tokens:
             self.counted = self.facts
-        extra = TokenCounter(self.facts.token_factor).text(self._reminder())
+        extra = TokenCounter(self.facts.token_factor).count_text(self._build_reminder())
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens or max(0, usage.prompt_tokens - extra),
             completion_tokens=self._usage.completion_tokens + usage.completion_tokens,

@@ -11,10 +11,10 @@ from ollm.domain.context import ContextEntry
 from ollm.domain.events import Event, Notice
 from ollm.extensions.loader import ContextSource
 from ollm.runtime.turn_observer import TurnReport
-from ollm.services.context_manager import USUAL_PRIORITY, ContextManager
-from ollm.tools.web.search_backends import in_thread
+from ollm.services.context_manager import DEFAULT_PRIORITY, ContextManager
+from ollm.tools.web.search_backends import run_in_thread
 
-LONGEST = 5.0
+ANSWER_TIMEOUT_SECONDS = 5.0
 
 
 class ExtensionObserver:
@@ -33,10 +33,10 @@ class ExtensionObserver:
         """Nothing to do: sources are asked with each turn."""
 
     async def before_turn(self, text: str) -> None:
-        answers = await asyncio.gather(*(self._answer(source) for source in self._sources))
+        answers = await asyncio.gather(*(self._ask_source(source) for source in self._sources))
         for source, answer in zip(self._sources, answers, strict=True):
             if answer is not None:
-                self._take(source, answer)
+                self._store_answer(source, answer)
 
     async def after_turn(self, report: TurnReport) -> None:
         """Nothing to do."""
@@ -44,49 +44,49 @@ class ExtensionObserver:
     async def session_closed(self, session_id: str) -> None:
         """Nothing to do."""
 
-    async def _answer(self, source: ContextSource) -> list[Any] | None:
+    async def _ask_source(self, source: ContextSource) -> list[Any] | None:
         try:
-            async with asyncio.timeout(LONGEST):
-                found = await in_thread(source.ask)
+            async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
+                found = await run_in_thread(source.ask)
                 found = await found if inspect.isawaitable(found) else found
         except TimeoutError:
-            self._failed(source, f"it took longer than {LONGEST:g} s")
+            self._report_failure(source, f"it took longer than {ANSWER_TIMEOUT_SECONDS:g} s")
             return None
         except Exception as error:  # noqa: BLE001 - foreign code may raise anything; the turn goes on
-            self._failed(source, f"{type(error).__name__}: {error}")
+            self._report_failure(source, f"{type(error).__name__}: {error}")
             return None
         if found is None:
             return []
         return [found] if isinstance(found, str | Mapping | ContextEntry) else list(found)
 
-    def _failed(self, source: ContextSource, why: str) -> None:
+    def _report_failure(self, source: ContextSource, why: str) -> None:
         where = f"{source.extension}.{source.name}"
         if where not in self._told:
             self._told.add(where)
             self._emit(Notice(level="warning", text=f"The context {where} of an extension failed: {why}."))
 
-    def _take(self, source: ContextSource, answer: list[Any]) -> None:
+    def _store_answer(self, source: ContextSource, answer: list[Any]) -> None:
         where = f"{source.extension}.{source.name}"
-        keys = {self._add(where, entry) for entry in answer}
+        keys = {self._add_entry(where, entry) for entry in answer}
         for key in self._said.get(where, set()) - keys:
             self._entries.remove_context(key)
         self._said[where] = keys
 
-    def _add(self, where: str, entry: Any) -> str:
-        fields = self._fields(entry)
+    def _add_entry(self, where: str, entry: Any) -> str:
+        fields = self._read_fields(entry)
         named = str(fields.get("key") or "")
         key = f"{where}.{named}" if named else where
         self._entries.add_context(
             key,
             str(fields.get("content") or ""),
-            priority=fields.get("priority", USUAL_PRIORITY),
+            priority=fields.get("priority", DEFAULT_PRIORITY),
             source="extension",
             ttl_seconds=fields.get("ttl"),
             volatile=fields.get("volatile") is True,
         )
         return key
 
-    def _fields(self, entry: Any) -> Mapping[str, Any]:
+    def _read_fields(self, entry: Any) -> Mapping[str, Any]:
         if isinstance(entry, ContextEntry):
             return {"key": entry.key, "content": entry.content, "priority": entry.priority, "volatile": entry.volatile}
         return entry if isinstance(entry, Mapping) else {"content": entry}

@@ -16,7 +16,7 @@ class HookObserver:
         self._hooks = hooks
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        await self._hooks.happened("session-start", {"resumed": resumed})
+        await self._hooks.run_event("session-start", {"resumed": resumed})
 
     async def before_turn(self, text: str) -> None:
         await self._hooks.before_turn(text)
@@ -28,13 +28,13 @@ class HookObserver:
             "usage": msgspec.to_builtins(report.usage),
             "calls": [{"id": call.id, "name": call.name, "status": call.status} for call in report.calls],
         }
-        await self._hooks.happened("after-turn", data)
+        await self._hooks.run_event("after-turn", data)
 
     async def session_closed(self, session_id: str) -> None:
-        await self._hooks.happened("session-end", {})
+        await self._hooks.run_event("session-end", {})
         await self._hooks.close()
 
-    def hear(self, event: AnyEvent) -> None:
+    def notify_hooks(self, event: AnyEvent) -> None:
         """What a person who looks elsewhere would want to know."""
         if isinstance(event, ConfirmationRequested | LoopDetected | TurnFinished):
             self._hooks.notify({"notification": msgspec.to_builtins(event)})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ollm.tools.web_fetch import PageCache
 
 
-class Settling:
+class WorkspaceMoveObserver:
     """A `TurnObserver`: a workspace that was moved or copied is known as such with its first turn; `settle` looks."""
 
     def __init__(self, settle: Callable[[], object]) -> None:
@@ -32,7 +32,7 @@ class Settling:
         """It is known by now."""
 
 
-class Later:
+class LazyObserver:
     """A `TurnObserver` in place of one that has nothing to do before the first turn of a new session ends, and is built
     then: the start stays quick. `build` is told when the session was opened."""
 
@@ -45,20 +45,20 @@ class Later:
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
         self._opened = session_id, self._clock()
         if resumed:
-            await self._built(resumed=True)
+            await self._build_observer(resumed=True)
 
     async def before_turn(self, text: str) -> None:
         """Not yet: the model is asked first."""
 
     async def after_turn(self, report: TurnReport) -> None:
-        if observer := self._observer or await self._built():
+        if observer := self._observer or await self._build_observer():
             await observer.after_turn(report)
 
     async def session_closed(self, session_id: str) -> None:
         if self._observer:
             await self._observer.session_closed(session_id)
 
-    async def _built(self, *, resumed: bool = False) -> TurnObserver | None:
+    async def _build_observer(self, *, resumed: bool = False) -> TurnObserver | None:
         if self._opened is None:
             return None
         session_id, opened = self._opened
@@ -67,7 +67,7 @@ class Later:
         return self._observer
 
 
-class FreshPages:
+class PageCacheObserver:
     """A `TurnObserver`: web pages are kept for one turn and fetched anew in the next."""
 
     def __init__(self, pages: Callable[[], PageCache | None]) -> None:

@@ -9,18 +9,18 @@ import msgspec
 
 from ollm.domain.events import Notice
 from ollm.domain.model_facts import ModelFacts
-from ollm.runtime.parts import Parts
+from ollm.runtime.parts import ConversationParts
 from ollm.runtime.turn_observer import TurnReport
 
-CHANGE = 0.02  # a smaller difference in tokens is not worth a write
+MIN_TOKEN_FACTOR_CHANGE = 0.02  # a smaller difference in tokens is not worth a write
 
-Write = Callable[[str, dict[str, Any]], object]
+WriteFacts = Callable[[str, dict[str, Any]], object]
 
 
-class LearntFacts:
+class ModelFactsObserver:
     """A `TurnObserver`. `write` takes the key of the model and the fields that changed."""
 
-    def __init__(self, parts: Parts, write: Write) -> None:
+    def __init__(self, parts: ConversationParts, write: WriteFacts) -> None:
         self._parts = parts
         self._write = write
         self._known = parts.model.facts
@@ -34,11 +34,11 @@ class LearntFacts:
             self._known = self._parts.model.facts
 
     async def after_turn(self, report: TurnReport) -> None:
-        self._count_tokens()
+        self._update_token_factor()
         facts = self._parts.model.facts
-        if facts.key != self._known.key or not (changes := changed(self._known, facts)):
+        if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return
-        if told := in_words(changes):
+        if told := describe_changes(changes):
             self._parts.stream.emit(Notice(level="info", text=f"{self._parts.model.name}: {told}"))
         self._known = facts
         self._write(facts.key, changes)
@@ -46,20 +46,23 @@ class LearntFacts:
     async def session_closed(self, session_id: str) -> None:
         """It is written already."""
 
-    def _count_tokens(self) -> None:
+    def _update_token_factor(self) -> None:
         known = self._parts.model.facts
-        factor, samples = self._parts.prompt.learnt
-        if samples > known.token_samples and abs(factor - known.token_factor) > CHANGE * known.token_factor:
-            self._parts.model.learnt(round(factor, 4), samples)
+        factor, samples = self._parts.prompt.token_calibration
+        if (
+            samples > known.token_samples
+            and abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
+        ):
+            self._parts.model.set_token_factor(round(factor, 4), samples)
 
 
-def changed(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:
+def find_changed_fields(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:
     """The fields that are not what they were."""
     old, new = msgspec.structs.asdict(before), msgspec.structs.asdict(after)
     return {name: value for name, value in new.items() if old[name] != value}
 
 
-def in_words(changes: dict[str, Any]) -> str:
+def describe_changes(changes: dict[str, Any]) -> str:
     """What was found out about the model for the first time, in one line; a call as everybody expects it is no news."""
     forms = {
         "text": "it writes its calls as text, which is understood",

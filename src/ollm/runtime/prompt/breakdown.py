@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ollm.domain.struct import Data
-from ollm.runtime.prompt.instructions import instructions
-from ollm.services.context_manager import render
+from ollm.runtime.prompt.instructions import build_instructions
+from ollm.services.context_manager import render_entries
 
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
-PROJECT_MAP = "project map"
+PROJECT_MAP_KEY = "project map"
 ROLES = ("user", "assistant", "tool", "system")
 
 
@@ -22,30 +22,30 @@ class ContextPart(Data, frozen=True):
     tokens: int
 
 
-def context_parts(prompt: Prompt) -> list[ContextPart]:
+def list_context_parts(prompt: Prompt) -> list[ContextPart]:
     """Every part, in the order it is sent."""
     counter = prompt.counter
-    told = instructions(prompt.model.window, prompt.mode)
-    entries, project_map = prompt.system_prompt()[len(told) :], _project_map(prompt)
+    told = build_instructions(prompt.model.window, prompt.mode)
+    entries, project_map = prompt.get_system_prompt()[len(told) :], _find_project_map(prompt)
     by_role = dict.fromkeys(ROLES, 0)
-    for message in prompt.active_context().messages:
-        by_role[message.role] += counter.message(message)
-    (system, *worked), tools = prompt.front_as_sent()
-    listed = system.content[len(prompt.system_prompt()) :]
-    shown = [ContextPart(name="worked calls", tokens=counter.messages(worked))] if worked else []
-    mapped = [ContextPart(name=PROJECT_MAP, tokens=counter.text(project_map))] if project_map else []
+    for message in prompt.get_active_context().messages:
+        by_role[message.role] += counter.count_message(message)
+    (system, *worked), tools = prompt.render_prefix()
+    listed = system.content[len(prompt.get_system_prompt()) :]
+    shown = [ContextPart(name="worked calls", tokens=counter.count_messages(worked))] if worked else []
+    mapped = [ContextPart(name=PROJECT_MAP_KEY, tokens=counter.count_text(project_map))] if project_map else []
     return [
-        ContextPart(name="instructions", tokens=counter.text(told)),
-        ContextPart(name="context entries", tokens=counter.text(entries.replace(project_map, ""))),
+        ContextPart(name="instructions", tokens=counter.count_text(told)),
+        ContextPart(name="context entries", tokens=counter.count_text(entries.replace(project_map, ""))),
         *mapped,
-        ContextPart(name="tool schemas", tokens=counter.schemas(tools) + counter.text(listed)),
+        ContextPart(name="tool schemas", tokens=counter.count_schemas(tools) + counter.count_text(listed)),
         *shown,
-        ContextPart(name="checkpoints", tokens=prompt.budget().checkpoints),
+        ContextPart(name="checkpoints", tokens=prompt.compute_budget().checkpoints),
         *(ContextPart(name=f"{role} messages", tokens=tokens) for role, tokens in by_role.items()),
     ]
 
 
-def _project_map(prompt: Prompt) -> str:
+def _find_project_map(prompt: Prompt) -> str:
     """The part of the system prompt that maps the project, if it has one."""
-    text = render([entry for entry in prompt.entries.standing() if entry.key == PROJECT_MAP])
-    return text if text in prompt.system_prompt() else ""
+    text = render_entries([entry for entry in prompt.entries.get_standing_entries() if entry.key == PROJECT_MAP_KEY])
+    return text if text in prompt.get_system_prompt() else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from ollm.domain.clock import Clock, now, stamp
+from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.context import Budget, Checkpoint, CompressionRecord, CompressionResult
 from ollm.domain.errors import OllmError
 from ollm.domain.events import (
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from ollm.services.snapshots import ContextState, SnapshotManager
     from ollm.services.token_counting import TokenCounter
 
-    How = tuple[CompressionOptions, Summarise | None, str]  # and the trigger
+    CompressionPlan = tuple[CompressionOptions, Summarise | None, str]  # and the trigger
 
 Emit = Callable[[Event], None]
-Keep = Callable[[CompressionRecord], Awaitable[None]]
+RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
-WORTH_A_TRY = 10  # that part of the limit must have come since a compression in vain
-WAYS_OUT = (
+RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression in vain
+CONTEXT_FULL_ACTIONS = (
     "Ways out: /compact, a larger window (/context size N), a new session (/new), or going back (/context restore)."
 )
 
@@ -53,36 +53,36 @@ class Compressible(Protocol):
     revision: int  # goes up with every change
 
     @property
-    def used(self) -> int: ...
+    def used_tokens(self) -> int: ...
 
     @property
     def message_tokens(self) -> int: ...
 
     @property
-    def pressed(self) -> bool: ...
+    def recently_compressed(self) -> bool: ...
 
-    def budget(self) -> Budget: ...
+    def compute_budget(self) -> Budget: ...
 
-    def state(self) -> ContextState: ...
+    def capture_state(self) -> ContextState: ...
 
-    def options(self, *, hard: bool = False) -> CompressionOptions: ...
+    def build_compression_options(self, *, hard: bool = False) -> CompressionOptions: ...
 
-    def compressible(self) -> tuple[PromptMessage, ...]: ...
+    def get_compressible_messages(self) -> tuple[PromptMessage, ...]: ...
 
-    def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None: ...
+    def apply_compression(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None: ...
 
-    def shrink_last(self) -> None: ...
+    def shrink_last_step(self) -> None: ...
 
 
-async def _forget(_record: CompressionRecord) -> None:
+async def _discard_record(_record: CompressionRecord) -> None:
     """For contexts that no session stands behind."""
 
 
-async def _unannounced() -> None:
+async def _skip_announcement() -> None:
     """Nobody wants to know beforehand."""
 
 
-class Room:
+class Compactor:
     """Decides when a context is compressed, and sees it through. `keep` writes a success into the session."""
 
     def __init__(
@@ -91,8 +91,8 @@ class Room:
         counter: TokenCounter,
         snapshots: SnapshotManager | None = None,
         *,
-        keep: Keep = _forget,
-        before: Callable[[], Awaitable[None]] = _unannounced,
+        keep: RecordCompression = _discard_record,
+        before: Callable[[], Awaitable[None]] = _skip_announcement,
         clock: Clock = now,
     ) -> None:
         self._settings = settings.compression
@@ -112,81 +112,84 @@ class Room:
         self._breaker.reset()
         self._told_open = False
 
-    async def make(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
-        await self._watch(prompt)
-        if rules.needs_compression(prompt.budget(), prompt.message_tokens):
-            await self._compress_or_say(prompt, emit, summarise)
-        if prompt.used > prompt.budget().limit:
+    async def compact_if_needed(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
+        await self._check_thresholds(prompt)
+        if rules.needs_compression(prompt.compute_budget(), prompt.message_tokens):
+            await self._compress_or_warn(prompt, emit, summarise)
+        if prompt.used_tokens > prompt.compute_budget().limit:
             raise ContextFull(
-                f"The conversation takes {prompt.used} tokens and may take {prompt.budget().limit}.", action=WAYS_OUT
+                f"The conversation takes {prompt.used_tokens} tokens and may take {prompt.compute_budget().limit}.",
+                action=CONTEXT_FULL_ACTIONS,
             )
 
     async def compact(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> bool:
         self.reset()
-        await self.snapshot(prompt, "compact")
-        usual = prompt.options()
+        await self.take_snapshot(prompt, "compact")
+        usual = prompt.build_compression_options()
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
         options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
-        return await self._attempt(prompt, emit, (options, summarise, "manual"))
+        return await self._compress(prompt, emit, (options, summarise, "manual"))
 
-    async def snapshot(self, prompt: Compressible, trigger: SnapshotTrigger) -> None:
+    async def take_snapshot(self, prompt: Compressible, trigger: SnapshotTrigger) -> None:
         """One for each state of the context, unless a person asks."""
         if self._snapshots is None or self._kept_revision == prompt.revision:
             return
-        if await self._snapshots.create_snapshot(prompt.state(), trigger):
+        if await self._snapshots.create_snapshot(prompt.capture_state(), trigger):
             self._kept_revision = prompt.revision
 
-    async def _watch(self, prompt: Compressible) -> None:
+    async def _check_thresholds(self, prompt: Compressible) -> None:
         """The snapshot at the threshold, and the callbacks of others."""
         if self._snapshots is None:
             return
-        limit = prompt.budget().limit
-        passed = prompt.used >= self._snapshot_settings.auto_threshold * limit
+        limit = prompt.compute_budget().limit
+        passed = prompt.used_tokens >= self._snapshot_settings.auto_threshold * limit
         if passed and self.armed:
-            await self.snapshot(prompt, "threshold")
+            await self.take_snapshot(prompt, "threshold")
         self.armed = not passed
-        await self._snapshots.check_thresholds(prompt.used, limit)
+        await self._snapshots.check_thresholds(prompt.used_tokens, limit)
 
-    async def _compress_or_say(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
+    async def _compress_or_warn(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.enabled:
             return
-        limit = prompt.budget().limit
-        self._breaker.look(prompt.used, limit // WORTH_A_TRY)
-        if self._breaker.open and prompt.used <= limit:
-            self._say_open(emit)
+        limit = prompt.compute_budget().limit
+        self._breaker.allow_retry(prompt.used_tokens, limit // RETRY_GROWTH_DIVISOR)
+        if self._breaker.open and prompt.used_tokens <= limit:
+            self._warn_breaker_open(emit)
             return
-        await self.snapshot(prompt, "compression")
+        await self.take_snapshot(prompt, "compression")
         if not self._breaker.open:
-            await self._attempt(prompt, emit, (prompt.options(), summarise, "auto"))
-        if prompt.used > prompt.budget().limit:
-            await self._squeeze(prompt, emit)
-        made_room = not rules.needs_compression(prompt.budget(), prompt.message_tokens)
-        self._breaker.record(made_room=made_room, used=prompt.used)
+            await self._compress(prompt, emit, (prompt.build_compression_options(), summarise, "auto"))
+        if prompt.used_tokens > prompt.compute_budget().limit:
+            await self._truncate_hard(prompt, emit)
+        made_room = not rules.needs_compression(prompt.compute_budget(), prompt.message_tokens)
+        self._breaker.record(made_room=made_room, used=prompt.used_tokens)
         self._told_open = self._told_open and not made_room
 
-    def _say_open(self, emit: Emit) -> None:
+    def _warn_breaker_open(self, emit: Emit) -> None:
         if not self._told_open:
             self._told_open = True
             emit(CompressionSkipped(reason="the last compressions made no room"))
-            emit(Notice(level="warning", text=f"Compression makes no room any more. {WAYS_OUT}"))
+            emit(Notice(level="warning", text=f"Compression makes no room any more. {CONTEXT_FULL_ACTIONS}"))
 
-    async def _squeeze(self, prompt: Compressible, emit: Emit) -> None:
+    async def _truncate_hard(self, prompt: Compressible, emit: Emit) -> None:
         """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
-        options = msgspec.structs.replace(prompt.options(hard=True), strategy="truncate", target_tokens=0)
-        await self._attempt(prompt, emit, (options, None, "auto"))
-        if prompt.used > prompt.budget().limit:
-            prompt.shrink_last()
+        options = msgspec.structs.replace(
+            prompt.build_compression_options(hard=True), strategy="truncate", target_tokens=0
+        )
+        await self._compress(prompt, emit, (options, None, "auto"))
+        if prompt.used_tokens > prompt.compute_budget().limit:
+            prompt.shrink_last_step()
 
-    async def _attempt(self, prompt: Compressible, emit: Emit, how: How) -> bool:
+    async def _compress(self, prompt: Compressible, emit: Emit, how: CompressionPlan) -> bool:
         """One compression from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
         from ollm.services.chat_compression import ChatCompressionService
 
         options, summarise, trigger = how
         await self._before()
-        before = prompt.used
+        before = prompt.used_tokens
         service = ChatCompressionService(self._counter, summarise, clock=self._clock)
         try:
-            result = await service.compress(prompt.compressible(), options)
+            result = await service.compress(prompt.get_compressible_messages(), options)
         except OllmError as error:
             _log.warning("Compression failed: %s", error, extra={"operation": "compress"})
             emit(CompressionError(message=str(error)))
@@ -194,31 +197,36 @@ class Room:
         if result.skipped:
             emit(CompressionSkipped(reason=result.skipped))
             return False
-        self._apply(prompt, result, emit)
+        self._apply_result(prompt, result, emit)
         for note in result.notes:
             emit(Notice(level="info", text=note))
         if result.fallback:
             emit(CompressionError(message=f"The model's summary was not used ({result.fallback}); a digest stands in."))
-        emit(Compressed(strategy=result.strategy, original_token_count=before, compressed_token_count=prompt.used))
-        await self._keep(self._record(result, trigger, (before, prompt.used)))
+        emit(
+            Compressed(strategy=result.strategy, original_token_count=before, compressed_token_count=prompt.used_tokens)
+        )
+        await self._keep(self._build_record(result, trigger, (before, prompt.used_tokens)))
         return True
 
-    def _apply(self, prompt: Compressible, result: CompressionResult, emit: Emit) -> None:
+    def _apply_result(self, prompt: Compressible, result: CompressionResult, emit: Emit) -> None:
         from ollm.services.checkpoints import CheckpointManager
 
-        manager = CheckpointManager(self._counter, prompt.options().summary_max_tokens)
-        aged = manager.age(result.checkpoints, rules.checkpoints_cap(prompt.budget(), pressed=prompt.pressed))
+        manager = CheckpointManager(self._counter, prompt.build_compression_options().summary_max_tokens)
+        aged = manager.age(
+            result.checkpoints,
+            rules.compute_checkpoints_cap(prompt.compute_budget(), pressed=prompt.recently_compressed),
+        )
         spoken = result.compressed_messages[1 + len(result.checkpoints) :]
-        prompt.compressed(spoken, aged.checkpoints)
+        prompt.apply_compression(spoken, aged.checkpoints)
         if result.created:
             made = result.created
             emit(CheckpointCreated(checkpoint_id=made.id, message_ids=made.message_ids, tokens=made.tokens))
         for old in aged.changed:
             emit(CheckpointAged(checkpoint_id=old.id, age=old.age, tokens=old.tokens))
 
-    def _record(self, result: CompressionResult, trigger: str, counts: tuple[int, int]) -> CompressionRecord:
+    def _build_record(self, result: CompressionResult, trigger: str, counts: tuple[int, int]) -> CompressionRecord:
         return CompressionRecord(
-            timestamp=stamp(self._clock()),
+            timestamp=format_stamp(self._clock()),
             trigger=trigger,
             strategy=result.strategy,
             original_token_count=counts[0],

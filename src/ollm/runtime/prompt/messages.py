@@ -9,19 +9,19 @@ import msgspec
 from ollm.domain.context import Budget
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.tools import ToolCallRecord
-from ollm.runtime.prompt.message_limits import LEAST_RESULT, Fitting
-from ollm.runtime.prompt.rendering import rendered
+from ollm.runtime.prompt.message_limits import MIN_RESULT_TOKENS, MessageLimiter
+from ollm.runtime.prompt.rendering import render_message
 from ollm.runtime.prompt.token_meter import Meter
-from ollm.services.chat_compression.users import with_aside
+from ollm.services.chat_compression.users import add_aside
 from ollm.services.token_counting import TokenCounter
 
-TOO_LONG = (
+MESSAGE_TOO_LONG = (
     "Your message is longer than half of what the model can read at once: it sees the beginning and the end, and can "
     "look up the rest."
 )
 
 
-class Spoken:
+class MessageHistory:
     """The messages behind the front. `warn` hears what the user should know about their own."""
 
     def __init__(self, counter: TokenCounter, meter: Meter, warn: Callable[[str], None]) -> None:
@@ -30,53 +30,55 @@ class Spoken:
         self._counter = counter
         self._meter = meter
         self._warn = warn
-        self._fitting = Fitting(counter)
+        self._fitting = MessageLimiter(counter)
 
-    def add(self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = "") -> None:
+    def add_message(
+        self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = ""
+    ) -> None:
         """A message that was just recorded; `aside` goes with a user's. What this costs does not depend on how long
         the context is."""
         if message.role == "assistant":
             self._fitting.begin_step(budget)
-        new = rendered(message, calls)
+        new = render_message(message, calls)
         for place, entry in enumerate(new):
-            self.units += self._counter.message_units(entry)
-            shown = self._user(entry, budget, aside) if entry.role == "user" else entry
+            self.units += self._counter.count_message_units(entry)
+            shown = self._limit_user_message(entry, budget, aside) if entry.role == "user" else entry
             if entry.role == "tool":
-                shown = self._fitting.result(entry, budget, len(new) - place)
+                shown = self._fitting.limit_result(entry, budget, len(new) - place)
             self.messages.append(shown)
-            self._meter.add(self._counter.message_units(shown))
+            self._meter.add_units(self._counter.count_message_units(shown))
 
-    def replace(self, messages: Sequence[PromptMessage]) -> None:
+    def replace_messages(self, messages: Sequence[PromptMessage]) -> None:
         """Others take their place: a compression, or a context that was kept."""
         self.messages = list(messages)
         self._recount()
 
-    def restored(self) -> None:
+    def count_restored(self) -> None:
         """What stands here now was said before: it counts, if nothing more is known."""
         self.units = max(self.units, self._meter.spoken)
 
-    def shrink_last(self, used: Callable[[], int], limit: int) -> None:
+    def shrink_last_step(self, used: Callable[[], int], limit: int) -> None:
         """The calls and results of the last step, cut until the prompt fits: a last resort."""
-        for least in (LEAST_RESULT, LEAST_RESULT // 4):
-            self._shrink_last(used() - limit, least)
+        for least in (MIN_RESULT_TOKENS, MIN_RESULT_TOKENS // 4):
+            self._shrink_last_step(used() - limit, least)
             self._recount()
 
-    def _user(self, entry: PromptMessage, budget: Budget, aside: str) -> PromptMessage:
+    def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str) -> PromptMessage:
         """Cut to what one message may take of the window; the whole stands in the archive."""
-        shown = self._fitting.user(entry, budget)
+        shown = self._fitting.limit_user_message(entry, budget)
         if shown is not entry:
-            self._warn(TOO_LONG)
-        return msgspec.structs.replace(shown, content=with_aside(shown.content, aside))
+            self._warn(MESSAGE_TOO_LONG)
+        return msgspec.structs.replace(shown, content=add_aside(shown.content, aside))
 
-    def _shrink_last(self, over: int, least: int) -> None:
+    def _shrink_last_step(self, over: int, least: int) -> None:
         for place in range(len(self.messages) - 1, -1, -1):
             if over <= 0:
                 break
             entry = self.messages[place]
-            self.messages[place] = short = self._fitting.shrunk(entry, over, least)
-            over -= self._counter.message(entry) - self._counter.message(short)
+            self.messages[place] = short = self._fitting.shrink_message(entry, over, least)
+            over -= self._counter.count_message(entry) - self._counter.count_message(short)
             if entry.role == "user":
                 break
 
     def _recount(self) -> None:
-        self._meter.restart(sum(map(self._counter.message_units, self.messages)))
+        self._meter.restart(sum(map(self._counter.count_message_units, self.messages)))

@@ -8,18 +8,18 @@ from ollm.domain.context import Checkpoint, ModeName
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
-from ollm.runtime.model.request_format import in_form
-from ollm.runtime.prompt.instructions import instructions
-from ollm.runtime.prompt.request import spoken
+from ollm.runtime.model.request_format import format_request
+from ollm.runtime.prompt.instructions import build_instructions
+from ollm.runtime.prompt.request import demote_system_message
 from ollm.services import budget as rules
-from ollm.services.context_manager import ContextManager, fit, render
+from ollm.services.context_manager import ContextManager, fit_entries, render_entries
 from ollm.services.token_counting import TokenCounter
 
-LEFT_OUT = "Context entry {key!r} is left out: entries may take a quarter of the window."
+ENTRY_LEFT_OUT = "Context entry {key!r} is left out: entries may take a quarter of the window."
 ToolChoice = Callable[[], Sequence[ToolSchema]]
 
 
-class Front:
+class PromptPrefix:
     """Written anew when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
     that finds no room."""
 
@@ -34,12 +34,14 @@ class Front:
         self._entries = entries
         self._warn = warn
 
-    def write(self, window: int, mode: ModeName) -> bool:
+    def write_system_prompt(self, window: int, mode: ModeName) -> bool:
         """Look at the context entries again; whether a system prompt that was there before is another one now."""
-        kept, left = fit(self._entries.standing(), self._counter.text, rules.entries_cap(window))
+        kept, left = fit_entries(
+            self._entries.get_standing_entries(), self._counter.count_text, rules.compute_entries_cap(window)
+        )
         for entry in left:
-            self._warn(LEFT_OUT.format(key=entry.key))
-        content = "\n\n".join(filter(None, (instructions(window, mode), render(kept))))
+            self._warn(ENTRY_LEFT_OUT.format(key=entry.key))
+        content = "\n\n".join(filter(None, (build_instructions(window, mode), render_entries(kept))))
         before, self.system = self.system.content, PromptMessage(role="system", content=content)
         return bool(before) and content != before
 
@@ -52,8 +54,8 @@ class Front:
             self.tools, self._when_folded = tuple(self._when_folded()), None
 
     def set_checkpoints(self, checkpoints: Sequence[Checkpoint]) -> None:
-        self.records = tuple(spoken(checkpoint.message) for checkpoint in checkpoints)
-        self.record_units = sum(map(self._counter.message_units, self.records))
+        self.records = tuple(demote_system_message(checkpoint.message) for checkpoint in checkpoints)
+        self.record_units = sum(map(self._counter.count_message_units, self.records))
 
     @property
     def forms(self) -> ModelFacts:
@@ -65,13 +67,13 @@ class Front:
         before, self._forms = self._forms, facts.forms
         return before != self._forms
 
-    def as_sent(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
+    def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
         """The system prompt with the worked calls behind it, and the schemas, as this model gets them."""
-        return in_form((self.system,), self.tools, self._forms)
+        return format_request((self.system,), self.tools, self._forms)
 
     @property
     def units(self) -> float:
         """Of all of it, tool schemas too."""
-        messages, tools = self.as_sent()
-        schemas = self._counter.schemas(tools) / self._counter.factor
-        return sum(map(self._counter.message_units, messages)) + schemas + self.record_units
+        messages, tools = self.render_prefix()
+        schemas = self._counter.count_schemas(tools) / self._counter.factor
+        return sum(map(self._counter.count_message_units, messages)) + schemas + self.record_units

@@ -18,17 +18,17 @@ from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.compaction import ContextFull, Room
-from ollm.runtime.prompt.messages import Spoken
-from ollm.runtime.prompt.prefix import Front, ToolChoice
-from ollm.runtime.prompt.request import RequestParts
+from ollm.runtime.prompt.compaction import Compactor, ContextFull
+from ollm.runtime.prompt.messages import MessageHistory
+from ollm.runtime.prompt.prefix import PromptPrefix, ToolChoice
+from ollm.runtime.prompt.request import RequestBuilder
 from ollm.runtime.prompt.token_meter import Meter
-from ollm.runtime.prompt.user_messages import UserWords, Words
+from ollm.runtime.prompt.user_messages import LoadUserMessages, UserMessages
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
-from ollm.services.goals import GoalKeeper, described, lasting
+from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions
 from ollm.services.prefix_ledger import PrefixLedger
-from ollm.services.reasoning import with_trace
+from ollm.services.reasoning import add_trace
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ContextFull", "Prompt", "PromptModel"]
 
-SMALLEST_WINDOW = 512
-GOALS = "goals"  # the checkpoint that holds goals and decisions in force
+MIN_WINDOW_TOKENS = 512
+GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions in force
 Emit = Callable[[Event], None]
 
 
@@ -60,7 +60,7 @@ class Prompt:
         settings: Settings,
         counter: TokenCounter,
         entries: ContextManager,
-        room: Room,
+        room: Compactor,
         *,
         goals: GoalKeeper | None = None,
     ) -> None:
@@ -71,22 +71,22 @@ class Prompt:
         self._counter = counter
         self.room = room
         self._meter = Meter(counter)
-        self._parts = RequestParts(counter)
+        self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._spoken = Spoken(counter, self._meter, self._warn)
-        self._front = Front(counter, entries, self._say_once)
-        self._words = UserWords()
+        self._spoken = MessageHistory(counter, self._meter, self._warn)
+        self._front = PromptPrefix(counter, entries, self._warn_once)
+        self._words = UserMessages()
         self._told: set[str] = set()
         self._notes: list[Notice] = []
         self._known_goals = self.goals.stack
-        self._turns = rules.TURNS_OF_ROOM  # since the last compression
+        self._turns = rules.MIN_ROOM_TURNS  # since the last compression
         self._cause: str | None = None
         self.revision = 0
-        self.refresh()
+        self.refresh_system_prompt()
 
     # What stands in front
 
-    def system_prompt(self) -> str:
+    def get_system_prompt(self) -> str:
         """Instructions and context entries, as settled when the turn started."""
         return self._front.system.content
 
@@ -95,18 +95,18 @@ class Prompt:
         """How much of each request the server had read before."""
         return self._parts.ledger
 
-    def refresh(self) -> None:
+    def refresh_system_prompt(self) -> None:
         """Look at the context entries again; done when a turn starts, and when the mode changes."""
-        if self._front.write(self.model.window, self._context.mode):
+        if self._front.write_system_prompt(self.model.window, self._context.mode):
             self._cause = self._cause or "context entry"
-        self._count_front()
+        self._count_prefix()
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None = None) -> None:
         """The tools the model is shown, and those once a compression folded something away: it breaks the front of the
         prompt anyway, so that is when `recall` can be offered. Their schemas are part of every request."""
         self._front.set_tools(tools, when_folded)
         self._offer_recall()
-        self._count_front()
+        self._count_prefix()
 
     @property
     def tools(self) -> tuple[ToolSchema, ...]:
@@ -117,21 +117,21 @@ class Prompt:
         shown some, in front of every request."""
         if self._front.set_forms(facts):
             self._cause = self._cause or "call form"
-            self._count_front()
+            self._count_prefix()
 
-    def sent_as(self, facts: ModelFacts) -> None:
+    def correct_sent_forms(self, facts: ModelFacts) -> None:
         """The request that is about to be observed went out in these forms: the server refused the ones it had."""
         if self._front.set_forms(facts):
-            self._meter.sent_with(self._front.units)
-            self._count_front()
+            self._meter.correct_sent_prefix(self._front.units)
+            self._count_prefix()
 
     @property
     def forms(self) -> ModelFacts:
         return self._front.forms
 
-    def front_as_sent(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
+    def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
         """System prompt, worked calls and tool schemas in the forms of the model."""
-        return self._front.as_sent()
+        return self._front.render_prefix()
 
     def _offer_recall(self) -> None:
         if self._context.folded:
@@ -142,20 +142,20 @@ class Prompt:
         return self._counter
 
     @property
-    def learnt(self) -> tuple[float, int]:
+    def token_calibration(self) -> tuple[float, int]:
         """Tokens a unit and the samples behind it, to be kept with what is known of the model."""
         return self._counter.factor, self._counter.samples
 
     def set_mode(self, mode: ModeName) -> None:
         self._context = msgspec.structs.replace(self._context, mode=mode)
         self._cause = "mode"
-        self.refresh()
+        self.refresh_system_prompt()
 
     @property
     def mode(self) -> ModeName:
         return self._context.mode
 
-    def belongs_to(self, session_id: str) -> None:
+    def set_session_id(self, session_id: str) -> None:
         """The session is known only from the first message on."""
         self.model = msgspec.structs.replace(self.model, session_id=session_id)
 
@@ -164,95 +164,95 @@ class Prompt:
         self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)
         self._cause = "window"
         self.room.reset()
-        self.refresh()
+        self.refresh_system_prompt()
 
-    def _count_front(self) -> None:
-        self._parts.set_front(self._front.system, self._front.records, self._front.as_sent()[0])
-        self._meter.set_front(self._front.units)
+    def _count_prefix(self) -> None:
+        self._parts.set_prefix(self._front.system, self._front.records, self._front.render_prefix()[0])
+        self._meter.set_prefix_units(self._front.units)
 
     # What is said
 
-    def add(self, message: Message, calls: Mapping[str, ToolCallRecord]) -> None:
+    def add_message(self, message: Message, calls: Mapping[str, ToolCallRecord]) -> None:
         """A message that was just recorded. What this costs does not depend on how long the context is."""
         if message.role == "user":
             self._begin_turn(message)
         if message.role == "assistant":
-            self._think(message)
-        aside = self._aside() if message.role == "user" else ""
+            self._record_thinking(message)
+        aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
             self._known_goals = self.goals.stack
-        self._spoken.add(message, calls, self.budget(), aside)
+        self._spoken.add_message(message, calls, self.compute_budget(), aside)
         self.revision += 1
 
     def _begin_turn(self, message: Message) -> None:
-        self._words.add(message.id, message.text)
+        self._words.add_message(message.id, message.text)
         self._turns += 1
         for key in self.entries.begin_turn():
             self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
-        self.refresh()
+        self.refresh_system_prompt()
 
-    def _think(self, message: Message) -> None:
-        reasoning = with_trace(self._context.reasoning, message.id, message.thinking, self._counter)
+    def _record_thinking(self, message: Message) -> None:
+        reasoning = add_trace(self._context.reasoning, message.id, message.thinking, self._counter)
         self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
 
-    def _aside(self) -> str:
+    def _render_aside(self) -> str:
         """What is true at this moment only, and goals the user changed since the model last spoke."""
-        changed = described(self.goals.stack) if self.goals.stack is not self._known_goals else ""
-        return "\n\n".join(filter(None, (self.entries.volatile(), changed)))
+        changed = describe_goals(self.goals.stack) if self.goals.stack is not self._known_goals else ""
+        return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), changed)))
 
     # What is sent
 
-    def messages(self) -> tuple[PromptMessage, ...]:
+    def build_request_messages(self) -> tuple[PromptMessage, ...]:
         """The next request: the last one and what is new."""
         cause, self._cause = self._cause, None
-        self._meter.sent()
-        return self._parts.send(self._spoken.messages, cause)
+        self._meter.mark_sent()
+        return self._parts.build_request_messages(self._spoken.messages, cause)
 
-    def doubts(self, usage: Usage) -> bool:
+    def should_verify_usage(self, usage: Usage) -> bool:
         """Whether the last request may have been cut: a long one, of which the server reports much less."""
-        return usage.prompt_tokens > self.model.window // 4 and self._meter.doubts(usage.prompt_tokens)
+        return usage.prompt_tokens > self.model.window // 4 and self._meter.should_verify_count(usage.prompt_tokens)
 
-    def observe(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
+    def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
         is then smaller than thought, and the budget is corrected."""
-        proof = self._meter.observe(usage, exact, said_so=said_so)
+        proof = self._meter.observe_usage(usage, exact, said_so=said_so)
         if proof is not None:
-            served = max(proof.read_tokens, self._meter.most_read, SMALLEST_WINDOW)
+            served = max(proof.read_tokens, self._meter.most_read, MIN_WINDOW_TOKENS)
             if proof.read_tokens and served < self.model.window:
                 self.set_window(served)
         return proof
 
-    def corrected(self, tokens: int, window: int) -> None:
+    def learn_from_rejection(self, tokens: int, window: int) -> None:
         """The server refused the last request: so many tokens it was, so many it takes; 0 where it did not say."""
         if tokens:
-            self.observe(Usage(prompt_tokens=tokens))
+            self.observe_usage(Usage(prompt_tokens=tokens))
         served = window or (self.model.window * 3 // 4 if not tokens else self.model.window)
         if served < self.model.window:
-            self.set_window(max(served, SMALLEST_WINDOW))
+            self.set_window(max(served, MIN_WINDOW_TOKENS))
 
     # How full it is
 
-    def budget(self) -> Budget:
-        records = self._counter.tokens(self._front.record_units)
-        fixed = max(0, self._counter.tokens(self._meter.front) - records)
-        return rules.budget(self.model.window, fixed, records, self._settings.compression.threshold)
+    def compute_budget(self) -> Budget:
+        records = self._counter.units_to_tokens(self._front.record_units)
+        fixed = max(0, self._counter.units_to_tokens(self._meter.front) - records)
+        return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
     @property
     def message_tokens(self) -> int:
-        return self._meter.messages
+        return self._meter.message_tokens
 
     @property
-    def used(self) -> int:
-        return self._meter.total
+    def used_tokens(self) -> int:
+        return self._meter.total_tokens
 
     @property
-    def answer_room(self) -> int:
-        return rules.answer_room(self.budget(), self.used)
+    def max_answer_tokens(self) -> int:
+        return rules.compute_answer_tokens(self.compute_budget(), self.used_tokens)
 
-    def usage(self) -> ContextUsage:
-        state, last = self.budget(), self.ledger.last
+    def measure_usage(self) -> ContextUsage:
+        state, last = self.compute_budget(), self.ledger.last
         return ContextUsage(
-            used=self.used,
+            used=self.used_tokens,
             limit=state.limit,
             window=state.window,
             trigger=state.trigger,
@@ -263,95 +263,103 @@ class Prompt:
 
     # Making room
 
-    async def make_room(self, emit: Emit, summarise: Summarise | None = None) -> None:
+    async def compact_if_needed(self, emit: Emit, summarise: Summarise | None = None) -> None:
         """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
-        self._say(emit)
-        await self.room.make(self, emit, summarise)
+        self._emit_notes(emit)
+        await self.room.compact_if_needed(self, emit, summarise)
 
     async def compact(self, emit: Emit, summarise: Summarise | None = None) -> bool:
         """What `/compact` does; whether it became smaller."""
-        self._say(emit)
+        self._emit_notes(emit)
         return await self.room.compact(self, emit, summarise)
 
-    def options(self, *, hard: bool = False) -> CompressionOptions:
+    def build_compression_options(self, *, hard: bool = False) -> CompressionOptions:
         """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
         from ollm.services.chat_compression import CompressionOptions
 
-        settings, state = self._settings.compression, self.budget()
-        recent = rules.recent_tokens(state, settings.preserve_recent)
+        settings, state = self._settings.compression, self.compute_budget()
+        recent = rules.compute_recent_tokens(state, settings.preserve_recent)
         longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
-        system = self._counter.message(self._front.system)
+        system = self._counter.count_message(self._front.system)
         return CompressionOptions(
             strategy=settings.strategy,
             preserve_recent_tokens=0 if hard else recent,
-            target_tokens=system + state.checkpoints + rules.target_tokens(state),
+            target_tokens=system + state.checkpoints + rules.compute_target_tokens(state),
             summary_max_tokens=longest,
             request_tokens=max(200, state.limit - longest),
-            user_tokens=rules.pressed_user_cap(state, recent) if self.pressed else rules.user_cap(state),
+            user_tokens=rules.compute_pressed_user_cap(state, recent)
+            if self.recently_compressed
+            else rules.compute_user_cap(state),
             checkpoints=self._context.checkpoints,
-            locked=tuple(decision.text for decision in lasting(self.goals.stack)),
+            locked=tuple(decision.text for decision in list_lasting_decisions(self.goals.stack)),
         )
 
     @property
-    def pressed(self) -> bool:
+    def recently_compressed(self) -> bool:
         """Whether the last compression was only a few turns ago."""
-        return self._turns < rules.TURNS_OF_ROOM
+        return self._turns < rules.MIN_ROOM_TURNS
 
     @property
     def just_compressed(self) -> bool:
         """Whether it was compressed in this turn."""
         return self._turns == 0
 
-    def compressible(self) -> tuple[PromptMessage, ...]:
+    def get_compressible_messages(self) -> tuple[PromptMessage, ...]:
         return (self._front.system, *self._spoken.messages)
 
-    def compressed(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
+    def apply_compression(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
         """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
-        others = [found for found in checkpoints if found.id != GOALS]
+        others = [found for found in checkpoints if found.id != GOALS_CHECKPOINT_ID]
         self._context = msgspec.structs.replace(self._context, folded=True)
-        self._replace(messages, [*others, *self._goals_in_force()], "compression")
+        self._replace_context(messages, [*others, *self._build_goals_checkpoint()], "compression")
         self._turns = 0
 
-    def _goals_in_force(self) -> list[Checkpoint]:
-        kept = described(self.goals.stack)
+    def _build_goals_checkpoint(self) -> list[Checkpoint]:
+        kept = describe_goals(self.goals.stack)
         if not kept:
             return []
         text = f"[Goals and decisions in force]\n{kept}"
-        tokens = self._counter.message(PromptMessage(role="system", content=text))
-        return [Checkpoint(id=GOALS, text=text, message_ids=(), timestamp="", tokens=tokens, engine_written=True)]
+        tokens = self._counter.count_message(PromptMessage(role="system", content=text))
+        return [
+            Checkpoint(
+                id=GOALS_CHECKPOINT_ID, text=text, message_ids=(), timestamp="", tokens=tokens, engine_written=True
+            )
+        ]
 
-    def _replace(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str) -> None:
+    def _replace_context(
+        self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str
+    ) -> None:
         self._context = msgspec.structs.replace(self._context, checkpoints=tuple(checkpoints))
         self._front.set_checkpoints(checkpoints)
         self._parts.restart()
         self._cause = cause
         self._offer_recall()
         self.revision += 1
-        self._count_front()
-        self._spoken.replace(messages)
+        self._count_prefix()
+        self._spoken.replace_messages(messages)
 
-    def shrink_last(self) -> None:
+    def shrink_last_step(self) -> None:
         """The calls and results of the last step, cut until the prompt fits: a last resort."""
-        self._spoken.shrink_last(lambda: self.used, self.budget().limit)
-        self._replace(self._spoken.messages, self._context.checkpoints, "compression")
+        self._spoken.shrink_last_step(lambda: self.used_tokens, self.compute_budget().limit)
+        self._replace_context(self._spoken.messages, self._context.checkpoints, "compression")
 
     # Keeping and restoring
 
-    def active_context(self) -> ActiveContext:
+    def get_active_context(self) -> ActiveContext:
         return msgspec.structs.replace(self._context, messages=tuple(self._spoken.messages), goals=self.goals.stack)
 
-    def restore(self, context: ActiveContext, words: Words | None = None, cause: str = "restore") -> None:
+    def restore(self, context: ActiveContext, words: LoadUserMessages | None = None, cause: str = "restore") -> None:
         """Take up a context that was kept, exactly. `words` gives the session's user messages in full, by number; it is
         asked when they are first needed."""
         if words is not None:
-            self._words = UserWords(words)
+            self._words = UserMessages(words)
         self.goals.stack = self._known_goals = context.goals
         self._context = msgspec.structs.replace(context, folded=context.folded or bool(context.checkpoints))
-        self.refresh()
-        self._replace(context.messages, context.checkpoints, cause)
-        self._spoken.restored()
+        self.refresh_system_prompt()
+        self._replace_context(context.messages, context.checkpoints, cause)
+        self._spoken.count_restored()
 
-    def state(self) -> ContextState:
+    def capture_state(self) -> ContextState:
         """What a snapshot is made from."""
         from ollm.services.snapshots import ContextState
 
@@ -359,14 +367,14 @@ class Prompt:
             session_id=self.model.session_id,
             model=self.model.model,
             window=self.model.window,
-            token_count=self.used,
-            context=self.active_context(),
-            user_messages=self._words.all(),
-            archive_tokens=max(self.used, self._counter.tokens(self._meter.front + self._spoken.units)),
+            token_count=self.used_tokens,
+            context=self.get_active_context(),
+            user_messages=self._words.load_all(),
+            archive_tokens=max(self.used_tokens, self._counter.units_to_tokens(self._meter.front + self._spoken.units)),
             reasoning_model=bool(self._context.reasoning.traces),
         )
 
-    def _say_once(self, text: str) -> None:
+    def _warn_once(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
             self._warn(text)
@@ -374,7 +382,7 @@ class Prompt:
     def _warn(self, text: str) -> None:
         self._notes.append(Notice(level="warning", text=text))
 
-    def _say(self, emit: Emit) -> None:
+    def _emit_notes(self, emit: Emit) -> None:
         notes, self._notes = self._notes, []
         for note in notes:
             emit(note)

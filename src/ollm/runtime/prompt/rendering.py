@@ -6,29 +6,29 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ollm.domain.messages import Call, ImagePart, Message, PromptMessage, ToolResultPart
+from ollm.domain.messages import ImagePart, Message, PromptMessage, ToolCall, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 
 NO_RESULT = "Error Interrupted: the call did not finish; nothing is known of its outcome."
 INTERRUPTED = "[interrupted here]"
 
 
-def rendered(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
+def render_message(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
     """None for an empty answer, one for each result of a tool message, otherwise one."""
     if message.role == "tool":
-        found = [_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
+        found = [_render_result(message, part.id, calls) for part in message.parts if isinstance(part, ToolResultPart)]
         if message.text and found:
             found[-1] = msgspec.structs.replace(found[-1], content=f"{found[-1].content}\n\n{message.text}")
         return found
     if message.role == "assistant":
-        return _answer(message, calls)
+        return _render_answer(message, calls)
     images = tuple(part for part in message.parts if isinstance(part, ImagePart))
     return [PromptMessage(role=message.role, content=message.text, images=images, sources=(message.id,))]
 
 
-def _answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
+def _render_answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[PromptMessage]:
     asked = tuple(
-        Call(id=record.id, name=record.name, arguments=record.args)
+        ToolCall(id=record.id, name=record.name, arguments=record.args)
         for record in (calls[found] for found in message.call_ids if found in calls)
     )
     text = message.text
@@ -39,11 +39,11 @@ def _answer(message: Message, calls: Mapping[str, ToolCallRecord]) -> list[Promp
     return [PromptMessage(role="assistant", content=text, calls=asked, sources=(message.id,))]
 
 
-def _result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord]) -> PromptMessage:
+def _render_result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord]) -> PromptMessage:
     record = calls.get(call_id)
     return PromptMessage(
         role="tool",
-        content=result_text(record) if record else NO_RESULT,
+        content=format_result_text(record) if record else NO_RESULT,
         call_id=call_id,
         tool_name=record.name if record else None,
         images=record.result.images if record and record.result else (),
@@ -51,7 +51,7 @@ def _result(message: Message, call_id: str, calls: Mapping[str, ToolCallRecord])
     )
 
 
-def result_text(record: ToolCallRecord) -> str:
+def format_result_text(record: ToolCallRecord) -> str:
     """What the model reads: a failure starts with `Error TYPE:` or `Exit code: N`, so that it is known as one later."""
     result = record.result or RecordedResult(llm_content="")
     said = result.llm_content

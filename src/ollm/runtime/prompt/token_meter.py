@@ -8,14 +8,14 @@ from ollm.domain.context import Usage
 from ollm.domain.events import PromptTruncated
 from ollm.services.token_counting import TokenCounter
 
-PLAUSIBLE = (0.4, 4.0)  # tokens a unit; counts outside say nothing
-PROOF = 1.02  # an exact count must be over the reported one by this much
-LARGEST_SHORTFALL = 1.5
-DOUBT = 1.1
-CUT = 0.5  # servers that cut a prompt keep more than this of what they can read
+PLAUSIBLE_TOKENS_PER_UNIT = (0.4, 4.0)  # tokens a unit; counts outside say nothing
+TRUNCATION_PROOF_RATIO = 1.02  # an exact count must be over the reported one by this much
+MAX_SHORTFALL_RATIO = 1.5
+DOUBT_RATIO = 1.1
+MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
 
 
-class Sent(msgspec.Struct, frozen=True):
+class SentRequest(msgspec.Struct, frozen=True):
     """A request as it went out: units of everything in front of the messages, and of the messages."""
 
     front: float
@@ -30,60 +30,60 @@ class Meter:
         self.counter = counter
         self.spoken = 0.0  # units of all messages
         self.front = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
-        self._sent: Sent | None = None
-        self._counted: Sent | None = None
+        self._sent: SentRequest | None = None
+        self._counted: SentRequest | None = None
         self._exact = 0
         self._unsure = False
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
-    def add(self, units: float) -> None:
+    def add_units(self, units: float) -> None:
         self.spoken += units
 
-    def set_front(self, units: float) -> None:
+    def set_prefix_units(self, units: float) -> None:
         if units != self.front:
             self.front = units
-            self._forget()
+            self._forget_count()
 
     def restart(self, spoken: float) -> None:
         """The messages were replaced: compression, restore."""
         self.spoken = spoken
-        self._forget()
+        self._forget_count()
 
-    def _forget(self) -> None:
+    def _forget_count(self) -> None:
         self._counted = None
         self._exact = 0
         self._unsure = False
 
     @property
-    def total(self) -> int:
-        estimate = self.counter.tokens((self.front + self.spoken) * self._short)
+    def total_tokens(self) -> int:
+        estimate = self.counter.units_to_tokens((self.front + self.spoken) * self._short)
         if self._counted is None:
             return estimate
-        exact = self._exact + self.counter.tokens(max(0.0, self.spoken - self._counted.spoken) * self._short)
+        exact = self._exact + self.counter.units_to_tokens(max(0.0, self.spoken - self._counted.spoken) * self._short)
         return max(exact, estimate) if self._unsure else exact
 
     @property
-    def messages(self) -> int:
-        return max(0, self.total - self.counter.tokens(self.front))
+    def message_tokens(self) -> int:
+        return max(0, self.total_tokens - self.counter.units_to_tokens(self.front))
 
-    def sent(self) -> None:
+    def mark_sent(self) -> None:
         """A request with everything counted so far goes out now."""
-        self._sent = Sent(self.front, self.spoken, self._counted is not None)
+        self._sent = SentRequest(self.front, self.spoken, self._counted is not None)
 
-    def sent_with(self, front: float) -> None:
+    def correct_sent_prefix(self, front: float) -> None:
         """The last request had another front than was counted on."""
         if self._sent is not None:
-            self._sent = Sent(front, self._sent.spoken, extends=False)
-        self.set_front(front)
+            self._sent = SentRequest(front, self._sent.spoken, extends=False)
+        self.set_prefix_units(front)
 
-    def doubts(self, reported: int) -> bool:
+    def should_verify_count(self, reported: int) -> bool:
         """Whether the server reports so much less than was sent that an exact count is worth asking for."""
         if self._sent is None or reported <= 0:
             return False
-        return self.counter.tokens(self._sent.front + self._sent.spoken) > DOUBT * reported
+        return self.counter.units_to_tokens(self._sent.front + self._sent.spoken) > DOUBT_RATIO * reported
 
-    def observe(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
+    def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Learn from the server's count of the last request; the event when it proves that the prompt was cut.
 
         `exact` is a count of this very prompt, rendered; `said_so` means the server itself reported the cut.
@@ -91,23 +91,27 @@ class Meter:
         sent, reported = self._sent, usage.prompt_tokens
         if sent is None:
             return None
-        if said_so or self._proven(sent, reported, exact):
-            return PromptTruncated(sent_tokens=max(exact or 0, self._exact, self.total), read_tokens=max(0, reported))
+        if said_so or self._proves_truncation(sent, reported, exact):
+            return PromptTruncated(
+                sent_tokens=max(exact or 0, self._exact, self.total_tokens), read_tokens=max(0, reported)
+            )
         amount = sent.front + sent.spoken
-        if not PLAUSIBLE[0] <= reported / max(1.0, amount) <= PLAUSIBLE[1]:
+        if not PLAUSIBLE_TOKENS_PER_UNIT[0] <= reported / max(1.0, amount) <= PLAUSIBLE_TOKENS_PER_UNIT[1]:
             self._unsure = True
             return None
         self.counter.learn(amount, reported)
-        self._short = min(LARGEST_SHORTFALL, max(1.0, reported / self.counter.tokens(amount)))
+        self._short = min(MAX_SHORTFALL_RATIO, max(1.0, reported / self.counter.units_to_tokens(amount)))
         self._counted, self._exact, self._unsure = sent, reported, False
         self.most_read = max(self.most_read, reported)
         return None
 
-    def _proven(self, sent: Sent, reported: int, exact: int | None) -> bool:
+    def _proves_truncation(self, sent: SentRequest, reported: int, exact: int | None) -> bool:
         """Less was read than an exact count says, or than of an earlier request which this one extends.
 
         Far less is no proof: some servers leave out what they had in their cache."""
         if reported <= 0:
             return False
         earlier = self._exact if sent.extends else 0
-        return (exact is not None and exact > reported * PROOF) or CUT * earlier <= reported < earlier
+        return (
+            exact is not None and exact > reported * TRUNCATION_PROOF_RATIO
+        ) or MIN_TRUNCATED_RATIO * earlier <= reported < earlier

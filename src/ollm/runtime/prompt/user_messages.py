@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-Words = Callable[[], Mapping[int, str]]
+LoadUserMessages = Callable[[], Mapping[int, str]]
 
 
-class UserWords:
+class UserMessages:
     """Those of before a resume are read from the archive when they are first asked for."""
 
-    def __init__(self, earlier: Words | None = None) -> None:
+    def __init__(self, earlier: LoadUserMessages | None = None) -> None:
         self._earlier = earlier
         self._said: dict[int, str] = {}
 
-    def add(self, number: int, text: str) -> None:
+    def add_message(self, number: int, text: str) -> None:
         self._said[number] = text
 
-    def all(self) -> dict[int, str]:
+    def load_all(self) -> dict[int, str]:
         if self._earlier:
             self._said = {**self._earlier(), **self._said}
             self._earlier = None

@@ -9,12 +9,14 @@ import msgspec
 
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
-from ollm.store.session_files import Loaded, Page
+from ollm.store.session_files import LoadedSession, MessagePage
 
 
-def page(read: Callable[[Page], Loaded], before: int | None, limit: int) -> list[dict[str, Any]]:
+def load_history_page(
+    read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
+) -> list[dict[str, Any]]:
     """The `limit` messages before number `before` (or the newest), oldest first, as plain JSON with `toolCalls`."""
-    older, session = _older(read, before, limit)
+    older, session = _load_older_messages(read, before, limit)
     calls = {call.id: call for call in session.tool_calls}
     found = []
     for message in older[-limit:] if limit > 0 else []:
@@ -24,11 +26,13 @@ def page(read: Callable[[Page], Loaded], before: int | None, limit: int) -> list
     return found
 
 
-def _older(read: Callable[[Page], Loaded], before: int | None, limit: int) -> tuple[list[Message], Session]:
+def _load_older_messages(
+    read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
+) -> tuple[list[Message], Session]:
     """At least `limit` messages where there are: numbers may be missing between them."""
     count = max(limit, 1)
     while True:
-        loaded = read(Page(before, count))
+        loaded = read(MessagePage(before, count))
         older = [message for message in loaded.session.messages if before is None or message.id < before]
         if len(older) >= limit or not loaded.skipped:
             return older, loaded.session

@@ -7,28 +7,28 @@ import asyncio
 from ollm.domain.errors import BusyError
 from ollm.store.lease import Lease
 
-PATIENCE = 5.0
-PAUSE = 0.05
+OWNER_TIMEOUT_SECONDS = 5.0
+RETRY_INTERVAL_SECONDS = 0.05
 
 
-async def take(lease: Lease, *, force: bool) -> None:
+async def take_lease(lease: Lease, *, force: bool) -> None:
     """Hold the workspace. With `force` the owner is asked to close and given five seconds."""
     try:
-        lease.take()
+        lease.acquire()
     except BusyError:
         if not force or not lease.ask_owner_to_close():
             raise
-        await wait_for(lease)
+        await wait_for_lease(lease)
 
 
-async def wait_for(lease: Lease) -> None:
-    deadline = asyncio.get_running_loop().time() + PATIENCE
+async def wait_for_lease(lease: Lease) -> None:
+    deadline = asyncio.get_running_loop().time() + OWNER_TIMEOUT_SECONDS
     while True:
         try:
-            return lease.take()
+            return lease.acquire()
         except BusyError as error:
             if asyncio.get_running_loop().time() > deadline:
                 raise BusyError(
                     f"{error.message} It was asked to close and did not.", action="End that process, then try again."
                 ) from error
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(RETRY_INTERVAL_SECONDS)

@@ -15,15 +15,15 @@ from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.workspace import ChatSession, PlanState
 from ollm.runtime.prompt.prompt import Prompt
-from ollm.runtime.resume.rebuild import LoadSnapshot, rebuilt, stepped_back, words_of
-from ollm.runtime.resume.saved_context import RESUMED, KeptContext
+from ollm.runtime.resume.rebuild import LoadSnapshot, collect_user_messages, ends_with_step_back, rebuild_context
+from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.message_records import from_records
 
-OPENING = "This conversation is taken up again. Where it stood, written by the program:"
-CLOSING = "Go on from here; look up older messages with recall when you need them."
+RESUME_INTRO = "This conversation is taken up again. Where it stood, written by the program:"
+RESUME_OUTRO = "Go on from here; look up older messages with recall when you need them."
 
 
-class Source(Data, frozen=True):
+class ResumeSource(Data, frozen=True):
     """All there is to take a session up from: its newest messages at least, and `load` for all of it, `words` for all
     that the user said.
 
@@ -33,32 +33,34 @@ class Source(Data, frozen=True):
     load: Callable[[], Session]
     words: Callable[[], dict[int, str]]
     record: ChatSession
-    kept: KeptContext | None
+    kept: SavedContext | None
     snapshot: LoadSnapshot
 
 
-def take_up(prompt: Prompt, source: Source, *, full: bool) -> str:
+def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
     """Fill the prompt; says how, and why not with exactly what was sent before."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
     how = "from the archive"
-    tell_again(prompt, kept)
-    if full or stepped_back(session):
-        whole = rebuilt(source.load(), snapshot)
+    restore_entries(prompt, kept)
+    if full or ends_with_step_back(session):
+        whole = rebuild_context(source.load(), snapshot)
         prompt.restore(msgspec.structs.replace(whole, mode=prompt.mode), source.words, cause="resume")
     else:
-        context, why = read_kept(prompt, kept)
-        prompt.restore(context or seeded(record, prompt.mode), source.words, cause="resume")
+        context, why = check_saved_context(prompt, kept)
+        prompt.restore(context or seed_context(record, prompt.mode), source.words, cause="resume")
         how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
         if context and kept:
             prompt.room.armed = kept.armed
-            add_newer(prompt, session, kept.last_number)
-    if not stepped_back(session):
-        carry_goals(prompt, kept)
-    prompt.entries.add_context(RESUMED, engine_message(record.summary, record.plan), source="system", volatile=True)
+            add_newer_messages(prompt, session, kept.last_number)
+    if not ends_with_step_back(session):
+        restore_goals(prompt, kept)
+    prompt.entries.add_context(
+        RESUMED_ENTRY_KEY, build_resume_message(record.summary, record.plan), source="system", volatile=True
+    )
     return how
 
 
-def read_kept(prompt: Prompt, found: KeptContext | None) -> tuple[ActiveContext | None, str]:
+def check_saved_context(prompt: Prompt, found: SavedContext | None) -> tuple[ActiveContext | None, str]:
     """The context of before, or why it cannot be used."""
     if found is None:
         return None, "no context was kept"
@@ -71,47 +73,49 @@ def read_kept(prompt: Prompt, found: KeptContext | None) -> tuple[ActiveContext 
     return found.context, ""
 
 
-def look_at(prompt: Prompt, session: Session, kept: KeptContext | None, snapshot: LoadSnapshot) -> None:
+def fill_prompt_for_viewing(
+    prompt: Prompt, session: Session, kept: SavedContext | None, snapshot: LoadSnapshot
+) -> None:
     """Fill the prompt for somebody who only wants to see it: as it was kept, else from the archive."""
-    tell_again(prompt, kept)
+    restore_entries(prompt, kept)
     if kept and kept.ledger:
         prompt.ledger.entries.append(kept.ledger)
-    context = None if stepped_back(session) else read_kept(prompt, kept)[0]
-    rest = msgspec.structs.replace(rebuilt(session, snapshot), mode=prompt.mode)
-    prompt.restore(context or rest, lambda: words_of(session))
+    context = None if ends_with_step_back(session) else check_saved_context(prompt, kept)[0]
+    rest = msgspec.structs.replace(rebuild_context(session, snapshot), mode=prompt.mode)
+    prompt.restore(context or rest, lambda: collect_user_messages(session))
     if context and kept:
-        add_newer(prompt, session, kept.last_number)
+        add_newer_messages(prompt, session, kept.last_number)
 
 
-def tell_again(prompt: Prompt, found: KeptContext | None) -> None:
+def restore_entries(prompt: Prompt, found: SavedContext | None) -> None:
     """Context entries of the user stand until they are taken back."""
     for entry in found.entries if found else ():
-        prompt.entries.take_up(entry)
+        prompt.entries.restore_entry(entry)
 
 
-def carry_goals(prompt: Prompt, found: KeptContext | None) -> None:
+def restore_goals(prompt: Prompt, found: SavedContext | None) -> None:
     """Goals outlive a change of model or window; the next message tells them."""
     if found and not prompt.goals.stack.goals:
         prompt.goals.stack = found.context.goals
 
 
-def add_newer(prompt: Prompt, session: Session, last_number: int) -> None:
+def add_newer_messages(prompt: Prompt, session: Session, last_number: int) -> None:
     """What was recorded after the context was kept: a crash came in between."""
     calls = {call.id: call for call in session.tool_calls}
     for message in session.messages:
         if message.id > last_number:
-            prompt.add(message, calls)
+            prompt.add_message(message, calls)
 
 
-def seeded(record: ChatSession, mode: ModeName) -> ActiveContext:
+def seed_context(record: ChatSession, mode: ModeName) -> ActiveContext:
     """Older messages are out of it, so it counts as folded."""
     return ActiveContext(messages=tuple(from_records(record.recent_messages)), mode=mode, folded=True)
 
 
-def engine_message(summary: str, plan: PlanState) -> str:
-    lines = [OPENING, summary or "Nothing was noted."]
-    if plan.current and not plan.current.done:
-        lines.append(f"Current step: {plan.current.text}")
+def build_resume_message(summary: str, plan: PlanState) -> str:
+    lines = [RESUME_INTRO, summary or "Nothing was noted."]
+    if plan.current_step and not plan.current_step.done:
+        lines.append(f"Current step: {plan.current_step.text}")
     if plan.paused:
         lines.append("The plan is paused: do not go on with it unless asked.")
-    return "\n".join([*lines, CLOSING])
+    return "\n".join([*lines, RESUME_OUTRO])

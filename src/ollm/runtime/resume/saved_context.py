@@ -14,10 +14,10 @@ from ollm.services.prefix_ledger import LedgerEntry
 if TYPE_CHECKING:
     from ollm.runtime.prompt.prompt import Prompt
 
-RESUMED = "resumed"  # the context entry that tells where a session stood
+RESUMED_ENTRY_KEY = "resumed"  # the context entry that tells where a session stood
 
 
-class KeptContext(Data, frozen=True):
+class SavedContext(Data, frozen=True):
     """The context at the end of a turn; `last_number` is the newest message it knows of."""
 
     model: str
@@ -32,15 +32,15 @@ class KeptContext(Data, frozen=True):
     armed: bool = True  # no snapshot was taken yet for how full it is
 
     @staticmethod
-    def of(prompt: Prompt, last_number: int) -> KeptContext:
+    def from_prompt(prompt: Prompt, last_number: int) -> SavedContext:
         whom = prompt.model
-        return KeptContext(
+        return SavedContext(
             model=whom.model,
             window=whom.window,
             mode=prompt.mode,
             last_number=last_number,
-            context=prompt.active_context(),
-            token_factor=prompt.learnt[0],
+            context=prompt.get_active_context(),
+            token_factor=prompt.token_calibration[0],
             forms=prompt.forms,
             ledger=prompt.ledger.last,
             entries=tuple(prompt.entries.get_context_by_source("user")),
@@ -48,7 +48,7 @@ class KeptContext(Data, frozen=True):
         )
 
 
-class TakenUp(Data, frozen=True):
+class ResumePoint(Data, frozen=True):
     """What a resumed session stood at, to see whether commands alone have changed it."""
 
     last_number: int
@@ -57,26 +57,26 @@ class TakenUp(Data, frozen=True):
     entries: tuple[ContextEntry, ...]
 
     @staticmethod
-    def of(prompt: Prompt, last_number: int) -> TakenUp:
+    def from_prompt(prompt: Prompt, last_number: int) -> ResumePoint:
         entries = tuple(prompt.entries.get_context_by_source("user"))
-        return TakenUp(last_number=last_number, revision=prompt.revision, goals=prompt.goals.stack, entries=entries)
+        return ResumePoint(last_number=last_number, revision=prompt.revision, goals=prompt.goals.stack, entries=entries)
 
 
-def read_kept_context(kept: bytes | None) -> KeptContext | None:
+def read_saved_context(kept: bytes | None) -> SavedContext | None:
     """None when there is none, or it comes from another version."""
     try:
-        return msgspec.json.decode(kept or b"", type=KeptContext)
+        return msgspec.json.decode(kept or b"", type=SavedContext)
     except msgspec.MsgspecError:
         return None
 
 
-class _Number(Data, frozen=True):
+class _LastNumber(Data, frozen=True):
     last_number: int
 
 
-def kept_number(kept: bytes | None) -> int:
+def read_last_number(kept: bytes | None) -> int:
     """The newest message a kept context knows of; 0 without one."""
     try:
-        return msgspec.json.decode(kept or b"", type=_Number).last_number
+        return msgspec.json.decode(kept or b"", type=_LastNumber).last_number
     except msgspec.MsgspecError:
         return 0

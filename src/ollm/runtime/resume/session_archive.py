@@ -8,71 +8,71 @@ from collections.abc import Awaitable, Callable
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files import Page
+from ollm.store.session_files import MessagePage
 from ollm.tools.recall import Passage
 
-AROUND = 120
+SNIPPET_RADIUS_CHARS = 120
 
 
 class SessionArchive:
     """`load` gives the session as it stands on disk, or at least a page of it; None before there is one."""
 
-    def __init__(self, load: Callable[[Page | None], Awaitable[Session | None]]) -> None:
+    def __init__(self, load: Callable[[MessagePage | None], Awaitable[Session | None]]) -> None:
         self._load = load
 
-    async def message(self, number: int) -> str | None:
-        session = await self._load(Page(before=number + 1, limit=1))
+    async def read_message(self, number: int) -> str | None:
+        session = await self._load(MessagePage(before=number + 1, limit=1))
         found = next((message for message in session.messages if message.id == number), None) if session else None
-        return None if session is None or found is None else said(found, session.tool_calls)
+        return None if session is None or found is None else render_archived_message(found, session.tool_calls)
 
-    async def call(self, call_id: str) -> str | None:
+    async def read_call_output(self, call_id: str) -> str | None:
         session = await self._load(None)
         calls = session.tool_calls if session else ()
         found = next((call for call in calls if call.id == call_id), None)
-        return None if found is None else output(found)
+        return None if found is None else get_call_output(found)
 
     async def search(self, query: str, limit: int) -> list[Passage]:
         session = await self._load(None)
-        return passages(session, query, limit) if session else []
+        return find_passages(session, query, limit) if session else []
 
 
-def passages(session: Session, query: str, limit: int) -> list[Passage]:
+def find_passages(session: Session, query: str, limit: int) -> list[Passage]:
     """Messages with every word of the query, the newest first."""
     words = query.casefold().split()
     found: list[Passage] = []
     for message in reversed(session.messages if words else ()):
-        text = said(message, session.tool_calls)
+        text = render_archived_message(message, session.tool_calls)
         folded = text.casefold()
         if all(word in folded for word in words):
-            snippet = _around(text, folded.find(words[0]))
+            snippet = _cut_snippet(text, folded.find(words[0]))
             found.append(Passage(message_id=message.id, role=message.role, snippet=snippet))
         if len(found) == limit:
             break
     return found
 
 
-def output(call: ToolCallRecord) -> str:
+def get_call_output(call: ToolCallRecord) -> str:
     if call.result is None:
         return ""
     return call.result.full_output if call.result.full_output is not None else call.result.llm_content
 
 
-def said(message: Message, calls: tuple[ToolCallRecord, ...]) -> str:
+def render_archived_message(message: Message, calls: tuple[ToolCallRecord, ...]) -> str:
     """A message's text; an answer with what it called, a tool's message with what the calls gave back."""
     wanted = set(message.call_ids)
     if message.role != "tool":
-        return "\n".join([message.text, *(asked(call) for call in calls if call.id in wanted)])
-    outputs = [f"[{call.name} {call.id}]\n{output(call)}" for call in calls if call.id in wanted]
+        return "\n".join([message.text, *(render_archived_call(call) for call in calls if call.id in wanted)])
+    outputs = [f"[{call.name} {call.id}]\n{get_call_output(call)}" for call in calls if call.id in wanted]
     return "\n".join([*outputs, *([message.text] if message.text else [])])
 
 
-def asked(call: ToolCallRecord) -> str:
+def render_archived_call(call: ToolCallRecord) -> str:
     """A call with its arguments whole, texts as they are."""
     given = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in call.args.items()]
     return "\n".join([f"[called {call.name} {call.id}]", *given])
 
 
-def _around(text: str, place: int) -> str:
-    start = max(place - AROUND, 0)
-    piece = " ".join(text[start : place + AROUND].split())
-    return ("…" if start else "") + piece + ("…" if len(text) > place + AROUND else "")
+def _cut_snippet(text: str, place: int) -> str:
+    start = max(place - SNIPPET_RADIUS_CHARS, 0)
+    piece = " ".join(text[start : place + SNIPPET_RADIUS_CHARS].split())
+    return ("…" if start else "") + piece + ("…" if len(text) > place + SNIPPET_RADIUS_CHARS else "")

@@ -12,17 +12,17 @@ from typing import Protocol
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import Clock, epoch_ms
+from ollm.domain.clock import Clock, to_epoch_ms
 from ollm.domain.workspace import ChatSession, Episode, PlanState
-from ollm.runtime.prompt.rendering import rendered
+from ollm.runtime.prompt.rendering import render_message
 from ollm.runtime.turn_observer import TurnReport
-from ollm.services.episodes import episode_of
+from ollm.services.episodes import make_episode
 from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow
-from ollm.services.rolling_summary import rolling_summary
+from ollm.services.rolling_summary import render_rolling_summary
 from ollm.store.workspace_db import WorkspaceDatabase
 
-SMALL_RECORD = 16_384
+SMALL_RECORD_CHARS = 16_384
 
 
 class SessionView(Protocol):
@@ -38,7 +38,7 @@ class SessionView(Protocol):
     def plan(self) -> PlanState: ...
 
     @property
-    def changed_at(self) -> int:
+    def last_changed_number(self) -> int:
         """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
         ...
 
@@ -47,7 +47,7 @@ class SessionView(Protocol):
         """Whether the context is another than what was kept, not only longer."""
         ...
 
-    def kept_context(self, last_number: int) -> bytes: ...
+    def encode_saved_context(self, last_number: int) -> bytes: ...
 
 
 class WorkspaceMemory:
@@ -69,7 +69,7 @@ class WorkspaceMemory:
         self._settings = settings
         self._session = session
         self._clock = clock
-        self._opened = epoch_ms(opened)
+        self._opened = to_epoch_ms(opened)
         self._at_end = at_end
         self._window = RecentWindow(settings)
         self._record: ChatSession | None = None
@@ -79,7 +79,7 @@ class WorkspaceMemory:
         self._last_number = 0
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        known = self._database.get(session_id) if resumed else None
+        known = self._database.get_session(session_id) if resumed else None
         at, model = self._opened, self._session.model
         if known is None:
             self._record = ChatSession(
@@ -87,7 +87,7 @@ class WorkspaceMemory:
             )
             return
         self._window = RecentWindow(self._settings, from_records(known.recent_messages))
-        self._keep(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
+        self._save_record(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
 
     async def before_turn(self, text: str) -> None:
         """Nothing to keep yet: the message is in the archive."""
@@ -95,10 +95,10 @@ class WorkspaceMemory:
     async def after_turn(self, report: TurnReport) -> None:
         if self._record is None or report.request is None:
             return
-        now = epoch_ms(self._clock())
-        self._hear(report, now)
+        now = to_epoch_ms(self._clock())
+        self._add_turn(report, now)
         plan = self._session.plan
-        waiting = report.reason != "answered" or plan.done < len(plan.steps)
+        waiting = report.reason != "answered" or plan.done_count < len(plan.steps)
         self._record = msgspec.structs.replace(
             self._record,
             title=self._session.title,
@@ -107,48 +107,48 @@ class WorkspaceMemory:
             plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
         )
         if not self._at_end:
-            grown = self._written < SMALL_RECORD or self._said * 2 >= self._written
+            grown = self._written < SMALL_RECORD_CHARS or self._said * 2 >= self._written
             self._write(whole=grown or self._session.just_compressed)
 
-    def _hear(self, report: TurnReport, now: int) -> None:
+    def _add_turn(self, report: TurnReport, now: int) -> None:
         """Take in what was said and done."""
         asked, calls = report.request, report.calls
         assert asked is not None
         self._episodes.append(
-            episode_of(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls)
+            make_episode(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls)
         )
         by_id = {call.id: call for call in calls}
         for message in report.messages:
-            for prompt_message in rendered(message, by_id):
+            for prompt_message in render_message(message, by_id):
                 self._window.add(prompt_message)
                 self._said += len(prompt_message.content)
         self._last_number = report.messages[-1].id
 
     async def session_closed(self, session_id: str) -> None:
         if self._record is not None:
-            now = epoch_ms(self._clock())
+            now = to_epoch_ms(self._clock())
             self._record = msgspec.structs.replace(self._record, status="closed", updated_at=now)
             self._write(whole=True)
 
     def _write(self, *, whole: bool) -> None:
         """The new episodes, and with `whole` the record made from all of them."""
-        with self._database.together():
+        with self._database.begin_transaction():
             self._database.add_episodes(self._episodes)
             if whole:
-                self._flush()
+                self._write_record()
         self._episodes.clear()
 
-    def _flush(self) -> None:
+    def _write_record(self) -> None:
         assert self._record is not None
-        episodes = self._database.episodes(self._record.session_id)
-        summary = rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
-        recent = tuple(to_record(message) for message in self._window.flush())
-        if last := self._last_number or self._session.changed_at:
-            self._database.keep_context(self._record.session_id, self._session.kept_context(last))
-        self._keep(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
+        episodes = self._database.list_episodes(self._record.session_id)
+        summary = render_rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
+        recent = tuple(to_record(message) for message in self._window.collect_messages())
+        if last := self._last_number or self._session.last_changed_number:
+            self._database.save_context(self._record.session_id, self._session.encode_saved_context(last))
+        self._save_record(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
 
-    def _keep(self, record: ChatSession) -> None:
-        self._database.put(record)
+    def _save_record(self, record: ChatSession) -> None:
+        self._database.put_session(record)
         self._record = record
         self._written = sum(len(str(message)) for message in record.recent_messages)
         self._said = 0

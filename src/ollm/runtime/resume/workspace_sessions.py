@@ -9,16 +9,16 @@ from pathlib import Path
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import epoch_ms, new_id, parse_stamp
+from ollm.domain.clock import new_id, parse_stamp, to_epoch_ms
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
-from ollm.runtime.prompt.rendering import rendered
-from ollm.runtime.resume.saved_context import kept_number
-from ollm.services.episodes import episode_of
+from ollm.runtime.prompt.rendering import render_message
+from ollm.runtime.resume.saved_context import read_last_number
+from ollm.services.episodes import make_episode
 from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow
-from ollm.services.rolling_summary import rolling_summary
+from ollm.services.rolling_summary import render_rolling_summary
 from ollm.store.workspace_db import WorkspaceDatabase
 
 
@@ -40,20 +40,23 @@ class WorkspaceContext:
     def list_sessions(self) -> list[ChatSession]:
         """Every session of the workspace, newest first, with title and status as the archive has them; those the
         database does not know are taken from there."""
-        return [record for record, _ in self.counted_sessions()]
+        return [record for record, _ in self.list_counted_sessions()]
 
-    def counted_sessions(self) -> list[tuple[ChatSession, int]]:
+    def list_counted_sessions(self) -> list[tuple[ChatSession, int]]:
         """The same, each with how many messages it has."""
-        known = {record.session_id: record for record in self._database.all()}
-        places = self.aliases()
+        known = {record.session_id: record for record in self._database.list_sessions()}
+        places = self.load_aliases()
         found = [
-            (as_archived(known.get(summary.session_id) or brief_record(summary), summary), summary.message_count)
+            (
+                merge_archive_status(known.get(summary.session_id) or build_brief_record(summary), summary),
+                summary.message_count,
+            )
             for summary in self._archived()
             if summary.session_id in known or summary.workspace in places
         ]
         return sorted(found, key=lambda counted: counted[0].updated_at, reverse=True)
 
-    def claim(self, session: Session) -> None:
+    def check_ownership(self, session: Session) -> None:
         """Raises UsageError when a session belongs to another workspace."""
         if not self.owns(session):
             home = session.metadata.workspace
@@ -65,75 +68,75 @@ class WorkspaceContext:
     def owns(self, session: Session) -> bool:
         """Whether a session was held here; one that names no workspace belongs wherever it is taken up."""
         home = session.metadata.workspace
-        return home is None or home in self.aliases() or session.session_id in self.origins()
+        return home is None or home in self.load_aliases() or session.session_id in self.load_origins()
 
-    def known_until(self, session_id: str) -> int:
+    def find_known_until(self, session_id: str) -> int:
         """The number up to which the database knows a session: messages before it need not be read to resume."""
-        record = self._database.get(session_id)
-        kept = kept_number(self._database.kept_context(session_id))
-        return min(kept, newest_in(record), self._newest_episode(session_id)) if record else 0
+        record = self._database.get_session(session_id)
+        kept = read_last_number(self._database.load_context(session_id))
+        return min(kept, find_newest_number(record), self._find_newest_episode(session_id)) if record else 0
 
-    def record_of(self, session: Session, load: Callable[[], Session]) -> ChatSession:
+    def get_record(self, session: Session, load: Callable[[], Session]) -> ChatSession:
         """The record to resume from. What the database does not know is taken from the newest messages, which `session`
         holds, or from as many as are wanted, which `load` gives."""
-        known, first = self._database.get(session.session_id), min((m.id for m in session.messages), default=1)
-        until = newest_in(known) if known else 0
-        if known is None or min(until, self._newest_episode(session.session_id)) < first - 1:
-            return self.rebuild(load(), known)
+        known, first = self._database.get_session(session.session_id), min((m.id for m in session.messages), default=1)
+        until = find_newest_number(known) if known else 0
+        if known is None or min(until, self._find_newest_episode(session.session_id)) < first - 1:
+            return self.rebuild_record(load(), known)
         asked = max((message.id for message in session.messages if message.role == "user"), default=0)
-        if self._newest_episode(session.session_id) >= asked and all(m.id <= until for m in session.messages):
+        if self._find_newest_episode(session.session_id) >= asked and all(m.id <= until for m in session.messages):
             return known
         return self._catch_up(session, known)
 
-    def rebuild(self, session: Session, known: ChatSession | None) -> ChatSession:
-        with self._database.together():
-            self._database.add_episodes(episodes_of(session))
+    def rebuild_record(self, session: Session, known: ChatSession | None) -> ChatSession:
+        with self._database.begin_transaction():
+            self._database.add_episodes(build_episodes(session))
             plan = known.plan if known else PlanState()
-            record = full_record(session, self._database.episodes(session.session_id), plan, self._settings)
-            self._database.put(record)
+            record = build_full_record(session, self._database.list_episodes(session.session_id), plan, self._settings)
+            self._database.put_session(record)
         return record
 
     def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
         """Add what was said after the record was written: a crash came in between."""
-        done, until = self._newest_episode(session.session_id), newest_in(known)
-        self._database.add_episodes([found for found in episodes_of(session) if found.number > done])
+        done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
+        self._database.add_episodes([found for found in build_episodes(session) if found.number > done])
         calls = {call.id: call for call in session.tool_calls}
-        newer = (entry for m in session.messages if m.id > until for entry in rendered(m, calls))
+        newer = (entry for m in session.messages if m.id > until for entry in render_message(m, calls))
         window = RecentWindow(self._settings, (*from_records(known.recent_messages), *newer))
-        episodes = self._database.episodes(session.session_id)
+        episodes = self._database.list_episodes(session.session_id)
         record = msgspec.structs.replace(
             known,
             title=session.metadata.title,
-            updated_at=max(known.updated_at, epoch_ms(parse_stamp(session.last_activity))),
-            summary=rolling_summary(episodes, known.plan, self._settings.summary_chars),
-            recent_messages=tuple(to_record(message) for message in window.flush()),
+            updated_at=max(known.updated_at, to_epoch_ms(parse_stamp(session.last_activity))),
+            summary=render_rolling_summary(episodes, known.plan, self._settings.summary_chars),
+            recent_messages=tuple(to_record(message) for message in window.collect_messages()),
         )
-        self._database.put(record)
+        self._database.put_session(record)
         return record
 
-    def _newest_episode(self, session_id: str) -> int:
-        return next((episode.number for episode in self._database.episodes(session_id, newest=1)), 0)
+    def _find_newest_episode(self, session_id: str) -> int:
+        return next((episode.number for episode in self._database.list_episodes(session_id, newest=1)), 0)
 
-    def origins(self) -> dict[str, str]:
+    def load_origins(self) -> dict[str, str]:
         """Where sessions come from when this folder is a copy of another: that folder's path, by their ids."""
-        copied: dict[str, list[str]] = json.loads(self._database.fact("copied") or "{}")
+        copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
         return {session_id: path for path, ids in copied.items() for session_id in ids}
 
-    def aliases(self) -> set[str]:
+    def load_aliases(self) -> set[str]:
         """This folder's path and those it had before it was moved."""
-        return {str(self.path), *json.loads(self._database.fact("aliases") or "[]")}
+        return {str(self.path), *json.loads(self._database.get_fact("aliases") or "[]")}
 
-    def settle(self) -> None:
+    def detect_move(self) -> None:
         """Notice that the folder was moved (it keeps its identity) or copied (it gets its own)."""
-        here, before = str(self.path), self._database.fact("path")
+        here, before = str(self.path), self._database.get_fact("path")
         if before == here:
             return
-        with self._database.together():
-            identity = self._database.identify()
+        with self._database.begin_transaction():
+            identity = self._database.get_or_create_id()
             if before is not None and self._is_original(Path(before), identity):
                 self._begin_as_copy(before)
             elif before is not None:
-                self._database.set_fact("aliases", json.dumps(sorted({*self.aliases(), before} - {here})))
+                self._database.set_fact("aliases", json.dumps(sorted({*self.load_aliases(), before} - {here})))
             self._database.set_fact("path", here)
 
     def _is_original(self, other: Path, identity: str) -> bool:
@@ -143,59 +146,61 @@ class WorkspaceContext:
             return False
         theirs = WorkspaceDatabase(place)
         try:
-            return theirs.fact("id") == identity
+            return theirs.get_fact("id") == identity
         except OllmError:
             return False
         finally:
             theirs.close()
 
     def _begin_as_copy(self, before: str) -> None:
-        copied: dict[str, list[str]] = json.loads(self._database.fact("copied") or "{}")
-        copied[before] = [record.session_id for record in self._database.all()]
+        copied: dict[str, list[str]] = json.loads(self._database.get_fact("copied") or "{}")
+        copied[before] = [record.session_id for record in self._database.list_sessions()]
         self._database.set_fact("copied", json.dumps(copied))
         self._database.set_fact("id", new_id())
         self._database.set_fact("aliases", "[]")
 
 
-def newest_in(record: ChatSession) -> int:
+def find_newest_number(record: ChatSession) -> int:
     """The number of the newest message a record's window holds."""
     return max((number for m in from_records(record.recent_messages) for number in m.sources), default=0)
 
 
-def as_archived(record: ChatSession, summary: SessionSummary) -> ChatSession:
+def merge_archive_status(record: ChatSession, summary: SessionSummary) -> ChatSession:
     """The archive knows who renamed or archived a session since, and whether a living process has it open."""
     return msgspec.structs.replace(record, title=summary.title or record.title, status=summary.status)
 
 
-def brief_record(summary: SessionSummary) -> ChatSession:
+def build_brief_record(summary: SessionSummary) -> ChatSession:
     return ChatSession(
         session_id=summary.session_id,
         title=summary.title,
         model=summary.model,
         status=summary.status,
-        created_at=epoch_ms(parse_stamp(summary.start_time)),
-        updated_at=epoch_ms(parse_stamp(summary.last_activity)),
+        created_at=to_epoch_ms(parse_stamp(summary.start_time)),
+        updated_at=to_epoch_ms(parse_stamp(summary.last_activity)),
     )
 
 
-def full_record(session: Session, episodes: list[Episode], plan: PlanState, settings: ResumeSettings) -> ChatSession:
+def build_full_record(
+    session: Session, episodes: list[Episode], plan: PlanState, settings: ResumeSettings
+) -> ChatSession:
     calls = {call.id: call for call in session.tool_calls}
     newest = session.messages[-settings.messages * 2 :]
-    window = RecentWindow(settings, (found for message in newest for found in rendered(message, calls)))
+    window = RecentWindow(settings, (found for message in newest for found in render_message(message, calls)))
     return ChatSession(
         session_id=session.session_id,
         title=session.metadata.title,
         model=session.model,
         status="closed",
-        created_at=epoch_ms(parse_stamp(session.start_time)),
-        updated_at=epoch_ms(parse_stamp(session.last_activity)),
+        created_at=to_epoch_ms(parse_stamp(session.start_time)),
+        updated_at=to_epoch_ms(parse_stamp(session.last_activity)),
         plan=plan,
-        summary=rolling_summary(episodes, plan, settings.summary_chars),
-        recent_messages=tuple(to_record(message) for message in window.flush()),
+        summary=render_rolling_summary(episodes, plan, settings.summary_chars),
+        recent_messages=tuple(to_record(message) for message in window.collect_messages()),
     )
 
 
-def episodes_of(session: Session) -> list[Episode]:
+def build_episodes(session: Session) -> list[Episode]:
     """One per user message, from what the archive holds."""
     starts = [index for index, message in enumerate(session.messages) if message.role == "user"]
     calls = {call.id: call for call in session.tool_calls}
@@ -204,7 +209,7 @@ def episodes_of(session: Session) -> list[Episode]:
         request, *rest = session.messages[start:end]
         answer = next((m.text for m in reversed(rest) if m.role == "assistant" and m.text), "")
         made = [calls[name] for m in rest if m.role == "assistant" for name in m.call_ids if name in calls]
-        at = epoch_ms(parse_stamp(request.timestamp))
+        at = to_epoch_ms(parse_stamp(request.timestamp))
         reason = "answered" if answer and not rest[-1].interrupted else "cancelled"
-        found.append(episode_of(session.session_id, request.id, at, request.text, answer, reason, made))
+        found.append(make_episode(session.session_id, request.id, at, request.text, answer, reason, made))
     return found

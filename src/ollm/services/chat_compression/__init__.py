@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ollm.services.chat_compression.breaker import CompressionBreaker as CompressionBreaker
-    from ollm.services.chat_compression.history import counted as counted
+    from ollm.services.chat_compression.history import make_compression_changes as make_compression_changes
     from ollm.services.chat_compression.options import CompressionOptions as CompressionOptions
     from ollm.services.chat_compression.options import Summarise as Summarise
     from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
@@ -21,7 +21,7 @@ _PLACES = {
     "CompressionBreaker": "breaker",
     "CompressionOptions": "options",
     "Summarise": "options",
-    "counted": "history",
+    "make_compression_changes": "history",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TRIES = 2
+MAX_TRIES = 2
 
 
 class CompressionBreaker:
@@ -10,7 +10,7 @@ class CompressionBreaker:
 
     Closed by one that made room, by `reset`, and when so much was said since that there may be something to fold."""
 
-    def __init__(self, tries: int = TRIES) -> None:
+    def __init__(self, tries: int = MAX_TRIES) -> None:
         self._tries = tries
         self._failures = 0
         self._used = 0
@@ -24,7 +24,7 @@ class CompressionBreaker:
         self._failures = 0 if made_room else self._failures + 1
         self._used = used
 
-    def look(self, used: int, worth: int) -> None:
+    def allow_retry(self, used: int, worth: int) -> None:
         """One more try is worth it when `worth` tokens came since the last."""
         if self.open and used >= self._used + worth:
             self._failures = self._tries - 1

@@ -10,7 +10,7 @@ from ollm.domain.context import CompressionRecord
 from ollm.domain.session import SessionMetadata
 
 
-def counted(metadata: SessionMetadata, record: CompressionRecord) -> dict[str, Any]:
+def make_compression_changes(metadata: SessionMetadata, record: CompressionRecord) -> dict[str, Any]:
     """The changes one successful compression makes: the count goes up by exactly one, the history grows by one."""
     return {
         "compressionCount": metadata.compression_count + 1,

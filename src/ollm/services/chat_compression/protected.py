@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-LONGEST_WORD = 300
-LONGEST_ERROR = 200
+MAX_WORD_CHARS = 300
+MAX_ERROR_CHARS = 200
 
 _URL = re.compile(r"https?://[^\s<>\"')\]}]+")
 _PATH = re.compile(r"(?:[\w.~@+-]+)?(?:/[\w.@+-]+)+|\b[\w-]{2,}\.[A-Za-z][A-Za-z0-9]{0,5}\b")
@@ -16,30 +16,30 @@ _QUOTED = re.compile(r"`([^`\n]{1,120})`")
 _ERROR = re.compile(r"\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|traceback)\b", re.IGNORECASE)
 
 
-def facts(texts: Iterable[str]) -> tuple[str, ...]:
+def extract_facts(texts: Iterable[str]) -> tuple[str, ...]:
     """The protected set of these texts, each once, in the order found."""
     found: dict[str, None] = {}
     seen: set[str] = set()
     for text in texts:
         for line in text.splitlines():
-            if _ERROR.search(line[:LONGEST_ERROR]):
-                found[line.strip()[:LONGEST_ERROR]] = None
+            if _ERROR.search(line[:MAX_ERROR_CHARS]):
+                found[line.strip()[:MAX_ERROR_CHARS]] = None
             found.update((quoted.strip(), None) for quoted in _QUOTED.findall(line) if quoted.strip())
             words = [word for word in dict.fromkeys(line.split()) if word not in seen]
             seen.update(words)
             for word in words:
-                if not _plain(word):
-                    found.update((fact, None) for fact in _in_word(word[:LONGEST_WORD]))
+                if not _is_plain_word(word):
+                    found.update((fact, None) for fact in _extract_from_word(word[:MAX_WORD_CHARS]))
     return tuple(found)
 
 
-def _plain(word: str) -> bool:
+def _is_plain_word(word: str) -> bool:
     """An ordinary word of prose, which is most of them."""
     bare = word.strip(".,;:!?()\"'")
     return bare.isalpha() and bare[1:].islower()
 
 
-def _in_word(word: str) -> list[str]:
+def _extract_from_word(word: str) -> list[str]:
     """A URL or path stands for the numbers and names inside it."""
     if url := _URL.search(word):
         return [url.group().rstrip(".,;:")]
@@ -49,6 +49,6 @@ def _in_word(word: str) -> list[str]:
     return [*places, *digits, *_NAME.findall(rest)]
 
 
-def missing(text: str, wanted: Iterable[str]) -> list[str]:
+def find_missing_facts(text: str, wanted: Iterable[str]) -> list[str]:
     """The facts a text does not hold."""
     return [fact for fact in wanted if fact not in text]

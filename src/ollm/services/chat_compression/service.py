@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.domain.clock import Clock, NewId, new_id, now, stamp
+from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
 from ollm.domain.context import Checkpoint, CompressionResult
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
-from ollm.services.chat_compression.compression_state import Working
-from ollm.services.chat_compression.folding import digest, failed
-from ollm.services.chat_compression.groups import Group, numbers
+from ollm.services.chat_compression.compression_state import CompressionState
+from ollm.services.chat_compression.folding import is_failed_result, write_digest
+from ollm.services.chat_compression.groups import Group, list_numbers
 from ollm.services.chat_compression.options import CompressionOptions, Summarise
-from ollm.services.chat_compression.protected import facts, missing
+from ollm.services.chat_compression.protected import extract_facts, find_missing_facts
 from ollm.services.token_counting import TokenCounter
 
-ATTEMPTS = 2
-WORTH_A_SUMMARY = 120  # tokens; less than this is not given to a model
-MOST_OF_IT = 75  # per cent of what it replaces that a summary may take with its list of facts
+MAX_ATTEMPTS = 2
+MIN_SUMMARY_TOKENS = 120  # tokens; less than this is not given to a model
+MAX_SUMMARY_PERCENT = 75  # per cent of what it replaces that a summary may take with its list of facts
 NO_ROOM = "nothing in the context can be made smaller"
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class ChatCompressionService:
 
     def should_compress(self, messages: Sequence[PromptMessage], token_limit: int, threshold: float) -> bool:
         """Whether the messages take more than `threshold` of the limit (S3.7)."""
-        return self._counter.messages(messages) > threshold * token_limit
+        return self._counter.count_messages(messages) > threshold * token_limit
 
     async def compress(
         self, messages: Sequence[PromptMessage], options: CompressionOptions | None = None
@@ -52,46 +52,50 @@ class ChatCompressionService:
         """The context made smaller, or unchanged with the reason in `skipped`. The first message, when it is a system
         message, is the system prompt and stays as it is; earlier checkpoints are handed in with the options."""
         options = options or CompressionOptions()
-        work = Working(messages, options, self._counter)
+        work = CompressionState(messages, options, self._counter)
         before = work.total
-        work.settle_users(stamp(self._clock()))
-        outcome = await self._reduced(work, options)
+        work.settle_user_messages(format_stamp(self._clock()))
+        outcome = await self._reduce_context(work, options)
         if work.total >= before:
-            return _unchanged(messages, options, before)
+            return _make_unchanged_result(messages, options, before)
         return CompressionResult(
-            compressed_messages=work.messages(),
+            compressed_messages=work.build_messages(),
             checkpoints=tuple(work.checkpoints),
             original_token_count=before,
             compressed_token_count=work.total,
             strategy=options.strategy,
             created=outcome[0],
-            message_ids=work.gone(),
+            message_ids=work.list_gone_numbers(),
             fallback=outcome[1],
             notes=tuple(work.notes),
         )
 
     async def summarize(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
         """Everything old as one checkpoint."""
-        return await self._only("summarize", messages, target_tokens)
+        return await self._compress_with("summarize", messages, target_tokens)
 
     def truncate(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
         """The oldest messages as one line a group until the rest fits; no model is asked."""
         options = CompressionOptions(strategy="truncate", target_tokens=target_tokens, preserve_recent_tokens=0)
-        work = Working(messages, options, self._counter)
+        work = CompressionState(messages, options, self._counter)
         before = work.total
         work.truncate()
-        return list(work.messages()) if work.total < before else list(messages)
+        return list(work.build_messages()) if work.total < before else list(messages)
 
     async def hybrid(self, messages: Sequence[PromptMessage], options: CompressionOptions) -> list[PromptMessage]:
         """Old tool output folded first, then as much of the oldest as is needed summarised."""
         result = await self.compress(messages, msgspec.structs.replace(options, strategy="hybrid"))
         return list(result.compressed_messages)
 
-    async def _only(self, strategy: str, messages: Sequence[PromptMessage], target: int) -> list[PromptMessage]:
+    async def _compress_with(
+        self, strategy: str, messages: Sequence[PromptMessage], target: int
+    ) -> list[PromptMessage]:
         options = CompressionOptions(strategy=strategy, target_tokens=target, preserve_recent_tokens=target // 2)  # type: ignore[arg-type] # the callers name one
         return list((await self.compress(messages, options)).compressed_messages)
 
-    async def _reduced(self, work: Working, options: CompressionOptions) -> tuple[Checkpoint | None, str]:
+    async def _reduce_context(
+        self, work: CompressionState, options: CompressionOptions
+    ) -> tuple[Checkpoint | None, str]:
         if options.strategy == "truncate":
             work.truncate()
             return None, ""
@@ -100,70 +104,78 @@ class ChatCompressionService:
             if work.total <= work.target:
                 return None, ""
         everything = options.strategy == "summarize"
-        chosen = work.oldest(None if everything else options.summary_max_tokens)
-        if sum(map(work.cost, chosen)) < WORTH_A_SUMMARY:
+        chosen = work.select_oldest(None if everything else options.summary_max_tokens)
+        if sum(map(work.count_group, chosen)) < MIN_SUMMARY_TOKENS:
             work.truncate()
             return None, ""
-        earlier = work.mergeable() if everything else ()
-        checkpoint, fallback = await self._checkpoint(work, chosen, earlier, options)
-        work.replace(chosen, earlier, checkpoint)
+        earlier = work.list_mergeable() if everything else ()
+        checkpoint, fallback = await self._make_checkpoint(work, chosen, earlier, options)
+        work.replace_groups(chosen, earlier, checkpoint)
         return checkpoint, fallback
 
-    async def _checkpoint(
-        self, work: Working, chosen: Sequence[Group], earlier: tuple[Checkpoint, ...], options: CompressionOptions
+    async def _make_checkpoint(
+        self,
+        work: CompressionState,
+        chosen: Sequence[Group],
+        earlier: tuple[Checkpoint, ...],
+        options: CompressionOptions,
     ) -> tuple[Checkpoint, str]:
-        originals = work.originals(chosen)
-        replaced = sum(map(work.cost, chosen)) + sum(old.tokens for old in earlier)
+        originals = work.get_originals(chosen)
+        replaced = sum(map(work.count_group, chosen)) + sum(old.tokens for old in earlier)
         longest = max(40, min(options.summary_max_tokens, replaced // 2))
-        text, fallback = await self._summary(work.told(originals), earlier, (longest, options.request_tokens), replaced)
+        text, fallback = await self._request_summary(
+            work.add_user_messages(originals), earlier, (longest, options.request_tokens), replaced
+        )
         engine_written = not text
         if engine_written:
-            text = digest(originals, longest, self._counter.text)
-        text = self._with_facts(text, work, originals, (longest, replaced))
-        ids = numbers([message for group in chosen for message in group])
+            text = write_digest(originals, longest, self._counter.count_text)
+        text = self._add_facts(text, work, originals, (longest, replaced))
+        ids = list_numbers([message for group in chosen for message in group])
         checkpoint = Checkpoint(
             id=self._ids(),
             text=text,
             message_ids=tuple(sorted({*ids, *(number for old in earlier for number in old.message_ids)})),
-            timestamp=stamp(self._clock()),
+            timestamp=format_stamp(self._clock()),
             tokens=0,
             engine_written=engine_written,
         )
-        return msgspec.structs.replace(checkpoint, tokens=self._counter.message(checkpoint.message)), fallback
+        return msgspec.structs.replace(checkpoint, tokens=self._counter.count_message(checkpoint.message)), fallback
 
-    async def _summary(
+    async def _request_summary(
         self, groups: Sequence[Group], earlier: Sequence[Checkpoint], sizes: tuple[int, int | None], replaced: int
     ) -> tuple[str, str]:
         """The model's summary, or nothing and the reason."""
         if self._summarise is None:
             return "", "no model was at hand"
-        asked = summary.request(groups, earlier, sizes, self._counter)
+        asked = summary.build_request(groups, earlier, sizes, self._counter)
         reason = ""
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 answer = "".join([piece async for piece in self._summarise(asked, sizes[0])])
             except Exception as error:  # noqa: BLE001 - whatever a model's port throws, the turn is not lost
                 _log.warning("Summarising failed: %s", error)
                 reason = str(error)
                 continue
-            text = summary.cleaned(answer)
-            reason = summary.fault(text, asked[-1].content, replaced, self._counter.text)
+            text = summary.clean_answer(answer)
+            reason = summary.find_fault(text, asked[-1].content, replaced, self._counter.count_text)
             if not reason:
                 return text, ""
             _log.info("A summary was refused: %s", reason)
-            asked = summary.again(asked, reason)
+            asked = summary.build_retry(asked, reason)
         return "", reason
 
-    def _with_facts(self, text: str, work: Working, groups: Sequence[Group], sizes: tuple[int, int]) -> str:
+    def _add_facts(self, text: str, work: CompressionState, groups: Sequence[Group], sizes: tuple[int, int]) -> str:
         """The summary with what it left out of the protected set, as long as that is shorter than what it replaces."""
         longest, replaced = sizes
-        results = [message for group in groups for message in group if failed(message)]
-        wanted = facts([*work.user_words(groups), *work.locked, *(message.content for message in results[-1:])])
-        left = min(longest, replaced * MOST_OF_IT // 100 - self._counter.text(text))
+        results = [message for group in groups for message in group if is_failed_result(message)]
+        wanted = extract_facts(
+            [*work.list_user_words(groups), *work.locked, *(message.content for message in results[-1:])]
+        )
+        left = min(longest, replaced * MAX_SUMMARY_PERCENT // 100 - self._counter.count_text(text))
         kept: list[str] = []
-        lost = missing(text, wanted)
+        lost = find_missing_facts(text, wanted)
         for fact in reversed(lost):  # the newest matter most
-            left -= self._counter.text(fact) + 1
+            left -= self._counter.count_text(fact) + 1
             if left < 0:
                 break
             kept.append(fact)
@@ -173,7 +185,9 @@ class ChatCompressionService:
         return f"{text}\nFacts: {'; '.join(reversed(kept))}{more}"
 
 
-def _unchanged(messages: Sequence[PromptMessage], options: CompressionOptions, count: int) -> CompressionResult:
+def _make_unchanged_result(
+    messages: Sequence[PromptMessage], options: CompressionOptions, count: int
+) -> CompressionResult:
     system = 1 if messages and messages[0].role == "system" else 0
     standing = [old.message for old in options.checkpoints]
     return CompressionResult(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ollm.domain.context import Checkpoint, number_ranges
+from ollm.domain.context import Checkpoint, format_number_ranges
 from ollm.domain.messages import PromptMessage
-from ollm.services.chat_compression.folding import cut, recall_call
+from ollm.services.chat_compression.folding import cut_text, format_recall_call
 from ollm.services.chat_compression.groups import Group
 from ollm.services.token_counting import TokenCounter
 
@@ -21,63 +21,67 @@ ORDER = (
     "Keep file names, numbers, names from the code and error messages exactly as they are. Leave out a heading that "
     "has nothing under it. Write nothing before or after the minutes."
 )
-AGAIN = "The last attempt was not usable: {reason}. Write only the minutes, shorter than the record, in your own words."
+RETRY_INSTRUCTION = (
+    "The last attempt was not usable: {reason}. Write only the minutes, shorter than the record, in your own words."
+)
 NOTE_SIZES = (600, 300, 150, 80, 40, 20)
-SHORTEST = 20  # characters
-SHORTEST_NOTE = 5  # tokens
+MIN_SUMMARY_CHARS = 20  # characters
+MIN_NOTE_TOKENS = 5  # tokens
 COPIED_SHARE = 0.6
 
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
-def request(
+def build_request(
     groups: Sequence[Group], earlier: Sequence[Checkpoint], tokens: tuple[int, int | None], counter: TokenCounter
 ) -> tuple[PromptMessage, ...]:
     """The messages that ask for a summary of at most `tokens[0]`, in a prompt of at most `tokens[1]`."""
     longest, room = tokens
     order = ORDER.format(tokens=longest)
-    frame = counter.text(INSTRUCTION) + counter.text(order) + 40
-    record = _record(groups, earlier, None if room is None else max(0, room - frame), counter)
+    frame = counter.count_text(INSTRUCTION) + counter.count_text(order) + 40
+    record = _build_record(groups, earlier, None if room is None else max(0, room - frame), counter)
     return (
         PromptMessage(role="system", content=INSTRUCTION),
         PromptMessage(role="user", content=f"<record>\n{record}\n</record>\n\n{order}"),
     )
 
 
-def again(asked: Sequence[PromptMessage], reason: str) -> tuple[PromptMessage, ...]:
+def build_retry(asked: Sequence[PromptMessage], reason: str) -> tuple[PromptMessage, ...]:
     """The same request once more, with what was wrong."""
     last = asked[-1]
     return (
         *asked[:-1],
-        PromptMessage(role=last.role, content=f"{last.content}\n\n{AGAIN.format(reason=reason)}"),
+        PromptMessage(role=last.role, content=f"{last.content}\n\n{RETRY_INSTRUCTION.format(reason=reason)}"),
     )
 
 
-def _record(groups: Sequence[Group], earlier: Sequence[Checkpoint], room: int | None, counter: TokenCounter) -> str:
+def _build_record(
+    groups: Sequence[Group], earlier: Sequence[Checkpoint], room: int | None, counter: TokenCounter
+) -> str:
     """The notes, each as long as there is room for all of them; when even short ones are too many, the newest."""
     messages = [message for group in groups for message in group]
     if room is not None:
-        messages = messages[-max(1, room // SHORTEST_NOTE) :]  # more have no room, however short
+        messages = messages[-max(1, room // MIN_NOTE_TOKENS) :]  # more have no room, however short
     for size in NOTE_SIZES:
-        notes = [f"Earlier minutes:\n{cut(old.text, size * 2, counter.text, 'recall')}" for old in earlier]
-        notes += [_note(message, size, counter.text) for message in messages]
-        if room is None or sum(map(counter.text, notes)) + len(notes) <= room:
+        notes = [f"Earlier minutes:\n{cut_text(old.text, size * 2, counter.count_text, 'recall')}" for old in earlier]
+        notes += [_format_note(message, size, counter.count_text) for message in messages]
+        if room is None or sum(map(counter.count_text, notes)) + len(notes) <= room:
             return "\n".join(notes)
-    while room is not None and notes and sum(map(counter.text, notes)) + len(notes) > room:
+    while room is not None and notes and sum(map(counter.count_text, notes)) + len(notes) > room:
         notes = notes[max(1, len(notes) // 8) :]
     return "\n".join(notes)
 
 
-def _note(message: PromptMessage, size: int, cost: Callable[[str], int]) -> str:
-    number = number_ranges(message.sources) or "-"
+def _format_note(message: PromptMessage, size: int, cost: Callable[[str], int]) -> str:
+    number = format_number_ranges(message.sources) or "-"
     who = f"result of {message.tool_name}" if message.role == "tool" else message.role
-    way = recall_call(message.sources[0] if message.sources else None, message.call_id)
+    way = format_recall_call(message.sources[0] if message.sources else None, message.call_id)
     calls = "".join(f"\n  called {call.name} {call.arguments}" for call in message.calls)
-    text = cut(message.content, size, cost, way) + cut(calls, size, cost, way)
+    text = cut_text(message.content, size, cost, way) + cut_text(calls, size, cost, way)
     return f"#{number} {who}: " + text.replace("</record>", "<\\/record>")
 
 
-def cleaned(answer: str) -> str:
+def clean_answer(answer: str) -> str:
     """Without thoughts a model wrote into its text, and without a fence around the whole."""
     text = _THOUGHT.sub("", answer).strip()
     if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
@@ -85,18 +89,18 @@ def cleaned(answer: str) -> str:
     return text
 
 
-def fault(text: str, record: str, replaced: int, cost: Callable[[str], int]) -> str:
+def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]) -> str:
     """Why a summary cannot be used, or nothing."""
-    if len(text) < SHORTEST:
+    if len(text) < MIN_SUMMARY_CHARS:
         return "it was empty"
     if cost(text) >= replaced:
         return "it was longer than what it stands for"
-    if INSTRUCTION[:60] in text or "<record>" in text or _copied(text, record):
+    if INSTRUCTION[:60] in text or "<record>" in text or _is_copied(text, record):
         return "it repeated the record"
     return ""
 
 
-def _copied(text: str, record: str) -> bool:
+def _is_copied(text: str, record: str) -> bool:
     """Most of its longer lines stand word for word in the record."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
     long_lines = [line for line in lines if len(line) >= 20]

@@ -6,22 +6,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ollm.services.chat_recording.erasable import Trace as Trace
-    from ollm.services.chat_recording.erasable import Traces as Traces
-    from ollm.services.chat_recording.erasable import no_traces as no_traces
+    from ollm.services.chat_recording.erasable import ErasableStore as ErasableStore
+    from ollm.services.chat_recording.erasable import FindErasableStores as FindErasableStores
+    from ollm.services.chat_recording.erasable import find_no_stores as find_no_stores
     from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
     from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
-    from ollm.services.chat_recording.service import silent as silent
-    from ollm.services.chat_recording.service import title_of as title_of
+    from ollm.services.chat_recording.service import ignore_event as ignore_event
+    from ollm.services.chat_recording.service import make_title as make_title
 
 _PLACES = {
     "ChatRecordingService": "service",
     "SessionLibrary": "library",
-    "Trace": "erasable",
-    "Traces": "erasable",
-    "no_traces": "erasable",
-    "silent": "service",
-    "title_of": "service",
+    "ErasableStore": "erasable",
+    "FindErasableStores": "erasable",
+    "find_no_stores": "erasable",
+    "ignore_event": "service",
+    "make_title": "service",
 }
 
 

@@ -24,43 +24,43 @@ class Finding(Data, frozen=True):
     outcome: Outcome = "damaged"
 
 
-def check(files: SessionFiles, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
-    ids = files.places.ids()
+def check_sessions(files: SessionFiles, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
+    ids = files.places.list_ids()
     findings: list[Finding | None] = []
     for done, session_id in enumerate(ids, start=1):
-        findings.append(_mended(files, session_id) if repair else _looked_at(files, session_id))
+        findings.append(_repair_session(files, session_id) if repair else _inspect_session(files, session_id))
         if progress:
             progress(done, len(ids))
     return [found for found in findings if found]
 
 
-def _looked_at(files: SessionFiles, session_id: str) -> Finding | None:
-    text = "; ".join(filter(None, (_damage(files, session_id), _left_overs(files, session_id))))
+def _inspect_session(files: SessionFiles, session_id: str) -> Finding | None:
+    text = "; ".join(filter(None, (_find_damage(files, session_id), _find_leftovers(files, session_id))))
     return Finding(session_id=session_id, problem=text) if text else None
 
 
-def _damage(files: SessionFiles, session_id: str) -> str | None:
+def _find_damage(files: SessionFiles, session_id: str) -> str | None:
     """What is found when all of it is read, piece by piece."""
     try:
-        with files.stream(session_id) as stream:
-            _read(stream)
+        with files.open_stream(session_id) as stream:
+            _read_all(stream)
             return stream.damage
     except OllmError as error:
         return str(error)
 
 
-def _read(stream: SessionStream) -> None:
-    for entries in (stream.messages(), stream.calls()):
+def _read_all(stream: SessionStream) -> None:
+    for entries in (stream.iter_messages(), stream.iter_calls()):
         deque(entries, maxlen=0)
 
 
-def _left_overs(files: SessionFiles, session_id: str) -> str:
-    return "" if files.is_open(session_id) else files.left_overs(session_id)
+def _find_leftovers(files: SessionFiles, session_id: str) -> str:
+    return "" if files.is_open(session_id) else files.describe_leftovers(session_id)
 
 
-def _mended(files: SessionFiles, session_id: str) -> Finding | None:
+def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
     """Read up to the first thing that is wrong, then written anew; a large one is written while it is read."""
-    left, small = _left_overs(files, session_id), not files.is_large(session_id)
+    left, small = _find_leftovers(files, session_id), not files.is_large(session_id)
     if small and not left and _is_whole(files, session_id):
         return None
     try:
@@ -69,21 +69,21 @@ def _mended(files: SessionFiles, session_id: str) -> Finding | None:
         files.tidy(session_id)
     except DamagedError as error:
         if _is_newer(files, session_id):
-            return _looked_at(files, session_id)
+            return _inspect_session(files, session_id)
         return Finding(session_id=session_id, problem=f"not mended: {error.message}")
     except OllmError as error:
-        found = _looked_at(files, session_id)
+        found = _inspect_session(files, session_id)
         return found and Finding(session_id=session_id, problem=f"{found.problem}; not mended: {error.message}")
     text = "; ".join(filter(None, (loaded.damage, left)))
     return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
 
 
 def _is_whole(files: SessionFiles, session_id: str) -> bool:
-    from ollm.store.session_files.damage import DamageFoundError, Intolerant
+    from ollm.store.session_files.damage import DamageFoundError, StrictDamageReport
 
     try:
-        with files.stream(session_id, Intolerant()) as stream:
-            _read(stream)
+        with files.open_stream(session_id, StrictDamageReport()) as stream:
+            _read_all(stream)
     except (OllmError, DamageFoundError):
         return False
     return True
@@ -91,6 +91,6 @@ def _is_whole(files: SessionFiles, session_id: str) -> bool:
 
 def _is_newer(files: SessionFiles, session_id: str) -> bool:
     try:
-        return files.described(session_id).metadata.schema_version > SCHEMA_VERSION
+        return files.describe_session(session_id).metadata.schema_version > SCHEMA_VERSION
     except OllmError:
         return False

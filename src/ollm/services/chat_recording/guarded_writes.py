@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Attempts:
+class GuardedWrites:
     """Knows which of the open sessions cannot be saved at the moment."""
 
     def __init__(self, writers: Mapping[str, SessionWriter], emit: Callable[[Event], None]) -> None:
@@ -23,12 +23,12 @@ class Attempts:
         self._emit = emit
         self._told: set[str] = set()
 
-    def make(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
+    def attempt_write(self, session_id: str, write: Callable[..., Any], *arguments: Any) -> Any:
         """What `write` gives; None when it failed. What it could not write is still there to be tried again."""
         try:
             done = write(*arguments)
         except StorageError as error:
-            self._tell(session_id, error)
+            self._report_failure(session_id, error)
             return None
         if session_id in self._told and self._is_saved(session_id):
             self._told.discard(session_id)
@@ -39,7 +39,7 @@ class Attempts:
         writer = self._writers.get(session_id)
         return writer is None or writer.is_saved
 
-    def _tell(self, session_id: str, error: OllmError) -> None:
+    def _report_failure(self, session_id: str, error: OllmError) -> None:
         log.error("%s", error, extra={"operation": "record", "action": error.action})
         if session_id not in self._told:
             self._told.add(session_id)

@@ -13,14 +13,14 @@ from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
-from ollm.services.chat_recording.erasable import Traces, no_traces
+from ollm.services.chat_recording.erasable import FindErasableStores, find_no_stores
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
 
 if TYPE_CHECKING:
     from ollm.services.chat_recording.checking import Finding
     from ollm.store.session_index.index import Progress, SessionIndex
 
-PURGE_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
+PURGE_TIMEOUT_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
 
 
 class SessionLibrary:
@@ -32,7 +32,7 @@ class SessionLibrary:
         index: SessionIndex | None = None,
         settings: SessionSettings | None = None,
         *,
-        traces: Traces = no_traces,
+        traces: FindErasableStores = find_no_stores,
         clock: Clock = now,
     ) -> None:
         self.files = files
@@ -45,23 +45,23 @@ class SessionLibrary:
     def places(self) -> SessionPlaces:
         return self.files.places
 
-    def summaries(self, progress: Progress | None = None) -> list[SessionSummary]:
+    def list_summaries(self, progress: Progress | None = None) -> list[SessionSummary]:
         """Last active first. One damaged file is named and hides no other."""
         if self.index is None:
-            found = [self.files.summary(session_id) for session_id in self.places.ids()]
+            found = [self.files.summarize_session(session_id) for session_id in self.places.list_ids()]
         else:
             import msgspec
 
-            found = [msgspec.convert(line, SessionSummary) for line in self.index.lines(progress)]
+            found = [msgspec.convert(line, SessionSummary) for line in self.index.list_sessions(progress)]
         return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
 
     def delete(self, session_id: str) -> None:
         """Remove every trace of a session, in the trash too. Raises `BusyError` while a process has it open."""
-        failed = self.delete_each([session_id])
+        failed = self.delete_many([session_id])
         if failed:
             raise failed[0]
 
-    def delete_each(
+    def delete_many(
         self, ids: Sequence[str], progress: Progress | None = None, seconds: float | None = None
     ) -> list[OllmError]:
         """Remove every trace of these sessions; gives what went wrong. With `seconds` the index may finish later."""
@@ -71,7 +71,7 @@ class SessionLibrary:
             try:
                 self._remove(session_id)
                 gone.append(session_id)
-            except _TraceLeftError as error:
+            except _IncompleteErasureError as error:
                 gone.append(session_id)
                 failed.append(StorageError(str(error)))
             except OllmError as error:
@@ -82,12 +82,12 @@ class SessionLibrary:
             try:
                 self.index.erase_all(gone, progress, seconds)
             except StorageError as error:
-                failed.append(_left(gone, error))
+                failed.append(_make_incomplete_error(gone, error))
         return failed
 
     def _remove(self, session_id: str) -> None:
         """Its files, and what other stores keep of it; the index is told apart from that."""
-        workspace = self._workspace_of(session_id)
+        workspace = self._find_workspace(session_id)
         self.files.remove(session_id)
         failed = []
         for trace in self._traces(workspace):
@@ -96,49 +96,51 @@ class SessionLibrary:
             except OllmError as error:
                 failed.append(str(error))
         if failed:
-            raise _TraceLeftError(f"Session {session_id} is gone, but not every trace of it: {' '.join(failed)}")
+            raise _IncompleteErasureError(
+                f"Session {session_id} is gone, but not every trace of it: {' '.join(failed)}"
+            )
 
     def delete_all_but(self, keep: int) -> list[str]:
         """Delete the least recently active until `keep` are left; gives the ids that went."""
         if keep < 0:
             raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
-        old = [found.session_id for found in self.summaries()[keep:] if found.status != "active"]
-        for error in self.delete_each(old):
+        old = [found.session_id for found in self.list_summaries()[keep:] if found.status != "active"]
+        for error in self.delete_many(old):
             if not isinstance(error, BusyError):
                 raise error
-        return [session_id for session_id in old if self.places.home_of(session_id) is None]
+        return [session_id for session_id in old if self.places.find_home(session_id) is None]
 
     def enforce_limit(self) -> list[str]:
         """Move what is over `maxSessions` to the trash, one-shot sessions first, and empty what is too old there."""
         limit = self._settings.max_sessions
         self.purge_trash()
-        if limit == 0 or len(self.places.ids()) <= limit:
+        if limit == 0 or len(self.places.list_ids()) <= limit:
             return []
-        sessions = self.summaries()
+        sessions = self.list_summaries()
         candidates = sorted(sessions, key=lambda found: (found.origin != "one-shot", found.last_activity))
         gone: list[str] = []
-        remove = self.to_trash if self._settings.trash_days else self.delete
+        remove = self.move_to_trash if self._settings.trash_days else self.delete
         for found in candidates:
             if len(sessions) - len(gone) <= limit:
                 break
-            if self._when_free(found, remove):
+            if self._remove_if_free(found, remove):
                 gone.append(found.session_id)
         return gone
 
-    def to_trash(self, session_id: str) -> None:
+    def move_to_trash(self, session_id: str) -> None:
         """Put a session where it can be restored from for `trashDays`."""
-        self.files.move(session_id, self._trash(), at=self._clock())
+        self.files.move(session_id, self._require_trash(), at=self._clock())
         if self.index:
             self.index.forget(session_id)
 
     def restore(self, session_id: str) -> None:
         """Take a session back out of the trash."""
-        self.files.bring_back(session_id, at=self._clock())
+        self.files.restore_from_trash(session_id, at=self._clock())
 
-    def trashed(self) -> list[SessionSummary]:
+    def list_trashed(self) -> list[SessionSummary]:
         """The sessions in the trash, last active first."""
-        trash = SessionFiles(SessionPlaces(directory=self._trash()), self._clock)
-        found = [trash.summary(session_id) for session_id in trash.places.ids()]
+        trash = SessionFiles(SessionPlaces(directory=self._require_trash()), self._clock)
+        found = [trash.summarize_session(session_id) for session_id in trash.places.list_ids()]
         return sorted(found, key=lambda summary: summary.last_activity, reverse=True)
 
     def purge_trash(self) -> None:
@@ -146,8 +148,8 @@ class SessionLibrary:
         if self.places.trash is None:
             return
         oldest = self._clock() - timedelta(days=self._settings.trash_days)
-        old = self.files.trashed_before(oldest)
-        for error in self.delete_each(old, seconds=PURGE_SECONDS) if old else ():
+        old = self.files.list_trashed_before(oldest)
+        for error in self.delete_many(old, seconds=PURGE_TIMEOUT_SECONDS) if old else ():
             if not isinstance(error, BusyError):
                 raise error
 
@@ -156,22 +158,22 @@ class SessionLibrary:
 
     def archive(self, session_id: str, archived: bool) -> None:
         """Archived sessions stay, but are no longer offered."""
-        state = self.files.described(session_id).metadata.workspace_state
+        state = self.files.describe_session(session_id).metadata.workspace_state
         self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
         """What is wrong with the files of all sessions; `repair` mends what can be mended."""
-        from ollm.services.chat_recording.checking import check
+        from ollm.services.chat_recording.checking import check_sessions
 
-        return check(self.files, repair=repair, progress=progress)
+        return check_sessions(self.files, repair=repair, progress=progress)
 
     def _change(self, session_id: str, metadata: dict[str, Any]) -> None:
         writer, loaded = self.files.open(session_id, to_continue=False)
-        _close(writer, lambda: writer.change(loaded.session.last_activity, {}, metadata))
+        _run_and_close(writer, lambda: writer.change_fields(loaded.session.last_activity, {}, metadata))
         if self.index:
-            self.index.note(session_id)
+            self.index.update_session(session_id)
 
-    def _when_free(self, found: SessionSummary, remove: Callable[[str], None]) -> bool:
+    def _remove_if_free(self, found: SessionSummary, remove: Callable[[str], None]) -> bool:
         if found.status == "active":
             return False
         try:
@@ -180,35 +182,35 @@ class SessionLibrary:
             return False
         return True
 
-    def _trash(self) -> Any:
+    def _require_trash(self) -> Any:
         if self.places.trash is None:
             raise UsageError("There is no trash here.")
         return self.places.trash
 
-    def _workspace_of(self, session_id: str) -> str | None:
+    def _find_workspace(self, session_id: str) -> str | None:
         try:
-            return self.files.described(session_id).metadata.workspace
+            return self.files.describe_session(session_id).metadata.workspace
         except OllmError:
             return None
 
 
-class _TraceLeftError(OllmError):
+class _IncompleteErasureError(OllmError):
     """The session's own files are gone, something of it elsewhere is not."""
 
 
-def _left(ids: list[str], error: OllmError) -> StorageError:
+def _make_incomplete_error(ids: list[str], error: OllmError) -> StorageError:
     what = f"Session {ids[0]} is" if len(ids) == 1 else f"{len(ids)} sessions are"
     return StorageError(f"{what} gone, but not every trace: {error.message}", action=error.action)
 
 
-def _close(writer: SessionWriter, work: Callable[[], None]) -> None:
+def _run_and_close(writer: SessionWriter, work: Callable[[], None]) -> None:
     try:
         work()
     finally:
         writer.close()
 
 
-def removed_notice(ids: list[str], days: int) -> str:
+def format_removed_notice(ids: list[str], days: int) -> str:
     """What a person is told when the limit removed sessions."""
     count = "1 old session was" if len(ids) == 1 else f"{len(ids)} old sessions were"
     if not days:

@@ -16,43 +16,43 @@ import msgspec
 from msgspec.structs import replace
 
 from ollm.config.settings import SessionSettings
-from ollm.domain.clock import Clock, NewId, new_id, now, stamp
+from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import Event, MessageRecorded, Notice, SessionCreated, SessionSaved, ToolCallRecorded
 from ollm.domain.messages import TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
-from ollm.services.chat_recording.guarded_writes import Attempts
-from ollm.services.chat_recording.library import SessionLibrary, removed_notice
+from ollm.services.chat_recording.guarded_writes import GuardedWrites
+from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
-from ollm.store.session_files.journal import clean
+from ollm.store.session_files.journal import clean_json
 
 if TYPE_CHECKING:
     from ollm.domain.messages import AnyPart, Message
     from ollm.domain.tools import ToolCallRecord
-    from ollm.store.session_files import Loaded, Page
-    from ollm.store.session_files.recovery import Known
+    from ollm.store.session_files import LoadedSession, MessagePage
+    from ollm.store.session_files.recovery import KnownDocument
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
-TITLE_LENGTH = 80
-_WORDS = (TextPart, ThinkingPart)
-NOTED_EVERY = timedelta(seconds=60)
-NOTED_FROM = 256 * 1024  # a smaller one is read faster than a row is written
+MAX_TITLE_CHARS = 80
+_TEXT_PARTS = (TextPart, ThinkingPart)
+INDEX_INTERVAL = timedelta(seconds=60)
+MIN_INDEXED_BYTES = 256 * 1024  # a smaller one is read faster than a row is written
 
 
-def silent(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     """For callers that listen to nothing."""
 
 
-def size_of(text: str) -> int:
+def count_bytes(text: str) -> int:
     """Bytes of a text; the archive is counted as a token for every four of them."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def title_of(message: Message) -> str:
+def make_title(message: Message) -> str:
     """The first line of a message, cut (W)."""
     first = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    return first if len(first) <= TITLE_LENGTH else first[: TITLE_LENGTH - 1].rstrip() + "…"
+    return first if len(first) <= MAX_TITLE_CHARS else first[: MAX_TITLE_CHARS - 1].rstrip() + "…"
 
 
 class ChatRecordingService:
@@ -63,7 +63,7 @@ class ChatRecordingService:
         files: SessionFiles,
         settings: SessionSettings | None = None,
         *,
-        emit: Emit = silent,
+        emit: Emit = ignore_event,
         library: SessionLibrary | None = None,
         clock: Clock = now,
         make_id: NewId = new_id,
@@ -75,7 +75,7 @@ class ChatRecordingService:
         self._clock = clock
         self._make_id = make_id
         self._writers: dict[str, SessionWriter] = {}
-        self._attempts = Attempts(self._writers, emit)
+        self._attempts = GuardedWrites(self._writers, emit)
         self._noted: dict[str, datetime] = {}
         self._first: dict[str, Message] = {}  # of sessions from elsewhere: the words that name them
 
@@ -98,7 +98,7 @@ class ChatRecordingService:
         context_window: int | None = None,
     ) -> str:
         """Start a session; its file is there when this returns. The oldest go when there are too many."""
-        session_id, at = self._make_id(), stamp(self._clock())
+        session_id, at = self._make_id(), format_stamp(self._clock())
         metadata = SessionMetadata(
             workspace=workspace, origin=origin, context_window=context_window, schema_version=SCHEMA_VERSION
         )
@@ -112,13 +112,13 @@ class ChatRecordingService:
         }
         writer = self._files.create(head)
         self._writers[session_id] = writer
-        self._attempts.make(session_id, writer.flush)
+        self._attempts.attempt_write(session_id, writer.flush)
         writer.deferred = not self._settings.auto_save
         self._emit(SessionCreated(session_id=session_id, model=model, provider=provider))
         self._enforce_limit(session_id)
         return session_id
 
-    async def open_session(self, session_id: str, since: int = 0) -> Loaded:
+    async def open_session(self, session_id: str, since: int = 0) -> LoadedSession:
         """Open a session to go on with it: mends what a crash left; says in `damage` what could not be read.
 
         Of a long session that nobody else has touched, messages up to number `since` are not given (`skipped`), nor is
@@ -127,7 +127,7 @@ class ChatRecordingService:
         session_id = parse_id(session_id)
         if session_id in self._writers:
             return self._files.read_open(self._writers[session_id])
-        writer, loaded = self._files.open(session_id, since=since, known=lambda: self._known(session_id, since))
+        writer, loaded = self._files.open(session_id, since=since, known=lambda: self._find_known(session_id, since))
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
         first = next((message for message in loaded.session.messages if message.role == "user"), None)
@@ -135,25 +135,25 @@ class ChatRecordingService:
             self._first[session_id] = first
         return loaded
 
-    def _known(self, session_id: str, since: int) -> Known | None:
+    def _find_known(self, session_id: str, since: int) -> KnownDocument | None:
         index = self._library.index
-        counts = index.counts(session_id, NOTED_FROM) if index and since else None
+        counts = index.get_counts(session_id, MIN_INDEXED_BYTES) if index and since else None
         if counts is None:
             return None
-        from ollm.store.session_files.recovery import Known
+        from ollm.store.session_files.recovery import KnownDocument
 
-        return Known(message_count=counts[0], last_number=counts[1], since=since)
+        return KnownDocument(message_count=counts[0], last_number=counts[1], since=since)
 
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
         """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks
         for: that they start is written with it."""
-        writer = self._writer(session_id)
+        writer = self._require_writer(session_id)
         recorded = replace(message, id=writer.last_number + 1)
         started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
         if started or not writer.head["metadata"].get("title"):
-            self._attempts.make(session_id, self._write_together, writer, recorded, started)
+            self._attempts.attempt_write(session_id, self._write_with_calls, writer, recorded, started)
         else:
-            self._attempts.make(session_id, self._write_message, writer, recorded)
+            self._attempts.attempt_write(session_id, self._write_message, writer, recorded)
         self._emit(MessageRecorded(session_id=session_id, message_id=recorded.id, role=recorded.role))
         for call in started:
             self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
@@ -162,55 +162,55 @@ class ChatRecordingService:
     def _write_message(self, writer: SessionWriter, message: Message) -> None:
         size = 0
         for part in message.parts:
-            if isinstance(part, _WORDS):
-                size += size_of(part.text)
-        writer.record_message(self._activity(writer), message, _tokens(writer, size))
+            if isinstance(part, _TEXT_PARTS):
+                size += count_bytes(part.text)
+        writer.record_message(self._get_activity_time(writer), message, _add_tokens(writer, size))
 
-    def _write_together(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
+    def _write_with_calls(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
         """With one sync: the title if it is the first, the message, and that its calls start."""
-        with writer.together():
-            self._name(writer, message)
+        with writer.batch_writes():
+            self._set_title(writer, message)
             self._write_message(writer, message)
             for call in calls:
-                writer.record_call(self._activity(writer), _json(call), 0)
+                writer.record_call(self._get_activity_time(writer), _to_json(call), 0)
 
     async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
         """Keep an answer under way: `parts` is all of it so far. The recorded answer takes its place; after a crash
         it stays as a message marked interrupted. Costs what is new in it."""
-        writer = self._writer(session_id)
-        at = self._activity(writer)
-        self._attempts.make(session_id, writer.record_partial, at, _json(tuple(parts)))
+        writer = self._require_writer(session_id)
+        at = self._get_activity_time(writer)
+        self._attempts.attempt_write(session_id, writer.record_partial, at, _to_json(tuple(parts)))
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Write a call down when it starts (result None) and when it ends; the same id replaces."""
-        writer = self._writer(session_id)
-        at = self._activity(writer)
+        writer = self._require_writer(session_id)
+        at = self._get_activity_time(writer)
         said = call.result.llm_content if call.result else ""
-        tokens = _tokens(writer, size_of(said)) if said else 0
-        self._attempts.make(session_id, writer.record_call, at, _json(call), tokens)
+        tokens = _add_tokens(writer, count_bytes(said)) if said else 0
+        self._attempts.attempt_write(session_id, writer.record_call, at, _to_json(call), tokens)
         self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
 
     async def update_metadata(self, session_id: str, changes: Mapping[str, Any]) -> None:
         """Set metadata fields (camelCase or snake_case names); `model` and `provider` change the session's own."""
-        writer = self._writer(session_id)
-        named = {_camel(name): _json(value) for name, value in changes.items()}
+        writer = self._require_writer(session_id)
+        named = {_to_camel_case(name): _to_json(value) for name, value in changes.items()}
         top = {name: named.pop(name) for name in list(named) if name in ("model", "provider")}
-        at = self._activity(writer)
-        self._attempts.make(session_id, writer.change, at, top, named)
+        at = self._get_activity_time(writer)
+        self._attempts.attempt_write(session_id, writer.change_fields, at, top, named)
 
     async def save_session(self, session_id: str) -> None:
         """Fold everything recorded into the document, now."""
-        if self._attempts.make(session_id, self._writer(session_id).fold):
+        if self._attempts.attempt_write(session_id, self._require_writer(session_id).fold):
             self._emit(SessionSaved(session_id=session_id))
 
     async def end_turn(self, session_id: str) -> None:
         """The end of a turn: what waits is written, and the document folded if that is due."""
-        writer = self._writer(session_id)
-        folded = self._attempts.make(session_id, writer.fold_when_due)
+        writer = self._require_writer(session_id)
+        folded = self._attempts.attempt_write(session_id, writer.fold_when_due)
         if folded:
             self._emit(SessionSaved(session_id=session_id))
-        if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > NOTED_EVERY:
-            self._note(writer)
+        if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > INDEX_INTERVAL:
+            self._update_index(writer)
 
     async def close_session(self, session_id: str) -> None:
         """Fold and let go. A session without a message is removed. Closing a closed one does nothing."""
@@ -219,9 +219,9 @@ class ChatRecordingService:
             return
         if writer.is_empty:
             writer.abandon()
-            self._attempts.make(session_id, self._library.delete, session_id)
+            self._attempts.attempt_write(session_id, self._library.delete, session_id)
             return
-        if self._attempts.make(session_id, writer.close, lambda: self._note(writer)):
+        if self._attempts.attempt_write(session_id, writer.close, lambda: self._update_index(writer)):
             self._emit(SessionSaved(session_id=session_id))
 
     async def get_session(self, session_id: str) -> Session | None:
@@ -231,23 +231,23 @@ class ChatRecordingService:
         except NotFoundError:
             return None
 
-    def load(self, session_id: str, page: Page | None = None) -> Loaded:
+    def load(self, session_id: str, page: MessagePage | None = None) -> LoadedSession:
         """The session together with what is wrong with its files; with `page` at least that much of it."""
         session_id = parse_id(session_id)
         writer = self._writers.get(session_id)
         return self._files.read_open(writer, page) if writer else self._files.read(session_id, page)
 
-    def user_words(self, session_id: str) -> dict[int, str]:
+    def read_user_words(self, session_id: str) -> dict[int, str]:
         """What the user said in an open session, in full, by number."""
-        return self._files.user_words(self._writer(session_id))
+        return self._files.read_user_words(self._require_writer(session_id))
 
-    def title(self, session_id: str) -> str:
+    def get_title(self, session_id: str) -> str:
         """The title of an open session; empty before the first message."""
-        return str(self._writer(session_id).head["metadata"].get("title") or "")
+        return str(self._require_writer(session_id).head["metadata"].get("title") or "")
 
     async def list_sessions(self) -> list[SessionSummary]:
         """All sessions, last active first. One damaged file is named and hides no other."""
-        return self._library.summaries()
+        return self._library.list_summaries()
 
     async def delete_session(self, session_id: str) -> None:
         """Remove every trace of a session, for good. Raises `BusyError` while another process has it open."""
@@ -261,23 +261,23 @@ class ChatRecordingService:
         """Delete all but the `keep` last active sessions, never one that is open; gives the ids that went."""
         return self._library.delete_all_but(keep)
 
-    def _writer(self, session_id: str) -> SessionWriter:
+    def _require_writer(self, session_id: str) -> SessionWriter:
         writer = self._writers.get(session_id)
         if writer is None:
             raise NotFoundError(f"Session {session_id} is not open.", action="Resume it first.")
         return writer
 
-    def _activity(self, writer: SessionWriter) -> str:
+    def _get_activity_time(self, writer: SessionWriter) -> str:
         """Now, but never before the last activity: a clock set back does not reorder a session."""
-        at = stamp(self._clock())
+        at = format_stamp(self._clock())
         last: str = writer.head.get("lastActivity") or ""
         return max(at, last)
 
-    def _name(self, writer: SessionWriter, message: Message) -> None:
+    def _set_title(self, writer: SessionWriter, message: Message) -> None:
         if message.role == "user" and not writer.head["metadata"].get("title"):
-            title = title_of(self._first.pop(writer.session_id, message)) or title_of(message)
+            title = make_title(self._first.pop(writer.session_id, message)) or make_title(message)
             if title:
-                writer.change(self._activity(writer), {}, {"title": title})
+                writer.change_fields(self._get_activity_time(writer), {}, {"title": title})
 
     def _enforce_limit(self, session_id: str) -> None:
         try:
@@ -286,32 +286,32 @@ class ChatRecordingService:
             log.warning("%s", error, extra={"operation": "limit", "action": error.action})
             return
         if gone:
-            text = removed_notice(gone, self._settings.trash_days)
+            text = format_removed_notice(gone, self._settings.trash_days)
             self._emit(Notice(session_id=session_id, level="info", text=text))
 
-    def _note(self, writer: SessionWriter) -> None:
+    def _update_index(self, writer: SessionWriter) -> None:
         """The index hears of a session now and then, never while something is recorded."""
-        big = writer.document_size >= NOTED_FROM
+        big = writer.document_size >= MIN_INDEXED_BYTES
         if self._library.index and big and writer.is_saved and not writer.has_partial:
-            from ollm.store.session_index.entries import line_of
+            from ollm.store.session_index.entries import make_writer_row
 
-            self._library.index.note(writer.session_id, line_of(writer))
+            self._library.index.update_session(writer.session_id, make_writer_row(writer))
             self._noted[writer.session_id] = self._clock()
 
 
-def _tokens(writer: SessionWriter, size: int) -> int:
+def _add_tokens(writer: SessionWriter, size: int) -> int:
     """Of the whole archive, with `size` bytes more."""
     held: int = writer.head["metadata"].get("tokenCount") or 0
     return held + (size + 3) // 4
 
 
-def _json(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     try:
         return msgspec.to_builtins(value)
     except RecursionError:
-        return clean({name: getattr(value, name) for name in value.__struct_fields__})
+        return clean_json({name: getattr(value, name) for name in value.__struct_fields__})
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)

@@ -11,15 +11,17 @@ import msgspec
 
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.reading import Signature, signature
+from ollm.services.file_discovery.reading import Signature, read_signature
 from ollm.services.file_discovery.walk import Walk
 
-_MOST = 8
-_COARSE = 20_000_000  # a directory's time moves in steps of some milliseconds: younger ones prove nothing
-_QUICK_TO_CHECK = 1500  # directories whose times can be read while nobody notices, watch or not
+_MAX_RESULTS = 8
+_CLOCK_STEP_NANOSECONDS = (
+    20_000_000  # a directory's time moves in steps of some milliseconds: younger ones prove nothing
+)
+_MAX_CHECKED_DIRECTORIES = 1500  # directories whose times can be read while nobody notices, watch or not
 
 
-class Answer(Data, frozen=True, dict=True):
+class DiscoveryResult(Data, frozen=True, dict=True):
     """A finished walk: its entries and the times of all it depends on. `generation` is the state of the watch that it
     was last known to be true in."""
 
@@ -36,27 +38,27 @@ class Answer(Data, frozen=True, dict=True):
     def paths(self) -> list[str]:
         return [entry.relative_path for entry in self.entries]
 
-    def holds(self, generation: int | None) -> bool:
+    def is_valid(self, generation: int | None) -> bool:
         watched = generation is not None and generation == self.generation
-        if watched and self.directories > _QUICK_TO_CHECK:
+        if watched and self.directories > _MAX_CHECKED_DIRECTORIES:
             return True
-        return self._settled and all(map(eq, map(signature, self.seen), self.seen.values()))
+        return self._is_settled and all(map(eq, map(read_signature, self.seen), self.seen.values()))
 
     @cached_property
-    def _settled(self) -> bool:
+    def _is_settled(self) -> bool:
         """Whether nothing was touched so shortly before it was read that its time cannot tell a later touch."""
-        return all(seen is None or seen[0] < self.taken - _COARSE for seen in self.seen.values())
+        return all(seen is None or seen[0] < self.taken - _CLOCK_STEP_NANOSECONDS for seen in self.seen.values())
 
 
-class AnswerCache:
+class DiscoveryCache:
     """The last few answers, by what was asked. Walks run in threads, so every step of it stands alone."""
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[DiscoveryOptions, Answer] = OrderedDict()
+        self._answers: OrderedDict[DiscoveryOptions, DiscoveryResult] = OrderedDict()
 
-    def get(self, options: DiscoveryOptions, generation: int | None) -> Answer | None:
+    def get(self, options: DiscoveryOptions, generation: int | None) -> DiscoveryResult | None:
         answer = self._answers.get(options)
-        if answer is None or not answer.holds(generation):
+        if answer is None or not answer.is_valid(generation):
             return None
         if answer.generation != generation:
             answer = msgspec.structs.replace(answer, generation=generation)
@@ -66,8 +68,8 @@ class AnswerCache:
 
     def put(
         self, options: DiscoveryOptions, walk: Walk, entries: list[FileEntry], taken: int, generation: int | None
-    ) -> Answer:
-        answer = Answer(
+    ) -> DiscoveryResult:
+        answer = DiscoveryResult(
             entries=tuple(entries),
             seen={**walk.directories, **walk.reader.signatures},
             directories=len(walk.directories),
@@ -78,10 +80,10 @@ class AnswerCache:
             in_part=frozenset(walk.in_part),
         )
         self._answers[options] = answer
-        while len(self._answers) > _MOST:
+        while len(self._answers) > _MAX_RESULTS:
             self._answers.popitem(last=False)
         return answer
 
 
-def now() -> int:
+def get_time_ns() -> int:
     return time.time_ns()

@@ -9,7 +9,7 @@ import msgspec
 
 from ollm.domain.files import DiscoveryOptions, EntryType, FileEntry
 from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.walk import Listing
+from ollm.services.file_discovery.walk import DirectoryListing
 
 
 class EntryMaker:
@@ -19,23 +19,25 @@ class EntryMaker:
         self._options = options
         self._include = compile_globs(options.include_patterns)
 
-    def entries(self, listing: Listing) -> list[FileEntry]:
+    def make_entries(self, listing: DirectoryListing) -> list[FileEntry]:
         prefix, root = listing.place.prefix, self._options.root
-        files = self._wanted(prefix, listing.files)
+        files = self._filter_included(prefix, listing.files)
         if not self._options.directories and not self._options.stat:
             return [FileEntry(root, prefix + name) for name in files]
-        made = [self._entry(prefix + name, "file") for name in files]
+        made = [self._make_entry(prefix + name, "file") for name in files]
         if self._options.directories:
-            made += [self._entry(prefix + name, "directory") for name in self._wanted(prefix, listing.folders)]
+            made += [
+                self._make_entry(prefix + name, "directory") for name in self._filter_included(prefix, listing.folders)
+            ]
         return made
 
-    def _wanted(self, prefix: str, names: list[str]) -> list[str]:
+    def _filter_included(self, prefix: str, names: list[str]) -> list[str]:
         if self._include is None:
             return names
-        included = self._include.among(prefix, names)
+        included = self._include.find_matches(prefix, names)
         return [name for name in names if name in included]
 
-    def _entry(self, relative: str, kind: EntryType) -> FileEntry:
+    def _make_entry(self, relative: str, kind: EntryType) -> FileEntry:
         entry = FileEntry(root=self._options.root, relative_path=relative, type=kind)
         if not self._options.stat:
             return entry

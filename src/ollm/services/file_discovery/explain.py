@@ -7,8 +7,8 @@ import stat
 from pathlib import Path, PurePath
 
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.layers import telling_names
-from ollm.services.file_discovery.rules import Rule
+from ollm.services.file_discovery.layers import find_rule_names
+from ollm.services.file_discovery.rules import IgnoreRule
 from ollm.services.file_discovery.walk import Walk
 
 
@@ -24,36 +24,36 @@ class Explanation(Data, frozen=True):
     line: int | None = None
 
 
-def explain(walk: Walk, root: Path, path: str) -> Explanation:
-    relative = _from_root(root, path)
+def explain_path(walk: Walk, root: Path, path: str) -> Explanation:
+    relative = _resolve_relative(root, path)
     if relative is None:
         return Explanation(path=path, shown=False, reason=f"it is outside {root}")
     layers, at, kept_by = walk.start.layers, root, None
     for depth, name in enumerate(relative.parts):
         prefix = f"{PurePath(*relative.parts[:depth])}/" if depth else ""
-        layers = walk.reader.below(layers, str(at), walk.from_top(prefix), telling_names(at))
+        layers = walk.reader.read_layers(layers, str(at), walk.path_from_top(prefix), find_rule_names(at))
         at = at / name
         here = str(PurePath(*relative.parts[: depth + 1]))
-        plain = _plain_reason(at, last=depth + 1 == len(relative.parts))
+        plain = _find_plain_reason(at, last=depth + 1 == len(relative.parts))
         if plain:
             return Explanation(path=path, shown=False, reason=plain, decided_at=here)
-        rule = layers.matcher.deciding(os.fsencode(walk.from_top(here)), directory=at.is_dir())
+        rule = layers.matcher.find_deciding_rule(os.fsencode(walk.path_from_top(here)), directory=at.is_dir())
         if rule is not None and not rule.negated:
-            return _said(path, here, rule, shown=False)
+            return _explain_rule(path, here, rule, shown=False)
         kept_by = (here, rule) if rule is not None else kept_by
     if kept_by is not None:
-        return _said(path, kept_by[0], kept_by[1], shown=True)
+        return _explain_rule(path, kept_by[0], kept_by[1], shown=True)
     return Explanation(path=path, shown=True, reason="no rule hides it")
 
 
-def _from_root(root: Path, path: str) -> PurePath | None:
+def _resolve_relative(root: Path, path: str) -> PurePath | None:
     """Links in the directories above the last part are the user's way of naming it; the last part is taken as it is."""
     given = root / path
     real = Path(os.path.realpath(given.parent)) / given.name
     return real.relative_to(root) if real.is_relative_to(root) and real != root else None
 
 
-def _plain_reason(path: Path, *, last: bool) -> str | None:
+def _find_plain_reason(path: Path, *, last: bool) -> str | None:
     """Why a path is left out that needs no rule."""
     if path.name == ".git":
         return ".git is never shown"
@@ -70,7 +70,7 @@ def _plain_reason(path: Path, *, last: bool) -> str | None:
     return "it is not a regular file" if last else "a part of the path is a file"
 
 
-def _said(path: str, here: str, rule: Rule, *, shown: bool) -> Explanation:
+def _explain_rule(path: str, here: str, rule: IgnoreRule, *, shown: bool) -> Explanation:
     verb = "brings it back" if shown else "hides it" if here == path else f"hides {here}"
     return Explanation(
         path=path,

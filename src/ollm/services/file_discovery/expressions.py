@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-_MEMORY = 64 << 20
+_MAX_MEMORY_BYTES = 64 << 20
 _NOTHING: frozenset[str] = frozenset()
 
 
-def _options(*, ignore_case: bool) -> Any:
+def _make_options(*, ignore_case: bool) -> Any:
     import re2
 
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
-    options.max_mem = _MEMORY
+    options.max_mem = _MAX_MEMORY_BYTES
     options.never_capture = True
     options.case_sensitive = not ignore_case
     return options
@@ -27,7 +27,7 @@ def _options(*, ignore_case: bool) -> Any:
 def compile_bytes(expression: bytes, *, ignore_case: bool = False) -> Any:
     import re2
 
-    return re2.compile(expression, _options(ignore_case=ignore_case))
+    return re2.compile(expression, _make_options(ignore_case=ignore_case))
 
 
 def compile_set(expressions: list[bytes], *, ignore_case: bool = False, anywhere: bool = False) -> Any:
@@ -35,7 +35,7 @@ def compile_set(expressions: list[bytes], *, ignore_case: bool = False, anywhere
     import re2
 
     kind = re2.Set.SearchSet if anywhere else re2.Set.FullMatchSet
-    together = kind(_options(ignore_case=ignore_case))
+    together = kind(_make_options(ignore_case=ignore_case))
     for expression in expressions:
         together.Add(expression)
     together.Compile()
@@ -55,7 +55,7 @@ class NameSearch:
     def _each(self) -> Any:
         return compile_bytes(self._whole, ignore_case=self._ignore_case)
 
-    def among(self, base: str, names: Sequence[str]) -> frozenset[str] | set[str]:
+    def find_matches(self, base: str, names: Sequence[str]) -> frozenset[str] | set[str]:
         """`base` is the directory's path, empty or ending with `/`. Each path stands between `NUL /` and NUL."""
         text = os.fsencode(f"\0/{base}" + f"\0\0/{base}".join(names) + "\0")
         if not names or not self._any.Match(text):

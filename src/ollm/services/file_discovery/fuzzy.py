@@ -10,10 +10,10 @@ from itertools import accumulate, islice
 from math import ceil
 
 from ollm.services.file_discovery.expressions import compile_bytes, compile_set
-from ollm.services.file_discovery.wildmatch import literal
+from ollm.services.file_discovery.wildmatch import escape_literal
 
-_ALIKE = 70.0
-_AT_ONCE = 4_000  # lines searched in one go: other threads have their turn in between
+_MIN_SIMILARITY_PERCENT = 70.0
+_BATCH_LINES = 4_000  # lines searched in one go: other threads have their turn in between
 
 
 class PathFinder:
@@ -28,20 +28,20 @@ class PathFinder:
         self._paths = sorted(paths)
         self._paths.sort(key=len)
         whole = [path.lower() for path in self._paths]
-        self._names = _Lines([path.rpartition("/")[2] for path in whole])
-        self._whole = _Lines(whole)
+        self._names = _LineSearch([path.rpartition("/")[2] for path in whole])
+        self._whole = _LineSearch(whole)
         self._nothing: str | None = None  # no path holds these letters in order, so none does with more of them
 
-    def ready(self) -> None:
+    def warm_up(self) -> None:
         """Make what only a search without a hit needs, before somebody waits for it."""
-        list(self._names.alike("\x7f" * 3, 1))
+        list(self._names.find_similar("\x7f" * 3, 1))
 
-    def best(self, typed: str, limit: int = 20) -> list[str]:
+    def find_best(self, typed: str, limit: int = 20) -> list[str]:
         """At most `limit` paths. Nothing typed gives the shortest ones."""
         wanted = typed.strip().removeprefix("./").lower()
         found: dict[int, None] = {}
         nothing = self._nothing is not None and wanted.startswith(self._nothing)
-        for group in () if nothing else self._groups(wanted):
+        for group in () if nothing else self._search_groups(wanted):
             for at in group:
                 found[at] = None
                 if len(found) == limit:
@@ -49,20 +49,20 @@ class PathFinder:
         if not found:
             self._nothing = wanted if not nothing else self._nothing
         if not found and len(wanted) > 2:
-            found = dict.fromkeys(islice(self._names.alike(wanted.rpartition("/")[2], limit), limit))
+            found = dict.fromkeys(islice(self._names.find_similar(wanted.rpartition("/")[2], limit), limit))
         return [self._paths[number] for number in found]
 
-    def _groups(self, wanted: str) -> Iterator[Iterable[int]]:
+    def _search_groups(self, wanted: str) -> Iterator[Iterable[int]]:
         text = os.fsencode(wanted)
-        yield self._names.holding(b"\0" + text + b"\0")
-        yield self._names.holding(b"\0" + text)
-        yield self._names.holding(text)
-        yield self._whole.holding(text)
+        yield self._names.find_holding(b"\0" + text + b"\0")
+        yield self._names.find_holding(b"\0" + text)
+        yield self._names.find_holding(text)
+        yield self._whole.find_holding(text)
         if len(wanted) > 1:
-            yield self._whole.scattered(wanted)
+            yield self._whole.find_scattered(wanted)
 
 
-class _Lines:
+class _LineSearch:
     """Many short texts as one, each between two NULs, so that all are searched at the speed of memory."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -70,7 +70,7 @@ class _Lines:
         ends = accumulate((len(line) + 1 for line in self._text[1:-1].split(b"\0")), initial=0)
         self._starts = list(ends) if lines else [0]
 
-    def holding(self, wanted: bytes) -> Iterator[int]:
+    def find_holding(self, wanted: bytes) -> Iterator[int]:
         """The numbers of the lines that hold it; a NUL stands for where a line starts or ends."""
         at = self._text.find(wanted) if len(self._starts) > 1 else -1
         while at >= 0:
@@ -80,45 +80,47 @@ class _Lines:
             yield number
             at = self._text.find(wanted, self._starts[number + 1])
 
-    def scattered(self, wanted: str) -> Iterator[int]:
+    def find_scattered(self, wanted: str) -> Iterator[int]:
         """The numbers of the lines that hold these letters in this order; a line may come more than once."""
-        expression = rb"[^\x00]*".join(literal(os.fsencode(letter)) for letter in wanted)
+        expression = rb"[^\x00]*".join(escape_literal(os.fsencode(letter)) for letter in wanted)
         somewhere, each = compile_set([expression], anywhere=True), compile_bytes(expression)
-        for start, part in self._parts():
+        for start, part in self._iter_parts():
             if somewhere.Match(part):
                 for found in each.finditer(part):
                     yield bisect_right(self._starts, start + found.start()) - 1
 
-    def _parts(self) -> Iterator[tuple[int, bytes]]:
+    def _iter_parts(self) -> Iterator[tuple[int, bytes]]:
         """The text in pieces that are searched in one go, with where they start."""
-        for first in range(0, len(self._starts) - 1, _AT_ONCE):
+        for first in range(0, len(self._starts) - 1, _BATCH_LINES):
             start = self._starts[first]
-            yield start, self._text[start : self._starts[min(first + _AT_ONCE, len(self._starts) - 1)]]
+            yield start, self._text[start : self._starts[min(first + _BATCH_LINES, len(self._starts) - 1)]]
 
     @cached_property
-    def _different(self) -> dict[int, list[bytes]]:
+    def _texts_by_length(self) -> dict[int, list[bytes]]:
         """The texts, each once, by their length."""
         lengths: dict[int, dict[bytes, None]] = {}
-        for _, part in self._parts():
+        for _, part in self._iter_parts():
             for line in part.split(b"\0"):
                 lengths.setdefault(len(line), {})[line] = None
         return {length: list(lines) for length, lines in lengths.items() if length}
 
-    def _near_in_length(self, letters: int) -> list[bytes]:
+    def _filter_by_length(self, letters: int) -> list[bytes]:
         """Those that could be alike at all: two texts share no more letters than the shorter one has."""
-        least = _ALIKE / (200 - _ALIKE)
+        least = _MIN_SIMILARITY_PERCENT / (200 - _MIN_SIMILARITY_PERCENT)
         lengths = range(ceil(least * letters), int(letters / least) + 1)
-        return [line for length in lengths for line in self._different.get(length, ())]
+        return [line for length in lengths for line in self._texts_by_length.get(length, ())]
 
-    def alike(self, wanted: str, limit: int) -> Iterator[int]:
+    def find_similar(self, wanted: str, limit: int) -> Iterator[int]:
         """The numbers of the lines with a letter wrong, missing or too many, the likest first."""
         from rapidfuzz import fuzz, process
 
-        near = self._near_in_length(len(os.fsencode(wanted)))
+        near = self._filter_by_length(len(os.fsencode(wanted)))
         best: list[tuple[float, int, bytes]] = []
-        for first in range(0, len(near), _AT_ONCE):
-            part = near[first : first + _AT_ONCE]
-            found = process.extract(os.fsencode(wanted), part, scorer=fuzz.ratio, limit=limit, score_cutoff=_ALIKE)
+        for first in range(0, len(near), _BATCH_LINES):
+            part = near[first : first + _BATCH_LINES]
+            found = process.extract(
+                os.fsencode(wanted), part, scorer=fuzz.ratio, limit=limit, score_cutoff=_MIN_SIMILARITY_PERCENT
+            )
             best += [(-score, first + at, text) for text, score, at in found]
         for _, _, text in sorted(best):
-            yield from self.holding(b"\0" + text + b"\0")
+            yield from self.find_holding(b"\0" + text + b"\0")

@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.reading import signature
+from ollm.services.file_discovery.reading import read_signature
 
-_SECONDS = 5
+_GIT_TIMEOUT_SECONDS = 5
 
 
-class GitPlaces(Data, frozen=True):
+class GitInfo(Data, frozen=True):
     """What git says about a directory. `repository` is None outside of one; `settings` are the files that say so."""
 
     repository: Path | None = None
@@ -28,7 +28,7 @@ class GitFinder:
         self._config_home = config_home
         self._answers: dict[tuple[object, ...], tuple[Path | None, bool]] = {}
 
-    def places(self, root: Path) -> GitPlaces:
+    def find_info(self, root: Path) -> GitInfo:
         repository = next((folder for folder in (root, *root.parents) if is_repository(folder)), None)
         settings: tuple[Path, ...] = (
             Path("/etc/gitconfig"),
@@ -36,12 +36,12 @@ class GitFinder:
             self._config_home / "git" / "config",
         )
         settings += (repository / ".git" / "config",) if repository else ()
-        seen = tuple((path, found) for path in settings if (found := signature(str(path))) is not None)
+        seen = tuple((path, found) for path in settings if (found := read_signature(str(path))) is not None)
         key = (root, *seen) if seen else ()
         if key not in self._answers:
-            self._answers[key] = _configured(root, self._home, self._config_home)
+            self._answers[key] = _read_config(root, self._home, self._config_home)
         excludes_file, ignore_case = self._answers[key]
-        return GitPlaces(repository=repository, excludes_file=excludes_file, ignore_case=ignore_case, settings=settings)
+        return GitInfo(repository=repository, excludes_file=excludes_file, ignore_case=ignore_case, settings=settings)
 
 
 def is_repository(folder: Path) -> bool:
@@ -53,16 +53,16 @@ def is_repository(folder: Path) -> bool:
         return False
 
 
-def exclude_file(dot_git: Path) -> Path | None:
+def find_exclude_file(dot_git: Path) -> Path | None:
     """`info/exclude` of a repository; a worktree shares it with the repository it belongs to."""
-    directory = _named_in(dot_git, "gitdir: ") if dot_git.is_file() else dot_git
+    directory = _read_reference(dot_git, "gitdir: ") if dot_git.is_file() else dot_git
     if directory is None:
         return None
-    common = _named_in(directory / "commondir", "")
+    common = _read_reference(directory / "commondir", "")
     return (common or directory) / "info" / "exclude"
 
 
-def _named_in(file: Path, prefix: str) -> Path | None:
+def _read_reference(file: Path, prefix: str) -> Path | None:
     try:
         with file.open(encoding="utf-8", errors="surrogateescape") as opened:
             line = opened.readline(4096).rstrip("\n")
@@ -71,7 +71,7 @@ def _named_in(file: Path, prefix: str) -> Path | None:
     return file.parent / line.removeprefix(prefix) if line.startswith(prefix) and "\0" not in line else None
 
 
-def _configured(root: Path, home: Path, config_home: Path) -> tuple[Path | None, bool]:
+def _read_config(root: Path, home: Path, config_home: Path) -> tuple[Path | None, bool]:
     """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually stands."""
     usual = config_home / "git" / "ignore"
     try:
@@ -80,7 +80,7 @@ def _configured(root: Path, home: Path, config_home: Path) -> tuple[Path | None,
             cwd=root,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=_SECONDS,
+            timeout=_GIT_TIMEOUT_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
@@ -89,8 +89,12 @@ def _configured(root: Path, home: Path, config_home: Path) -> tuple[Path | None,
         item.partition("\n")[::2] for item in asked.stdout.decode("utf-8", "surrogateescape").split("\0") if item
     )
     named = said.get("core.excludesfile")
-    return (_expanded(named, root, home) if named else usual), said.get("core.ignorecase", "") in ("true", "yes", "1")
+    return (_expand_home(named, root, home) if named else usual), said.get("core.ignorecase", "") in (
+        "true",
+        "yes",
+        "1",
+    )
 
 
-def _expanded(named: str, root: Path, home: Path) -> Path:
+def _expand_home(named: str, root: Path, home: Path) -> Path:
     return home / named[2:] if named.startswith("~/") else root / named

@@ -6,35 +6,43 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ollm.services.file_discovery.git import GitPlaces, exclude_file, is_repository
+from ollm.services.file_discovery.git import GitInfo, find_exclude_file, is_repository
 from ollm.services.file_discovery.matcher import Matcher
-from ollm.services.file_discovery.reading import Signature, signature
-from ollm.services.file_discovery.rules import BadRule, Rule, RuleFile, parse_rules, read_rules
+from ollm.services.file_discovery.reading import Signature, read_signature
+from ollm.services.file_discovery.rules import (
+    BadIgnoreRule,
+    IgnoreFile,
+    IgnoreRule,
+    parse_ignore_rules,
+    read_ignore_file,
+)
 
 GIT_IGNORE = ".gitignore"
 OLLM_IGNORE = ".ollmignore"
 
 
-class Layers:
+class RuleLayers:
     """The rules in force in one directory. `entering` gives those of a directory below; nothing is changed."""
 
     def __init__(
         self,
-        everywhere: tuple[Rule, ...],
-        git: tuple[Rule, ...] = (),
-        ollm: tuple[Rule, ...] = (),
+        everywhere: tuple[IgnoreRule, ...],
+        git: tuple[IgnoreRule, ...] = (),
+        ollm: tuple[IgnoreRule, ...] = (),
         *,
         ignore_case: bool = False,
     ) -> None:
         self._everywhere, self._git, self._ollm, self._ignore_case = everywhere, git, ollm, ignore_case
         self.matcher = Matcher(everywhere + git + ollm, ignore_case=ignore_case)
 
-    def entering(self, git: Sequence[Rule], ollm: Sequence[Rule], *, repository: bool = False) -> Layers:
+    def enter_directory(
+        self, git: Sequence[IgnoreRule], ollm: Sequence[IgnoreRule], *, repository: bool = False
+    ) -> RuleLayers:
         """With a directory's own rules on top. A repository of its own does not hear git's rules from above."""
         if not git and not ollm and not repository:
             return self
         above = () if repository else self._git
-        return Layers(self._everywhere, above + tuple(git), self._ollm + tuple(ollm), ignore_case=self._ignore_case)
+        return RuleLayers(self._everywhere, above + tuple(git), self._ollm + tuple(ollm), ignore_case=self._ignore_case)
 
 
 class RuleReader:
@@ -44,31 +52,33 @@ class RuleReader:
     is no repository, or the walk's own.
     """
 
-    def __init__(self, root: Path, places: GitPlaces, within: Path | None = None) -> None:
+    def __init__(self, root: Path, places: GitInfo, within: Path | None = None) -> None:
         self._places = places
         self._root = root
         above = [folder for folder in (places.repository, within) if folder and root.is_relative_to(folder)]
         self.top = min([root, *above], key=lambda folder: len(folder.parts))
-        self.offset = _inside(root, self.top)
-        self.bad: list[BadRule] = []
-        self._git: dict[str, tuple[Rule, ...]] = {}
-        self._ollm: dict[str, tuple[Rule, ...]] = {}
-        self.signatures: dict[str, Signature] = {str(path): signature(str(path)) for path in places.settings}
+        self.offset = _compute_offset(root, self.top)
+        self.bad: list[BadIgnoreRule] = []
+        self._git: dict[str, tuple[IgnoreRule, ...]] = {}
+        self._ollm: dict[str, tuple[IgnoreRule, ...]] = {}
+        self.signatures: dict[str, Signature] = {str(path): read_signature(str(path)) for path in places.settings}
 
-    def first(self, built_in: Iterable[str]) -> Layers:
+    def read_top_layers(self, built_in: Iterable[str]) -> RuleLayers:
         """The rules in force above the root: the built-in ones, git's own, and those of the directories between the
         top and the root."""
-        named = self._noted(parse_rules([os.fsencode(name) for name in built_in], self.offset, "built-in rules"))
-        everywhere = named + self._file(self._places.excludes_file, b"")
+        named = self._keep_bad_rules(
+            parse_ignore_rules([os.fsencode(name) for name in built_in], self.offset, "built-in rules")
+        )
+        everywhere = named + self._read_file(self._places.excludes_file, b"")
         self._git[""] = everywhere
-        layers = Layers(everywhere, ignore_case=self._places.ignore_case)
+        layers = RuleLayers(everywhere, ignore_case=self._places.ignore_case)
         for folder in reversed(self._root.parents):
             if folder.is_relative_to(self.top):
                 prefix = "" if folder == self.top else f"{folder.relative_to(self.top)}/"
-                layers = self.below(layers, str(folder), prefix, telling_names(folder))
+                layers = self.read_layers(layers, str(folder), prefix, find_rule_names(folder))
         return layers
 
-    def below(self, layers: Layers, path: str, prefix: str, names: Sequence[str]) -> Layers:
+    def read_layers(self, layers: RuleLayers, path: str, prefix: str, names: Sequence[str]) -> RuleLayers:
         """The rules in force in a directory of which the names are known. `prefix` is its path from the top, empty or
         ending with a slash."""
         repository = ".git" in names and is_repository(Path(path))
@@ -76,37 +86,37 @@ class RuleReader:
         if not (repository or has_git or has_ollm):
             return layers
         base = os.fsencode(prefix[:-1])
-        git = self._file(Path(path, GIT_IGNORE), base, linked=False) if has_git else ()
+        git = self._read_file(Path(path, GIT_IGNORE), base, linked=False) if has_git else ()
         if repository:
-            git = self._file(exclude_file(Path(path, ".git")), base) + git
-        ollm = self._file(Path(path, OLLM_IGNORE), base, linked=False) if has_ollm else ()
+            git = self._read_file(find_exclude_file(Path(path, ".git")), base) + git
+        ollm = self._read_file(Path(path, OLLM_IGNORE), base, linked=False) if has_ollm else ()
         self._git[path], self._ollm[path] = git, ollm
-        return layers.entering(git, ollm, repository=repository)
+        return layers.enter_directory(git, ollm, repository=repository)
 
     @property
-    def rules(self) -> list[Rule]:
+    def rules(self) -> list[IgnoreRule]:
         """All that were read, weakest first."""
         return [rule for group in (self._git, self._ollm) for rules in group.values() for rule in rules]
 
-    def _file(self, path: Path | None, base: bytes, *, linked: bool = True) -> tuple[Rule, ...]:
+    def _read_file(self, path: Path | None, base: bytes, *, linked: bool = True) -> tuple[IgnoreRule, ...]:
         """Not `linked`: a symbolic link is no rule file, as in git; it would show lines of a file elsewhere."""
         if path is None or (not linked and path.is_symlink()):
             return ()
-        self.signatures[str(path)] = signature(str(path))
-        return self._noted(read_rules(str(path), base, self._shown(path)))
+        self.signatures[str(path)] = read_signature(str(path))
+        return self._keep_bad_rules(read_ignore_file(str(path), base, self._format_source(path)))
 
-    def _noted(self, file: RuleFile) -> tuple[Rule, ...]:
+    def _keep_bad_rules(self, file: IgnoreFile) -> tuple[IgnoreRule, ...]:
         self.bad.extend(file.bad)
         return file.rules
 
-    def _shown(self, path: Path) -> str:
+    def _format_source(self, path: Path) -> str:
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
 
 
-def _inside(folder: Path, top: Path) -> bytes:
+def _compute_offset(folder: Path, top: Path) -> bytes:
     return b"" if folder == top else os.fsencode(folder.relative_to(top))
 
 
-def telling_names(folder: Path) -> list[str]:
+def find_rule_names(folder: Path) -> list[str]:
     """Those names in a directory that say something about rules."""
     return [name for name in (".git", GIT_IGNORE, OLLM_IGNORE) if os.path.lexists(folder / name)]

@@ -8,72 +8,74 @@ from functools import cached_property
 from typing import Any
 
 from ollm.services.file_discovery.expressions import NameSearch, compile_bytes, compile_set
-from ollm.services.file_discovery.rules import Rule
+from ollm.services.file_discovery.rules import IgnoreRule
 
 Names = frozenset[str] | set[str]
-_GROUP = 500
+_MAX_GROUP_RULES = 500
 
 
 class Matcher:
     """Rules in order, weakest first. Paths are bytes, from the top. Compiled when first asked, in groups: an ignore
     file of fifty thousand lines is slow but works."""
 
-    def __init__(self, rules: Sequence[Rule], *, ignore_case: bool = False) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool = False) -> None:
         self.rules = tuple(rules)
         self._ignore_case = ignore_case
 
     @cached_property
-    def _groups(self) -> list[_Group]:
-        starts = range(0, len(self.rules), _GROUP)
-        return [_Group(self.rules[start : start + _GROUP], ignore_case=self._ignore_case) for start in starts]
+    def _groups(self) -> list[_RuleGroup]:
+        starts = range(0, len(self.rules), _MAX_GROUP_RULES)
+        return [
+            _RuleGroup(self.rules[start : start + _MAX_GROUP_RULES], ignore_case=self._ignore_case) for start in starts
+        ]
 
     @cached_property
-    def _glance(self) -> _Glance:
-        return _Glance(self.rules, ignore_case=self._ignore_case)
+    def _quick_matcher(self) -> _QuickMatcher:
+        return _QuickMatcher(self.rules, ignore_case=self._ignore_case)
 
-    def spoken_of(self, base: str, names: Sequence[str]) -> Names:
+    def find_candidates(self, base: str, names: Sequence[str]) -> Names:
         """Those of a directory's names that a rule may match: all that one does, and perhaps some more."""
-        return self._glance.spoken_of(base, names)
+        return self._quick_matcher.find_candidates(base, names)
 
-    def deciding(self, path: bytes, *, directory: bool) -> Rule | None:
+    def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
         """The rule that has the last word about this path itself; its parents are the caller's business."""
-        found = (group.deciding(path, directory=directory) for group in reversed(self._groups))
+        found = (group.find_deciding_rule(path, directory=directory) for group in reversed(self._groups))
         return next((rule for rule in found if rule is not None), None)
 
     def hides(self, path: bytes, *, directory: bool) -> bool:
-        rule = self.deciding(path, directory=directory)
+        rule = self.find_deciding_rule(path, directory=directory)
         return rule is not None and not rule.negated
 
 
-class _Glance:
+class _QuickMatcher:
     """Most rules are a name or an ending: those need no search, only the others do."""
 
-    def __init__(self, rules: Sequence[Rule], *, ignore_case: bool) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
         plain = [rule for rule in rules if rule.name or rule.ending] if not ignore_case else []
         others = [rule.expression for rule in rules if ignore_case or not (rule.name or rule.ending)]
         self._names = frozenset(rule.name for rule in plain if rule.name)
         self._endings = tuple({rule.ending for rule in plain if rule.ending})
         self._ended = tuple(ending + "\0" for ending in self._endings)
         self._searches = [
-            NameSearch(others[start : start + _GROUP], ignore_case=ignore_case)
-            for start in range(0, len(others), _GROUP)
+            NameSearch(others[start : start + _MAX_GROUP_RULES], ignore_case=ignore_case)
+            for start in range(0, len(others), _MAX_GROUP_RULES)
         ]
 
-    def spoken_of(self, base: str, names: Sequence[str]) -> Names:
+    def find_candidates(self, base: str, names: Sequence[str]) -> Names:
         found: Names = self._names.intersection(names)
         if self._endings:
             together = "\0".join(names) + "\0"  # it nearly always holds no ending, and that is soon told
             if any([ending in together for ending in self._ended]):  # noqa: C419 - a list is faster for so few
                 found = found.union([name for name in names if name.endswith(self._endings)])
         for search in self._searches:
-            found = found.union(search.among(base, names))
+            found = found.union(search.find_matches(base, names))
         return found
 
 
-class _Group:
+class _RuleGroup:
     """Some rules. Those that are a name or an ending are found by it; the others are one set that tells them apart."""
 
-    def __init__(self, rules: Sequence[Rule], *, ignore_case: bool) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], *, ignore_case: bool) -> None:
         self._rules = rules
         self._ignore_case = ignore_case
         self._named: dict[str, list[int]] = {}
@@ -87,14 +89,14 @@ class _Group:
             else:
                 self._others.append(number)
 
-    def deciding(self, path: bytes, *, directory: bool) -> Rule | None:
-        for number in sorted(self._matching(path), reverse=True):
+    def find_deciding_rule(self, path: bytes, *, directory: bool) -> IgnoreRule | None:
+        for number in sorted(self._find_matching(path), reverse=True):
             rule = self._rules[number]
             if directory or not rule.only_directories:
                 return rule
         return None
 
-    def _matching(self, path: bytes) -> list[int]:
+    def _find_matching(self, path: bytes) -> list[int]:
         name = os.fsdecode(path.rpartition(b"/")[2])
         likely = self._named.get(name, []) + [number for ending, number in self._ended if name.endswith(ending)]
         found = [number for number in likely if _matches(self._rules[number], path)]
@@ -107,7 +109,7 @@ class _Group:
         return compile_set([self._rules[number].expression for number in self._others], ignore_case=self._ignore_case)
 
 
-def _matches(rule: Rule, path: bytes) -> bool:
+def _matches(rule: IgnoreRule, path: bytes) -> bool:
     """Whether a rule matches a path that has its name or ending."""
     if rule.anywhere:
         return not rule.base or path.startswith(rule.base + b"/")

@@ -13,13 +13,13 @@ from typing import BinaryIO, cast
 from ollm.services.file_discovery import reading
 from ollm.services.file_discovery.reading import SIZE_BYTES, Reading
 
-_MOST_BYTES = 16 * 1024  # of one order: two of them fit into a pipe, so that sending never waits
-_MOST_ANSWERED = 1 << 30
-SILENCE = 5.0  # seconds after which the other counts as lost
-MOST_PATHS = 64
+_MAX_REQUEST_BYTES = 16 * 1024  # of one order: two of them fit into a pipe, so that sending never waits
+_MAX_ANSWER_BYTES = 1 << 30
+SILENCE_TIMEOUT_SECONDS = 5.0  # seconds after which the other counts as lost
+MAX_REQUEST_PATHS = 64
 
 
-class SecondReader:
+class ReaderProcess:
     """Readings come back in the order in which they were asked for. Any failure is an `OSError` or a `ValueError`."""
 
     def __init__(self) -> None:
@@ -34,25 +34,25 @@ class SecondReader:
         assert self._process.stdout
         self._orders, self._answers = self._process.stdin, self._process.stdout
 
-    def ask(self, paths: Sequence[str]) -> int:
+    def send_request(self, paths: Sequence[str]) -> int:
         """Ask for the first of these directories, as many as fit into one order; says how many that are."""
         count = size = 0
-        for path in paths[:MOST_PATHS]:
+        for path in paths[:MAX_REQUEST_PATHS]:
             size += len(os.fsencode(path)) + 16
-            if count and size > _MOST_BYTES:
+            if count and size > _MAX_REQUEST_BYTES:
                 break
             count += 1
-        reading.send(cast("BinaryIO", self._orders), list(paths[:count]))
+        reading.send_value(cast("BinaryIO", self._orders), list(paths[:count]))
         return count
 
-    def answer(self, *, wait: bool) -> list[Reading] | None:
+    def receive_readings(self, *, wait: bool) -> list[Reading] | None:
         """The readings of the oldest order; None while they are not there yet."""
-        if not wait and not self._speaks(0):
+        if not wait and not self._has_data(0):
             return None
-        size = int.from_bytes(self._take(SIZE_BYTES), "big")
-        if size > _MOST_ANSWERED:
+        size = int.from_bytes(self._read_bytes(SIZE_BYTES), "big")
+        if size > _MAX_ANSWER_BYTES:
             raise ValueError(size)
-        return cast("list[Reading]", marshal.loads(self._take(size)))  # noqa: S302 - from our own child
+        return cast("list[Reading]", marshal.loads(self._read_bytes(size)))  # noqa: S302 - from our own child
 
     def close(self) -> None:
         self._process.kill()
@@ -60,13 +60,13 @@ class SecondReader:
         self._orders.close()
         self._answers.close()
 
-    def _speaks(self, seconds: float) -> bool:
+    def _has_data(self, seconds: float) -> bool:
         return bool(select.select([self._answers], [], [], seconds)[0])
 
-    def _take(self, size: int) -> bytes:
+    def _read_bytes(self, size: int) -> bytes:
         parts: list[bytes] = []
         while size:
-            if not self._speaks(SILENCE):
+            if not self._has_data(SILENCE_TIMEOUT_SECONDS):
                 raise TimeoutError
             part = os.read(self._answers.fileno(), size)
             if not part:
@@ -76,7 +76,7 @@ class SecondReader:
         return b"".join(parts)
 
 
-def spare_core() -> bool:
+def has_spare_core() -> bool:
     """Whether a second process would run beside this one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return cores > 1 and bool(sys.executable) and not getattr(sys, "frozen", False)

@@ -9,8 +9,8 @@ from pathlib import PurePath
 
 from ollm.services.file_discovery.expressions import compile_bytes
 from ollm.services.file_discovery.matcher import Matcher
-from ollm.services.file_discovery.rules import Rule, parse_rules
-from ollm.services.file_discovery.wildmatch import BadPattern, translate
+from ollm.services.file_discovery.rules import IgnoreRule, parse_ignore_rules
+from ollm.services.file_discovery.wildmatch import BadPattern, translate_pattern
 
 
 class IgnorePatterns(list[str]):
@@ -21,25 +21,25 @@ class IgnorePatterns(list[str]):
         self.root = root
 
 
-def flattened(rules: Iterable[Rule], offset: bytes) -> list[str]:
+def flatten_rules(rules: Iterable[IgnoreRule], offset: bytes) -> list[str]:
     """The rules as patterns from the walk's root, which lies `offset` below the directory the rules are about."""
-    return [os.fsdecode(pattern) for rule in rules if (pattern := _flat(rule, offset)) is not None]
+    return [os.fsdecode(pattern) for rule in rules if (pattern := _flatten_rule(rule, offset)) is not None]
 
 
-def _flat(rule: Rule, offset: bytes) -> bytes | None:
+def _flatten_rule(rule: IgnoreRule, offset: bytes) -> bytes | None:
     line = os.fsencode(rule.text)
     sign, pattern = (b"!", line[1:]) if rule.negated else (b"", line)
     anchored = b"/" in pattern.rstrip(b"/")
-    base = _inside(rule.base, offset)
+    base = _strip_offset(rule.base, offset)
     if base is None:
-        return sign + pattern if not anchored else _from_above(sign, pattern, rule.base, offset)
-    start = b"/" + _escaped(base) + b"/" if base else b""
+        return sign + pattern if not anchored else _flatten_from_above(sign, pattern, rule.base, offset)
+    start = b"/" + _escape_path(base) + b"/" if base else b""
     if not anchored:
         return sign + start + (b"**/" if start else b"") + pattern
     return sign + (start or b"/") + pattern.removeprefix(b"/")
 
 
-def _from_above(sign: bytes, pattern: bytes, base: bytes, offset: bytes) -> bytes | None:
+def _flatten_from_above(sign: bytes, pattern: bytes, base: bytes, offset: bytes) -> bytes | None:
     """A pattern with slashes that stands above the root: what is left of it below the root, if it leads there."""
     parts = pattern.removeprefix(b"/").split(b"/")
     way = offset[len(base) :].strip(b"/").split(b"/")
@@ -52,18 +52,18 @@ def _from_above(sign: bytes, pattern: bytes, base: bytes, offset: bytes) -> byte
 
 def _matches(pattern: bytes, name: bytes) -> bool:
     try:
-        return compile_bytes(translate(pattern)).fullmatch(name) is not None
+        return compile_bytes(translate_pattern(pattern)).fullmatch(name) is not None
     except BadPattern:
         return False
 
 
-def _inside(base: bytes, offset: bytes) -> bytes | None:
+def _strip_offset(base: bytes, offset: bytes) -> bytes | None:
     if not offset or base == offset:
         return base[len(offset) :]
     return base[len(offset) + 1 :] if base.startswith(offset + b"/") else None
 
 
-def _escaped(path: bytes) -> bytes:
+def _escape_path(path: bytes) -> bytes:
     return b"".join(b"\\" + bytes([code]) if code in b"*?[\\" else bytes([code]) for code in path)
 
 
@@ -76,7 +76,7 @@ def is_ignored(path: str, patterns: Iterable[str]) -> bool:
         directory = directory or os.path.isdir(path)  # noqa: PTH112 - a string in, a string out
         path = str(PurePath(path).relative_to(root))
     parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
-    matcher = _matcher(tuple(patterns))
+    matcher = _make_matcher(tuple(patterns))
     return any(
         matcher.hides(b"/".join(parts[:end]), directory=directory or end < len(parts))
         for end in range(1, len(parts) + 1)
@@ -84,5 +84,5 @@ def is_ignored(path: str, patterns: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _matcher(patterns: tuple[str, ...]) -> Matcher:
-    return Matcher(parse_rules([os.fsencode(pattern) for pattern in patterns], b"", "patterns").rules)
+def _make_matcher(patterns: tuple[str, ...]) -> Matcher:
+    return Matcher(parse_ignore_rules([os.fsencode(pattern) for pattern in patterns], b"", "patterns").rules)

@@ -7,26 +7,26 @@ from heapq import heappop, heappush, nsmallest
 
 from ollm.domain.files import FileEntry
 
-_MOST_NAMES = 12
-_MOST_FOLDERS = 40
-_FAILURES = 50
+_MAX_NAMES = 12
+_MAX_FOLDERS = 40
+_MAX_FAILURES = 50
 
 
-def project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
+def render_project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
     """At most so many characters. The same files give the same text, so that a prompt's prefix stands.
 
     Directories are opened from the top down, the fullest first, as long as there is room.
     """
-    root = _Folder("")
+    root = _MapFolder("")
     for entry in entries:
         if entry.type == "file":
             root.add(entry.relative_path)
-    text = root.text()
+    text = root.render_text()
     waiting, failures = [(0, -root.count, "", root)], 0
-    while waiting and failures < _FAILURES:
+    while waiting and failures < _MAX_FAILURES:
         depth, _, _, folder = heappop(waiting)
         folder.open = True
-        longer = root.text()
+        longer = root.render_text()
         if len(longer) > max_chars:
             folder.open = False
             failures += 1
@@ -37,13 +37,13 @@ def project_map(entries: Iterable[FileEntry], max_chars: int) -> str:
     return text if len(text) <= max_chars else text[:max_chars]
 
 
-class _Folder:
+class _MapFolder:
     """A directory on the map. One that only holds another is written together with it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.files: list[str] = []
-        self.folders: dict[str, _Folder] = {}
+        self.folders: dict[str, _MapFolder] = {}
         self.count = 0
         self.open = False
 
@@ -53,39 +53,39 @@ class _Folder:
         folder.count += 1
         for part in parts:
             path = f"{folder.path}{part}/"
-            folder = folder.folders.setdefault(part, _Folder(path))
+            folder = folder.folders.setdefault(part, _MapFolder(path))
             folder.count += 1
         folder.files.append(name)
 
-    def text(self) -> str:
-        return "\n".join(self.lines("", 0)) if self.open else f"{self.count:,} files"
+    def render_text(self) -> str:
+        return "\n".join(self.render_lines("", 0)) if self.open else f"{self.count:,} files"
 
-    def lines(self, name: str, depth: int) -> list[str]:
+    def render_lines(self, name: str, depth: int) -> list[str]:
         indent = "  " * depth
         if not self.open:
             return [f"{indent}{name} ({self.count:,} {'file' if self.count == 1 else 'files'})"]
         if name and not self.files and len(self.folders) == 1:
             ((inner, folder),) = self.folders.items()
-            return folder.lines(f"{name}{_plain(inner)}/", depth)
+            return folder.render_lines(f"{name}{_clean_name(inner)}/", depth)
         lines = [f"{indent}{name}"] if name else []
         below = depth + 1 if name else depth
-        for inner in sorted(self._fullest()):
-            lines += self.folders[inner].lines(f"{_plain(inner)}/", below)
-        if len(self.folders) > _MOST_FOLDERS:
-            lines.append("  " * below + f"… {len(self.folders) - _MOST_FOLDERS:,} more directories")
+        for inner in sorted(self._list_fullest()):
+            lines += self.folders[inner].render_lines(f"{_clean_name(inner)}/", below)
+        if len(self.folders) > _MAX_FOLDERS:
+            lines.append("  " * below + f"… {len(self.folders) - _MAX_FOLDERS:,} more directories")
         if self.files:
-            lines.append("  " * below + self._names())
+            lines.append("  " * below + self._render_names())
         return lines
 
-    def _fullest(self) -> list[str]:
-        return nsmallest(_MOST_FOLDERS, self.folders, key=lambda name: (-self.folders[name].count, name))
+    def _list_fullest(self) -> list[str]:
+        return nsmallest(_MAX_FOLDERS, self.folders, key=lambda name: (-self.folders[name].count, name))
 
-    def _names(self) -> str:
+    def _render_names(self) -> str:
         names = sorted(self.files)
-        more = f" … {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-        return " ".join(map(_plain, names[:_MOST_NAMES])) + more
+        more = f" … {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+        return " ".join(map(_clean_name, names[:_MAX_NAMES])) + more
 
 
-def _plain(name: str) -> str:
+def _clean_name(name: str) -> str:
     """A name for a prompt: whoever named a file shall not break lines or hide words in it."""
     return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

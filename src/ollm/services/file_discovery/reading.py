@@ -23,7 +23,7 @@ UNREADABLE = "unreadable"
 SIZE_BYTES = 4
 
 
-def signature(path: str) -> Signature:
+def read_signature(path: str) -> Signature:
     """What changes when a file or directory does; None while there is none."""
     try:
         status = os.stat(path)  # noqa: PTH116 - called for every directory of a tree
@@ -32,9 +32,9 @@ def signature(path: str) -> Signature:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def read(path: str) -> Reading:
+def read_directory(path: str) -> Reading:
     """The signature is taken first: a change while the names are read shows as one."""
-    seen = signature(path)
+    seen = read_signature(path)
     try:
         listed = list(os.scandir(path))
     except FileNotFoundError:
@@ -53,7 +53,7 @@ def read(path: str) -> Reading:
     return seen, "", files, folders, [entry.name for entry in listed if entry.name not in known]
 
 
-def send(stream: BinaryIO, value: list[str] | list[Reading]) -> None:
+def send_value(stream: BinaryIO, value: list[str] | list[Reading]) -> None:
     data = marshal.dumps(value)
     stream.write(len(data).to_bytes(SIZE_BYTES, "big") + data)
     stream.flush()
@@ -63,7 +63,7 @@ def main() -> None:
     """Lists of paths come in, the readings of each list go out, until nothing comes any more."""
     while size := sys.stdin.buffer.read(SIZE_BYTES):
         paths = marshal.loads(sys.stdin.buffer.read(int.from_bytes(size, "big")))  # noqa: S302 - from our own parent
-        send(sys.stdout.buffer, [read(path) for path in paths])
+        send_value(sys.stdout.buffer, [read_directory(path) for path in paths])
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ import stat
 from collections.abc import Iterable
 
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.wildmatch import BadPattern, literal, literal_length, translate
+from ollm.services.file_discovery.wildmatch import BadPattern, escape_literal, measure_literal, translate_pattern
 
-_LARGEST = 4 << 20
-_LONGEST = 4096
+_MAX_FILE_BYTES = 4 << 20
+_MAX_PATTERN_BYTES = 4096
 _ANYWHERE = rb"(?:[^\x00]*/)?"
 
 
-class Rule(Data, frozen=True, gc=False):
+class IgnoreRule(Data, frozen=True, gc=False):
     """One line of an ignore file. `expression` is for paths from the root of the walk; a path that it matches has the
     name `name` or one that ends with `ending`, where either is set."""
 
@@ -30,7 +30,7 @@ class Rule(Data, frozen=True, gc=False):
     anywhere: bool = False
 
 
-class BadRule(Data, frozen=True):
+class BadIgnoreRule(Data, frozen=True):
     """A line that was skipped, where it stands and why."""
 
     text: str
@@ -39,61 +39,63 @@ class BadRule(Data, frozen=True):
     reason: str
 
 
-class RuleFile(Data, frozen=True):
+class IgnoreFile(Data, frozen=True):
     """What one ignore file says."""
 
-    rules: tuple[Rule, ...] = ()
-    bad: tuple[BadRule, ...] = ()
+    rules: tuple[IgnoreRule, ...] = ()
+    bad: tuple[BadIgnoreRule, ...] = ()
 
 
-def read_rules(path: str, base: bytes | None, source: str | None = None) -> RuleFile:
+def read_ignore_file(path: str, base: bytes | None, source: str | None = None) -> IgnoreFile:
     """The rules of an ignore file that stands in `base` (a path from the root of the walk, b"" for the root itself).
     A missing, unreadable, special or huge file has none."""
-    content = _read(path)
-    return parse_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base or b"", source or path)
+    content = _read_content(path)
+    return parse_ignore_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base or b"", source or path)
 
 
-def _read(path: str) -> bytes:
+def _read_content(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
         return b""
     try:
-        return os.read(descriptor, _LARGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        return os.read(descriptor, _MAX_FILE_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
     except OSError:
         return b""
     finally:
         os.close(descriptor)
 
 
-def parse_rules(lines: Iterable[bytes], base: bytes, source: str) -> RuleFile:
-    rules: list[Rule] = []
-    bad: list[BadRule] = []
+def parse_ignore_rules(lines: Iterable[bytes], base: bytes, source: str) -> IgnoreFile:
+    rules: list[IgnoreRule] = []
+    bad: list[BadIgnoreRule] = []
     for number, raw in enumerate(lines, 1):
-        line = _without_trailing_spaces(raw.removesuffix(b"\r"))
+        line = _strip_trailing_spaces(raw.removesuffix(b"\r"))
         if not line or line.startswith(b"#") or b"\0" in line:
             continue
-        text = os.fsdecode(line[:_LONGEST])
+        text = os.fsdecode(line[:_MAX_PATTERN_BYTES])
         try:
-            rules.append(_rule(line, base, text, source, number))
+            rules.append(_parse_rule(line, base, text, source, number))
         except BadPattern as error:
-            bad.append(BadRule(text=text, source=source, line=number, reason=str(error)))
-    return RuleFile(rules=tuple(rules), bad=tuple(bad))
+            bad.append(BadIgnoreRule(text=text, source=source, line=number, reason=str(error)))
+    return IgnoreFile(rules=tuple(rules), bad=tuple(bad))
 
 
-def _rule(line: bytes, base: bytes, text: str, source: str, number: int) -> Rule:
+def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -> IgnoreRule:
     negated = line.startswith(b"!")
     pattern = line[1:] if negated else line
     only_directories = pattern.endswith(b"/")
     pattern = pattern[:-1] if only_directories else pattern
     if not pattern:
         raise BadPattern("it names nothing")
-    if len(pattern) > _LONGEST:
+    if len(pattern) > _MAX_PATTERN_BYTES:
         raise BadPattern("it is longer than a path can be")
-    start = literal(base) + b"/" if base else b""
-    return Rule(
+    start = escape_literal(base) + b"/" if base else b""
+    return IgnoreRule(
         expression=start
-        + (translate(pattern.removeprefix(b"/")) if b"/" in pattern else _ANYWHERE + translate(pattern)),
+        + (
+            translate_pattern(pattern.removeprefix(b"/")) if b"/" in pattern else _ANYWHERE + translate_pattern(pattern)
+        ),
         negated=negated,
         only_directories=only_directories,
         text=text,
@@ -101,21 +103,21 @@ def _rule(line: bytes, base: bytes, text: str, source: str, number: int) -> Rule
         source=source,
         line=number,
         anywhere=b"/" not in pattern,
-        **_at_a_glance(pattern),
+        **_find_name_or_ending(pattern),
     )
 
 
-def _at_a_glance(pattern: bytes) -> dict[str, str]:
+def _find_name_or_ending(pattern: bytes) -> dict[str, str]:
     """What can be told about the names a pattern matches without looking at the whole path."""
     last = pattern.rpartition(b"/")[2]
-    if last and literal_length(last) == len(last):
+    if last and measure_literal(last) == len(last):
         return {"name": os.fsdecode(last)}
-    if len(last) > 1 and last.startswith(b"*") and literal_length(last[1:]) == len(last) - 1:
+    if len(last) > 1 and last.startswith(b"*") and measure_literal(last[1:]) == len(last) - 1:
         return {"ending": os.fsdecode(last[1:])}
     return {}
 
 
-def _without_trailing_spaces(line: bytes) -> bytes:
+def _strip_trailing_spaces(line: bytes) -> bytes:
     """As git does it: spaces at the end go, unless a backslash keeps them."""
     end = keep = 0
     while end < len(line):

@@ -16,20 +16,20 @@ from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import NotFoundError
 from ollm.domain.files import ChangeKind, DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.services.file_discovery.cache import Answer, AnswerCache, now
+from ollm.services.file_discovery.cache import DiscoveryCache, DiscoveryResult, get_time_ns
 from ollm.services.file_discovery.entries import EntryMaker
-from ollm.services.file_discovery.explain import Explanation, explain
+from ollm.services.file_discovery.explain import Explanation, explain_path
 from ollm.services.file_discovery.git import GitFinder
 from ollm.services.file_discovery.globs import compile_globs
 from ollm.services.file_discovery.layers import RuleReader
-from ollm.services.file_discovery.parallel_walk import listings
-from ollm.services.file_discovery.pattern_list import IgnorePatterns, flattened, is_ignored
-from ollm.services.file_discovery.rules import BadRule
+from ollm.services.file_discovery.parallel_walk import iter_listings
+from ollm.services.file_discovery.pattern_list import IgnorePatterns, flatten_rules, is_ignored
+from ollm.services.file_discovery.rules import BadIgnoreRule
 from ollm.services.file_discovery.walk import Walk
-from ollm.services.file_discovery.watches import Watches
+from ollm.services.file_discovery.watches import RootWatches
 
 log = logging.getLogger(__name__)
-_BATCH = 500
+_BATCH_ENTRIES = 500
 
 
 class Disposable(Protocol):
@@ -38,7 +38,7 @@ class Disposable(Protocol):
     def dispose(self) -> None: ...
 
 
-class Found(Data, frozen=True):
+class PathMatches(Data, frozen=True):
     """Paths from the root. `anywhere`: the glob had to be looked for at every depth. `too_deep` and `unreadable` count
     directories that were not looked into; `in_part` names those of whose files not all are among the paths, None when
     a glob chose among them."""
@@ -71,53 +71,53 @@ class FileDiscoveryService:
     def __init__(self, settings: FileDiscoverySettings, home: Path, config_home: Path | None = None) -> None:
         self._settings = settings
         self._git = GitFinder(home, config_home or home / ".config")
-        self._cache = AnswerCache()
-        self._watches = Watches(self._walk_for_watch)
+        self._cache = DiscoveryCache()
+        self._watches = RootWatches(self._make_watch_walk)
         self._walking: dict[str, threading.Lock] = {}
-        self._said: set[BadRule] = set()
+        self._said: set[BadIgnoreRule] = set()
 
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
         """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
-        batches = self._batches(self._settled(options))
-        while batch := await asyncio.to_thread(_take, batches):
+        batches = self._iter_batches(self._complete_options(options))
+        while batch := await asyncio.to_thread(_take_batch, batches):
             for entry in batch:
                 yield entry
 
     async def discover_all(self, options: DiscoveryOptions) -> list[FileEntry]:
         """All entries: directory by directory, the files of each by name before what is below it."""
-        return list((await self.answer(options)).entries)
+        return list((await self.collect_result(options)).entries)
 
-    async def answer(self, options: DiscoveryOptions) -> Answer:
+    async def collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
         """All entries, with what could not be read and what a limit cut."""
-        return await asyncio.to_thread(self._answer, self._settled(options))
+        return await asyncio.to_thread(self._collect_result, self._complete_options(options))
 
-    async def paths(self, options: DiscoveryOptions, *groups: Sequence[str]) -> Found:
+    async def find_paths(self, options: DiscoveryOptions, *groups: Sequence[str]) -> PathMatches:
         """The files that match at least one glob of every group."""
-        return await asyncio.to_thread(self._paths, self._settled(options), groups)
+        return await asyncio.to_thread(self._find_paths, self._complete_options(options), groups)
 
-    async def find(self, root: str | Path, pattern: str, *, within: str | None = None) -> Found:
+    async def find(self, root: str | Path, pattern: str, *, within: str | None = None) -> PathMatches:
         """Files below the root that match a glob from there, hidden ones too. `*.py` means those right in the root, as
         in a shell; where there are none it is taken as `**/*.py`."""
         options = DiscoveryOptions(root=str(root), within=within)
         anchored = pattern if "/" in pattern else f"/{pattern}"
-        found = await self.paths(options, (anchored,))
+        found = await self.find_paths(options, (anchored,))
         if found.paths or anchored == pattern:
             return found
-        found = await self.paths(options, (pattern,))
+        found = await self.find_paths(options, (pattern,))
         return msgspec.structs.replace(found, anywhere=bool(found.paths))
 
     def watch_changes(self, root: str, callback: Callable[[ChangeKind, str], None]) -> Disposable:
         """Call back for every file that comes, changes or goes, until disposed. Changes made after this returns are
         heard. Called in the running event loop if there is one, else in the watch's own thread."""
-        return self._watches.watch(_real_directory(root), callback)
+        return self._watches.watch(_resolve_directory(root), callback)
 
-    def watching(self, root: str) -> Literal["events", "polling"] | None:
+    def get_watch_state(self, root: str) -> Literal["events", "polling"] | None:
         """How a root is watched: told by the system, or looking every now and then where that is not possible."""
-        return self._watches.state(os.path.realpath(root))
+        return self._watches.get_state(os.path.realpath(root))
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
         """All rules of the tree as one list of patterns from its root; the last that matches decides."""
-        return await asyncio.to_thread(self._patterns, _real_directory(root))
+        return await asyncio.to_thread(self._load_patterns, _resolve_directory(root))
 
     def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
         """Whether the patterns hide a path from the root. `dir/` is a directory, anything else a file."""
@@ -125,82 +125,84 @@ class FileDiscoveryService:
 
     async def explain(self, root: str, path: str) -> Explanation:
         """Why a path below the root is, or is not, among the files."""
-        real = _real_directory(root)
-        return await asyncio.to_thread(lambda: explain(self._walk(DiscoveryOptions(root=real)), Path(real), path))
+        real = _resolve_directory(root)
+        return await asyncio.to_thread(
+            lambda: explain_path(self._make_walk(DiscoveryOptions(root=real)), Path(real), path)
+        )
 
-    def bad_rules(self) -> list[BadRule]:
+    def list_bad_rules(self) -> list[BadIgnoreRule]:
         """Lines of ignore files that could not be used so far (D624)."""
         return sorted(self._said, key=lambda bad: (bad.source, bad.line))
 
     def close(self) -> None:
         self._watches.close()
 
-    def _answer(self, options: DiscoveryOptions) -> Answer:
+    def _collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
         """Calls that come side by side wait for one walk, and share its answer."""
-        answer = self._cached(options)
+        answer = self._get_cached(options)
         if answer is None:
             with self._walking.setdefault(options.root, threading.Lock()):
-                answer = self._cached(options) or self._read(options)
+                answer = self._get_cached(options) or self._read_tree(options)
         return answer
 
-    def _cached(self, options: DiscoveryOptions) -> Answer | None:
-        return None if options.stat else self._cache.get(options, self._watches.generation(options.root))
+    def _get_cached(self, options: DiscoveryOptions) -> DiscoveryResult | None:
+        return None if options.stat else self._cache.get(options, self._watches.get_generation(options.root))
 
-    def _read(self, options: DiscoveryOptions) -> Answer:
-        generation = self._watches.generation(options.root)
-        taken, walk, maker = now(), self._walk(options), EntryMaker(options)
+    def _read_tree(self, options: DiscoveryOptions) -> DiscoveryResult:
+        generation = self._watches.get_generation(options.root)
+        taken, walk, maker = get_time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
-        for listing in listings(walk):
-            entries += maker.entries(listing)
+        for listing in iter_listings(walk):
+            entries += maker.make_entries(listing)
         self._warn(walk)
         return self._cache.put(options, walk, entries, taken, generation)
 
-    def _paths(self, options: DiscoveryOptions, groups: Sequence[Sequence[str]]) -> Found:
+    def _find_paths(self, options: DiscoveryOptions, groups: Sequence[Sequence[str]]) -> PathMatches:
         """One walk serves every glob: all paths are kept, and searched at once."""
         searches = [compile_globs(globs) for globs in groups if not {"**", "**/*"} & set(globs)]
-        answer = self._answer(options)
+        answer = self._collect_result(options)
         paths = answer.paths
         for search in searches:
             if search is not None:
-                found = search.among("", paths)
+                found = search.find_matches("", paths)
                 paths = [path for path in paths if path in found]
-        return Found(
+        return PathMatches(
             paths=list(paths),
             in_part=None if any(searches) else answer.in_part,
             too_deep=len(answer.too_deep),
             unreadable=len(answer.unreadable),
         )
 
-    def _batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
-        cached = self._cached(options)
+    def _iter_batches(self, options: DiscoveryOptions) -> Iterator[Sequence[FileEntry]]:
+        cached = self._get_cached(options)
         if cached is not None:
             yield cached.entries
             return
-        generation = self._watches.generation(options.root)
-        taken, walk, maker = now(), self._walk(options), EntryMaker(options)
+        generation = self._watches.get_generation(options.root)
+        taken, walk, maker = get_time_ns(), self._make_walk(options), EntryMaker(options)
         entries: list[FileEntry] = []
         for listing in walk:
-            batch = maker.entries(listing)
+            batch = maker.make_entries(listing)
             entries += batch
             yield batch
         self._warn(walk)
         self._cache.put(options, walk, entries, taken, generation)
 
-    def _patterns(self, root: str) -> list[str]:
-        walk = self._walk(DiscoveryOptions(root=root))
+    def _load_patterns(self, root: str) -> list[str]:
+        walk = self._make_walk(DiscoveryOptions(root=root))
         for _ in walk:
             pass
         self._warn(walk)
-        return IgnorePatterns(flattened(walk.reader.rules, walk.reader.offset), root)
+        return IgnorePatterns(flatten_rules(walk.reader.rules, walk.reader.offset), root)
 
-    def _walk_for_watch(self, root: str) -> Walk:
-        return self._walk(self._settled(DiscoveryOptions(root=root)))
+    def _make_watch_walk(self, root: str) -> Walk:
+        return self._make_walk(self._complete_options(DiscoveryOptions(root=root)))
 
-    def _walk(self, options: DiscoveryOptions) -> Walk:
+    def _make_walk(self, options: DiscoveryOptions) -> Walk:
         root = Path(options.root)
         within = Path(os.path.realpath(options.within)) if options.within else None
-        reader = RuleReader(root, self._git.places(root), within)
-        return Walk(options, reader, reader.first(self._settings.builtin_ignores))
+        reader = RuleReader(root, self._git.find_info(root), within)
+        return Walk(options, reader, reader.read_top_layers(self._settings.builtin_ignores))
 
     def _warn(self, walk: Walk) -> None:
         for bad in walk.reader.bad:
@@ -210,18 +212,18 @@ class FileDiscoveryService:
         if walk.unreadable:
             log.warning("%d directories could not be read, such as %s.", len(walk.unreadable), walk.unreadable[0])
 
-    def _settled(self, options: DiscoveryOptions) -> DiscoveryOptions:
+    def _complete_options(self, options: DiscoveryOptions) -> DiscoveryOptions:
         """The options with what they leave open filled in, and the root real and absolute."""
         follow, depth = options.follow_symlinks, options.max_depth
         return msgspec.structs.replace(
             options,
-            root=_real_directory(options.root),
+            root=_resolve_directory(options.root),
             follow_symlinks=self._settings.follow_symlinks if follow is None else follow,
             max_depth=self._settings.max_depth if depth is None else depth,
         )
 
 
-def _real_directory(given: str) -> str:
+def _resolve_directory(given: str) -> str:
     real = os.path.realpath(given)
     if os.path.isdir(real):  # noqa: PTH112 - entries are made of strings
         return real
@@ -229,11 +231,11 @@ def _real_directory(given: str) -> str:
     raise NotFoundError(f"{given} {what}.", action="Name a directory.")
 
 
-def _take(batches: Iterator[Sequence[FileEntry]]) -> list[FileEntry]:
+def _take_batch(batches: Iterator[Sequence[FileEntry]]) -> list[FileEntry]:
     """The next entries, a few hundred at a time once there are that many; empty at the end."""
     taken: list[FileEntry] = []
     for batch in batches:
         taken.extend(batch)
-        if len(taken) >= _BATCH:
+        if len(taken) >= _BATCH_ENTRIES:
             break
     return taken

@@ -6,43 +6,43 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 from ollm.domain.files import ChangeKind
-from ollm.services.file_discovery.reading import Signature, signature
-from ollm.services.file_discovery.walk import Listing, Place, Walk
+from ollm.services.file_discovery.reading import Signature, read_signature
+from ollm.services.file_discovery.walk import DirectoryListing, PendingDirectory, Walk
 
 Change = tuple[ChangeKind, str]
 
 
-class Known:
+class TreeState:
     """The state of a tree at one time. `refresh` and `relearn` bring it up to date and say what changed."""
 
     def __init__(self, new_walk: Callable[[], Walk]) -> None:
         self._new_walk = new_walk
         self._walk = new_walk()
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, PendingDirectory] = {}
         self._files: dict[str, dict[str, Signature]] = {}
 
     @property
     def directories(self) -> set[str]:
         """The kept ones, as paths."""
-        return {self._walk.path(relative) for relative in self._places}
+        return {self._walk.path_of(relative) for relative in self._places}
 
     @property
-    def stale(self) -> list[str]:
+    def stale_directories(self) -> list[str]:
         """The directories that were touched since they were read, from the root."""
         return [
             relative
             for relative in self._places
-            if signature(path := self._walk.path(relative)) != self._walk.directories.get(path)
+            if read_signature(path := self._walk.path_of(relative)) != self._walk.directories.get(path)
         ]
 
-    def relearn(self) -> list[Change]:
+    def reread_tree(self) -> list[Change]:
         """Read the whole tree again, the rules too."""
         self._walk = self._new_walk()
         before = set(self._places)
         self._places.clear()
-        changes = list(self._read(self._walk.start, everything=True))
+        changes = list(self._read_below(self._walk.start, everything=True))
         for relative in before - set(self._places):
-            changes += self._gone(relative)
+            changes += self._drop_directory(relative)
         return changes
 
     def refresh(self, relatives: Iterable[str]) -> list[Change]:
@@ -50,57 +50,57 @@ class Known:
         changes: list[Change] = []
         for relative in sorted(relatives):
             if relative in self._places:
-                changes += self._read(self._places[relative], everything=False)
+                changes += self._read_below(self._places[relative], everything=False)
         return changes
 
-    def _read(self, start: Place, *, everything: bool) -> Iterator[Change]:
+    def _read_below(self, start: PendingDirectory, *, everything: bool) -> Iterator[Change]:
         waiting = [start]
         while waiting:
             place = waiting.pop()
             listing = self._walk.visit(place)
             if listing is None:
-                yield from self._left(place.relative)
+                yield from self._drop_tree(place.relative)
                 continue
             self._places[place.relative] = place
-            yield from self._compared(listing)
+            yield from self._compare_listing(listing)
             below = {inner.relative: inner for inner in listing.below}
             waiting.extend(inner for name, inner in below.items() if everything or name not in self._places)
             if not everything:
-                for relative in self._children(place) - set(below):
-                    yield from self._left(relative)
+                for relative in self._list_children(place) - set(below):
+                    yield from self._drop_tree(relative)
 
-    def _compared(self, listing: Listing) -> Iterator[Change]:
+    def _compare_listing(self, listing: DirectoryListing) -> Iterator[Change]:
         before = self._files.get(listing.place.relative, {})
-        folder = self._walk.path(listing.place.relative)
-        now = {name: signature(f"{folder}/{name}") for name in listing.files}
+        folder = self._walk.path_of(listing.place.relative)
+        now = {name: read_signature(f"{folder}/{name}") for name in listing.files}
         self._files[listing.place.relative] = now
         for name in before.keys() - now.keys():
-            yield from _vanished(f"{folder}/{name}")
+            yield from _report_unlink(f"{folder}/{name}")
         for name, seen in now.items():
             if name not in before:
                 yield "add", f"{folder}/{name}"
             elif before[name] != seen:
                 yield "change", f"{folder}/{name}"
 
-    def _children(self, place: Place) -> set[str]:
+    def _list_children(self, place: PendingDirectory) -> set[str]:
         depth = place.relative.count("/") + 1 if place.relative else 0
         prefix = place.prefix
         return {name for name in self._places if name and name.startswith(prefix) and name.count("/") == depth}
 
-    def _left(self, relative: str) -> list[Change]:
+    def _drop_tree(self, relative: str) -> list[Change]:
         """A directory is gone, or hidden now, with all below it."""
         prefix = f"{relative}/" if relative else ""
         below = [name for name in self._places if name == relative or name.startswith(prefix)]
-        return [change for name in below for change in self._gone(name)]
+        return [change for name in below for change in self._drop_directory(name)]
 
-    def _gone(self, relative: str) -> list[Change]:
+    def _drop_directory(self, relative: str) -> list[Change]:
         self._places.pop(relative, None)
-        folder = self._walk.path(relative)
+        folder = self._walk.path_of(relative)
         names = self._files.pop(relative, {})
-        return [change for name in names for change in _vanished(f"{folder}/{name}")]
+        return [change for name in names for change in _report_unlink(f"{folder}/{name}")]
 
 
-def _vanished(path: str) -> Iterator[Change]:
+def _report_unlink(path: str) -> Iterator[Change]:
     """An unlink, if the file is really gone: one that a rule hides from now on is no news."""
     if not os.path.lexists(path):
         yield "unlink", path

@@ -10,35 +10,35 @@ from typing import NamedTuple
 
 from ollm.domain.files import DiscoveryOptions, EntryType
 from ollm.services.file_discovery.globs import compile_globs
-from ollm.services.file_discovery.layers import Layers, RuleReader
-from ollm.services.file_discovery.reading import UNREADABLE, Reading, Signature, read
+from ollm.services.file_discovery.layers import RuleLayers, RuleReader
+from ollm.services.file_discovery.reading import UNREADABLE, Reading, Signature, read_directory
 
 _NO_LINKS: frozenset[str] = frozenset()
 
 
-class Place(NamedTuple):
+class PendingDirectory(NamedTuple):
     """A directory to be read, with the rules in force above it. `linked`: a symbolic link led here or above."""
 
     relative: str
     prefix: str
     depth: int
-    layers: Layers
+    layers: RuleLayers
     linked: bool = False
 
 
-class Listing(NamedTuple):
+class DirectoryListing(NamedTuple):
     """The names in a directory that no rule hides, in order."""
 
-    place: Place
+    place: PendingDirectory
     files: list[str]
     folders: list[str]
-    below: list[Place]
+    below: list[PendingDirectory]
 
 
 class Walk:
     """One walk below `options.root`, which is a real, absolute path here, with every option set."""
 
-    def __init__(self, options: DiscoveryOptions, reader: RuleReader, layers: Layers) -> None:
+    def __init__(self, options: DiscoveryOptions, reader: RuleReader, layers: RuleLayers) -> None:
         self._options = options
         self.reader = reader
         self._layers = layers
@@ -51,15 +51,15 @@ class Walk:
         self.in_part: set[str] = set()  # directories with files that are not shown, or shown behind a link
 
     @property
-    def start(self) -> Place:
-        return Place("", "", 0, self._layers)
+    def start(self) -> PendingDirectory:
+        return PendingDirectory("", "", 0, self._layers)
 
     @property
-    def any_order(self) -> bool:
+    def allows_any_order(self) -> bool:
         """Whether directories may be read in any order: with links the first way to a directory counts."""
         return not self._options.follow_symlinks
 
-    def __iter__(self) -> Iterator[Listing]:
+    def __iter__(self) -> Iterator[DirectoryListing]:
         """One directory after the other, each before what is below it."""
         waiting = [self.start]
         while waiting:
@@ -68,60 +68,60 @@ class Walk:
                 waiting.extend(reversed(listing.below))
                 yield listing
 
-    def visit(self, place: Place) -> Listing | None:
+    def visit(self, place: PendingDirectory) -> DirectoryListing | None:
         """Read one directory; None when it is gone or may not be read."""
-        return self.judged(place, read(self.path(place.relative)))
+        return self.apply_rules(place, read_directory(self.path_of(place.relative)))
 
-    def judged(self, place: Place, reading: Reading) -> Listing | None:
+    def apply_rules(self, place: PendingDirectory, reading: Reading) -> DirectoryListing | None:
         """What the rules leave of a directory's names."""
         relative, prefix, _, layers, _ = place
         seen, failure, files, folders, others = reading
-        path = self.path(relative)
+        path = self.path_of(relative)
         self.directories[path] = seen
         if failure:
             if failure == UNREADABLE:
                 self.unreadable.append(relative or ".")
             return None
-        links = (
-            self._with_links(path, files, folders, others) if others and self._options.follow_symlinks else _NO_LINKS
-        )
+        links = self._add_links(path, files, folders, others) if others and self._options.follow_symlinks else _NO_LINKS
         names, there, base = files + folders if folders else files, len(files), self._offset + prefix
-        if others or _dotted(files) or _dotted(folders):
-            layers = self.reader.below(layers, path, base, names + others)
-            files, folders = self._without_dots(files), self._without_dots(folders)
-        if spoken_of := layers.matcher.spoken_of(base, names):
-            shown = _Shown(layers, base, spoken_of)
-            files = [name for name in files if shown.file(name)]
-            folders = [name for name in folders if shown.folder(name)]
+        if others or _has_dotted(files) or _has_dotted(folders):
+            layers = self.reader.read_layers(layers, path, base, names + others)
+            files, folders = self._filter_dots(files), self._filter_dots(folders)
+        if spoken_of := layers.matcher.find_candidates(base, names):
+            shown = _NameFilter(layers, base, spoken_of)
+            files = [name for name in files if shown.shows_file(name)]
+            folders = [name for name in folders if shown.shows_folder(name)]
         if self._exclude is not None:
-            files, folders = self._without_excluded(place, files), self._without_excluded(place, folders)
+            files, folders = self._filter_excluded(place, files), self._filter_excluded(place, folders)
         if len(files) < there or links:
             self.in_part.add(relative)
-        return Listing(place, files, folders, self._below(place, layers, folders, links) if folders else [])
+        return DirectoryListing(
+            place, files, folders, self._list_below(place, layers, folders, links) if folders else []
+        )
 
-    def from_top(self, relative: str) -> str:
+    def path_from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""
         return self._offset + relative
 
-    def path(self, relative: str) -> str:
+    def path_of(self, relative: str) -> str:
         return f"{self._options.root}/{relative}" if relative else self._options.root
 
-    def _without_dots(self, names: list[str]) -> list[str]:
+    def _filter_dots(self, names: list[str]) -> list[str]:
         """`.git` is never shown; other names with a dot are unless they are unwanted."""
         if not self._options.hidden:
             return [name for name in names if name[0] != "."]
         return [name for name in names if name != ".git"]
 
-    def _with_links(self, path: str, files: list[str], folders: list[str], others: list[str]) -> frozenset[str]:
+    def _add_links(self, path: str, files: list[str], folders: list[str], others: list[str]) -> frozenset[str]:
         """Adds the links to files and directories to those; gives the names of all links that lead somewhere."""
-        behind = {name: self._behind_link(f"{path}/{name}") for name in others}
+        behind = {name: self._resolve_link(f"{path}/{name}") for name in others}
         files.extend(name for name, kind in behind.items() if kind == "file")
         folders.extend(name for name, kind in behind.items() if kind == "directory")
         files.sort()
         folders.sort()
         return frozenset(name for name, kind in behind.items() if kind)
 
-    def _behind_link(self, path: str) -> EntryType | None:
+    def _resolve_link(self, path: str) -> EntryType | None:
         """What a link leads to, if it is one and stays below the root."""
         try:
             target, status = os.path.realpath(path, strict=True), os.stat(path)  # noqa: PTH116 - strings in, strings out
@@ -133,12 +133,14 @@ class Walk:
             return "file"
         return "directory" if stat.S_ISDIR(status.st_mode) else None
 
-    def _without_excluded(self, place: Place, names: list[str]) -> list[str]:
+    def _filter_excluded(self, place: PendingDirectory, names: list[str]) -> list[str]:
         assert self._exclude is not None
-        excluded = self._exclude.among(place.prefix, names)
+        excluded = self._exclude.find_matches(place.prefix, names)
         return [name for name in names if name not in excluded] if excluded else names
 
-    def _below(self, place: Place, layers: Layers, folders: list[str], links: frozenset[str]) -> list[Place]:
+    def _list_below(
+        self, place: PendingDirectory, layers: RuleLayers, folders: list[str], links: frozenset[str]
+    ) -> list[PendingDirectory]:
         limit = self._options.max_depth
         if limit is not None and place.depth >= limit:
             self.too_deep.extend(place.prefix + name for name in folders)
@@ -147,11 +149,11 @@ class Walk:
         for name in folders:
             relative = place.prefix + name
             linked = place.linked or name in links
-            if not linked or self._first_time(self.path(relative)):
-                below.append(Place(relative, f"{relative}/", place.depth + 1, layers, linked))
+            if not linked or self._mark_visited(self.path_of(relative)):
+                below.append(PendingDirectory(relative, f"{relative}/", place.depth + 1, layers, linked))
         return below
 
-    def _first_time(self, path: str) -> bool:
+    def _mark_visited(self, path: str) -> bool:
         """Whether no link has led to this directory yet: circles end here, and knots of links stay small."""
         try:
             status = os.stat(path)  # noqa: PTH116 - strings in, strings out
@@ -164,22 +166,22 @@ class Walk:
         return True
 
 
-def _dotted(names: list[str]) -> bool:
+def _has_dotted(names: list[str]) -> bool:
     """Whether one of the names, which are in order, starts with a dot: those come before all but a few odd ones."""
     return bool(names) and names[0] < "/"
 
 
-class _Shown(NamedTuple):
+class _NameFilter(NamedTuple):
     """The rules' verdict on names of one directory."""
 
-    layers: Layers
+    layers: RuleLayers
     base: str
     spoken_of: frozenset[str] | set[str]
 
-    def file(self, name: str) -> bool:
+    def shows_file(self, name: str) -> bool:
         return name not in self.spoken_of or not self._hides(name, directory=False)
 
-    def folder(self, name: str) -> bool:
+    def shows_folder(self, name: str) -> bool:
         return name not in self.spoken_of or not self._hides(name, directory=True)
 
     def _hides(self, name: str, *, directory: bool) -> bool:

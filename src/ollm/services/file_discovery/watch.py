@@ -16,7 +16,7 @@ from typing import Any
 
 from ollm.domain.files import ChangeKind
 from ollm.services.file_discovery.layers import GIT_IGNORE, OLLM_IGNORE
-from ollm.services.file_discovery.tree_diff import Change, Known
+from ollm.services.file_discovery.tree_diff import Change, TreeState
 from ollm.services.file_discovery.walk import Walk
 
 log = logging.getLogger(__name__)
@@ -24,11 +24,11 @@ log = logging.getLogger(__name__)
 Callback = Callable[[ChangeKind, str], None]
 Words = set[tuple[int, str]]
 _MODIFIED = 2
-_DEBOUNCE, _STEP, _WAIT = 50, 10, 1000  # milliseconds
+_DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS = 50, 10, 1000  # milliseconds
 _POLL_SECONDS = 1.0
-_FLOOD = 4000  # this many words at once: some may have been lost (the system's queue holds 16,384)
-_ATTEMPTS = 5
-_LONGEST_REST = 1.0
+_MAX_WORDS = 4000  # this many words at once: some may have been lost (the system's queue holds 16,384)
+_MAX_ATTEMPTS = 5
+_MAX_REST_SECONDS = 1.0
 
 
 class RootWatch:
@@ -36,7 +36,7 @@ class RootWatch:
 
     def __init__(self, root: str, new_walk: Callable[[], Walk]) -> None:
         self._root = root
-        self._known = Known(new_walk)
+        self._known = TreeState(new_walk)
         self._callbacks: list[Callback] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"ollm watch {root}", daemon=True)
@@ -47,10 +47,10 @@ class RootWatch:
         self.polling = False
 
     def start(self) -> None:
-        for _ in range(_ATTEMPTS):
-            self._known.relearn()
+        for _ in range(_MAX_ATTEMPTS):
+            self._known.reread_tree()
             self._listen()
-            if not self._known.stale:
+            if not self._known.stale_directories:
                 break
         self._thread.start()
 
@@ -72,20 +72,22 @@ class RootWatch:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                words = self._wait()
+                words = self._wait_for_words()
                 start = time.monotonic()
-                changes = self._known.relearn() if words is None else self._understand(words) if words else []
-                self._tell(changes + self._keep_listening())
-                self._stop.wait(min(time.monotonic() - start, _LONGEST_REST))  # a flood takes half a core at most
+                changes = self._known.reread_tree() if words is None else self._handle_words(words) if words else []
+                self._call_back(changes + self._keep_listening())
+                self._stop.wait(min(time.monotonic() - start, _MAX_REST_SECONDS))  # a flood takes half a core at most
         finally:
-            self._hang_up()
+            self._close_notify()
 
-    def _wait(self) -> Words | None:
+    def _wait_for_words(self) -> Words | None:
         """Words from the system, none after a while; None means that everything has to be looked at."""
         if self.polling:
             return set() if self._stop.wait(_POLL_SECONDS) else None
         try:
-            words: Words | str = self._notify.watch(_DEBOUNCE, _STEP, _WAIT, self._stop)
+            words: Words | str = self._notify.watch(
+                _DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS, self._stop
+            )
         except Exception as error:  # noqa: BLE001 - whatever the library met (a name that is not text): look ourselves
             log.debug("Watching %s anew: %s", self._root, error)
             self._listened = set()
@@ -95,23 +97,23 @@ class RootWatch:
     def _keep_listening(self) -> list[Change]:
         """Listen to the directories there are now, and catch up with what happened meanwhile."""
         changes: list[Change] = []
-        for _ in range(_ATTEMPTS):
+        for _ in range(_MAX_ATTEMPTS):
             if self.polling or self._known.directories == self._listened:
                 break
             self._listen()
-            changes += self._known.refresh(self._known.stale) + self._understand(self._unheard)
+            changes += self._known.refresh(self._known.stale_directories) + self._handle_words(self._unheard)
         return changes
 
-    def _understand(self, words: Words) -> list[Change]:
+    def _handle_words(self, words: Words) -> list[Change]:
         """A directory that came or went may be another one now under an old name: it is listened to anew."""
         self.generation += 1
         self._listened -= {path for kind, path in words if kind != _MODIFIED}
         paths = {path for _, path in words}
-        if len(paths) > _FLOOD or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):
-            return self._known.relearn()
-        return self._known.refresh({self._relative(path) for path in paths})
+        if len(paths) > _MAX_WORDS or any(path.endswith((GIT_IGNORE, OLLM_IGNORE)) for path in paths):
+            return self._known.reread_tree()
+        return self._known.refresh({self._find_directory(path) for path in paths})
 
-    def _relative(self, path: str) -> str:
+    def _find_directory(self, path: str) -> str:
         """The directory that a word about this path is about, from the root."""
         folder = path if path == self._root else os.path.dirname(path)  # noqa: PTH120 - strings in, strings out
         return folder[len(self._root) + 1 :]
@@ -130,13 +132,13 @@ class RootWatch:
             self._listened = set()
             return
         except Exception as error:  # noqa: BLE001 - no more watches or descriptors to be had: look every now and then
-            self._poll(error)
+            self._start_polling(error)
             return
-        self._unheard = self._left_over()
-        self._hang_up()
+        self._unheard = self._read_leftover_words()
+        self._close_notify()
         self._notify, self._listened = notify, wanted
 
-    def _left_over(self) -> Words:
+    def _read_leftover_words(self) -> Words:
         """Words that came while nobody waited for them."""
         if self._notify is None:
             return set()
@@ -146,17 +148,17 @@ class RootWatch:
             return {(_MODIFIED, GIT_IGNORE)}
         return set() if isinstance(words, str) else words
 
-    def _poll(self, error: Exception) -> None:
+    def _start_polling(self, error: Exception) -> None:
         log.warning("%s cannot be watched (%s); looking every %g seconds instead.", self._root, error, _POLL_SECONDS)
-        self._hang_up()
+        self._close_notify()
         self.polling = True
 
-    def _hang_up(self) -> None:
+    def _close_notify(self) -> None:
         if self._notify is not None:
             self._notify.close()
             self._notify = None
 
-    def _tell(self, changes: list[Change]) -> None:
+    def _call_back(self, changes: list[Change]) -> None:
         if changes:
             self.generation += 1
         for kind, path in changes:

@@ -12,7 +12,7 @@ from ollm.services.file_discovery.walk import Walk
 from ollm.services.file_discovery.watch import Callback, RootWatch
 
 
-class Watches:
+class RootWatches:
     """Starts a root's watch with its first listener and ends it with the last."""
 
     def __init__(self, new_walk: Callable[[str], Walk]) -> None:
@@ -20,8 +20,8 @@ class Watches:
         self._roots: dict[str, RootWatch] = {}
         self._lock = threading.Lock()
 
-    def watch(self, root: str, callback: Callback) -> Subscription:
-        deliver = _in_loop(callback)
+    def watch(self, root: str, callback: Callback) -> WatchSubscription:
+        deliver = _bind_to_loop(callback)
         with self._lock:
             watch = self._roots.get(root)
             if watch is None:
@@ -29,14 +29,14 @@ class Watches:
                 watch.start()
                 self._roots[root] = watch
             watch.add(deliver)
-        return Subscription(lambda: self._leave(root, deliver))
+        return WatchSubscription(lambda: self._unsubscribe(root, deliver))
 
-    def state(self, root: str) -> Literal["events", "polling"] | None:
+    def get_state(self, root: str) -> Literal["events", "polling"] | None:
         """How a root is watched, if it is."""
         watch = self._roots.get(root)
         return None if watch is None else "polling" if watch.polling else "events"
 
-    def generation(self, root: str) -> int | None:
+    def get_generation(self, root: str) -> int | None:
         """A number that moves with every change below a root; None where nobody watches, or only looks now and then."""
         watch = self._roots.get(root)
         return None if watch is None or watch.polling else watch.generation
@@ -48,7 +48,7 @@ class Watches:
         for watch in watches:
             watch.close()
 
-    def _leave(self, root: str, deliver: Callback) -> None:
+    def _unsubscribe(self, root: str, deliver: Callback) -> None:
         with self._lock:
             watch = self._roots.get(root)
             if watch is None or watch.remove(deliver):
@@ -57,7 +57,7 @@ class Watches:
         watch.close()
 
 
-class Subscription:
+class WatchSubscription:
     """A listener's place. Disposing twice is once."""
 
     def __init__(self, leave: Callable[[], None]) -> None:
@@ -69,7 +69,7 @@ class Subscription:
             leave()
 
 
-def _in_loop(callback: Callback) -> Callback:
+def _bind_to_loop(callback: Callback) -> Callback:
     """The callback, called in the event loop it was given in."""
     try:
         loop = asyncio.get_running_loop()

@@ -33,44 +33,44 @@ class BadPattern(ValueError):  # noqa: N818 - it is what it is called
     """A pattern that can never match: an unfinished `[`, an unknown `[:class:]`, a `\\` at the end."""
 
 
-def literal(text: bytes) -> bytes:
+def escape_literal(text: bytes) -> bytes:
     return text if text.isalnum() else b"".join(map(_LITERALS.__getitem__, text))
 
 
-def literal_length(pattern: bytes) -> int:
+def measure_literal(pattern: bytes) -> int:
     """How many bytes stand before the first wildcard or escape."""
     return next((at for at, code in enumerate(pattern) if code in _SPECIAL), len(pattern))
 
 
-def translate(pattern: bytes) -> bytes:
+def translate_pattern(pattern: bytes) -> bytes:
     """A pattern for a path. As in git the part before the first wildcard is compared as it is, and what follows is
     read as a pattern of its own: a `**` right there counts as one at the start."""
-    cut = literal_length(pattern)
-    return literal(pattern[:cut]) + _translate(pattern[cut:])
+    cut = measure_literal(pattern)
+    return escape_literal(pattern[:cut]) + _translate_wildcards(pattern[cut:])
 
 
-def _translate(pattern: bytes) -> bytes:
+def _translate_wildcards(pattern: bytes) -> bytes:
     parts: list[bytes] = []
     at = 0
     while at < len(pattern):
         match pattern[at : at + 1]:
             case b"*":
-                part, at = _stars(pattern, at)
+                part, at = _translate_stars(pattern, at)
             case b"?":
                 part, at = rb"[^/\x00]", at + 1
             case b"[":
-                part, at = _set(pattern, at + 1)
+                part, at = _translate_set(pattern, at + 1)
             case b"\\":
                 if at + 1 == len(pattern):
                     raise BadPattern("a backslash at the end escapes nothing")
-                part, at = literal(pattern[at + 1 : at + 2]), at + 2
+                part, at = escape_literal(pattern[at + 1 : at + 2]), at + 2
             case other:
-                part, at = literal(other), at + 1
+                part, at = escape_literal(other), at + 1
         parts.append(part)
     return b"".join(parts)
 
 
-def _stars(pattern: bytes, at: int) -> tuple[bytes, int]:
+def _translate_stars(pattern: bytes, at: int) -> tuple[bytes, int]:
     end = at
     while pattern[end : end + 1] == b"*":
         end += 1
@@ -83,7 +83,7 @@ def _stars(pattern: bytes, at: int) -> tuple[bytes, int]:
     return _ANY, end
 
 
-def _set(pattern: bytes, at: int) -> tuple[bytes, int]:
+def _translate_set(pattern: bytes, at: int) -> tuple[bytes, int]:
     """A `[…]`, from behind the bracket: `!` or `^` negates, a `]` that comes first is a member, `\\` escapes."""
     negated = pattern[at : at + 1] in (b"!", b"^")
     at += negated
@@ -91,7 +91,7 @@ def _set(pattern: bytes, at: int) -> tuple[bytes, int]:
     previous, first = 0, True
     while first or pattern[at : at + 1] != b"]":
         first = False
-        added, previous, at = _member(pattern, at, previous)
+        added, previous, at = _read_member(pattern, at, previous)
         members |= added
     if negated:
         members = set(range(256)) - members
@@ -101,34 +101,34 @@ def _set(pattern: bytes, at: int) -> tuple[bytes, int]:
     return b"[" + b"".join(b"\\x%02x" % code for code in sorted(members)) + b"]", at + 1
 
 
-def _member(pattern: bytes, at: int, previous: int) -> tuple[set[int], int, int]:
+def _read_member(pattern: bytes, at: int, previous: int) -> tuple[set[int], int, int]:
     """The next member of a set: what it adds, the start of a range that may follow, and where to go on."""
-    code = _code(pattern, at)
+    code = _read_code(pattern, at)
     following = pattern[at + 1 : at + 2]
     if code == 0x2D and previous and following not in (b"", b"]"):
         at += 1
         if pattern[at : at + 1] == b"\\":
             at += 1
-        return set(range(previous, _code(pattern, at) + 1)), 0, at + 1
+        return set(range(previous, _read_code(pattern, at) + 1)), 0, at + 1
     if code == 0x5B and following == b":":
         end = pattern.find(b"]", at + 2)
         if end < 0:
             raise BadPattern("a set without its closing bracket")
         if end > at + 2 and pattern[end - 1 : end] == b":":
-            return set(_class(pattern[at + 2 : end - 1])), 0, end + 1
+            return set(_expand_class(pattern[at + 2 : end - 1])), 0, end + 1
     if code == 0x5C:
         at += 1
-        code = _code(pattern, at)
+        code = _read_code(pattern, at)
     return {code}, code, at + 1
 
 
-def _class(name: bytes) -> bytes:
+def _expand_class(name: bytes) -> bytes:
     if name not in _CLASSES:
         raise BadPattern(f"there is no class [:{name.decode(errors='replace')}:]")
     return _CLASSES[name].encode()
 
 
-def _code(pattern: bytes, at: int) -> int:
+def _read_code(pattern: bytes, at: int) -> int:
     if at >= len(pattern):
         raise BadPattern("a set without its closing bracket")
     return pattern[at]

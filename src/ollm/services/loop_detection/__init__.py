@@ -17,10 +17,10 @@ import msgspec
 
 from ollm.config.settings import LoopSettings
 from ollm.domain.events import Event, LoopDetected, LoopWarning
-from ollm.services.loop_detection.calls import Calls
-from ollm.services.loop_detection.outputs import Outputs
+from ollm.services.loop_detection.calls import CallTracker
+from ollm.services.loop_detection.outputs import OutputTracker
 from ollm.services.loop_detection.pattern import LoopPattern
-from ollm.services.loop_detection.streamed_text import StreamedText
+from ollm.services.loop_detection.streamed_text import StreamTracker
 
 __all__ = ["LoopDetectionService", "LoopPattern", "advice"]
 
@@ -37,15 +37,15 @@ class LoopDetectionService:
 
     def configure(self, config: LoopSettings | Mapping[str, Any]) -> None:
         """Use these limits; what a mapping (with the YAML names) holds wrongly is replaced by its default (D615)."""
-        self.settings = config if isinstance(config, LoopSettings) else _settings_from(config)
+        self.settings = config if isinstance(config, LoopSettings) else _read_settings(config)
         self.reset()
 
     def reset(self) -> None:
         """The user has spoken: forget everything, go on."""
         self._turns = 0
-        self._calls = Calls(self.settings.repeat_threshold)
-        self._outputs = Outputs(self.settings.repeat_threshold)
-        self._texts: dict[Channel, StreamedText] = {}
+        self._calls = CallTracker(self.settings.repeat_threshold)
+        self._outputs = OutputTracker(self.settings.repeat_threshold)
+        self._texts: dict[Channel, StreamTracker] = {}
         self._found: LoopPattern | None = None
         self._warned: set[str] = set()
 
@@ -57,14 +57,14 @@ class LoopDetectionService:
     def record_tool_call(self, tool_name: str, args: Mapping[str, Any], result: str | None = None) -> None:
         """The model asked for this call. A result that is known already may be given at once."""
         is_new = self._calls.add(tool_name, args)
-        self._outputs.called(brought_news=is_new)
+        self._outputs.record_call(brought_news=is_new)
         if result is not None:
             self.record_tool_result(tool_name, args, result)
 
     def record_tool_result(self, tool_name: str, args: Mapping[str, Any], result: str) -> None:
         """What the earliest such call that still waits for its result brought."""
         if self._calls.complete(tool_name, args, result):
-            self._outputs.called(brought_news=True)
+            self._outputs.record_call(brought_news=True)
 
     def record_output(self, output: str) -> None:
         """The text of a step, complete."""
@@ -73,7 +73,7 @@ class LoopDetectionService:
     def record_text(self, delta: str, channel: Channel = "text") -> LoopPattern | None:
         """A piece of an answer or a thought as it streams; a pattern as soon as it repeats itself."""
         if channel not in self._texts:
-            self._texts[channel] = StreamedText(channel, self.settings.repeat_threshold)
+            self._texts[channel] = StreamTracker(channel, self.settings.repeat_threshold)
         pattern = self._texts[channel].add(delta)
         return self._keep(pattern) if pattern and self.settings.enabled else None
 
@@ -81,13 +81,15 @@ class LoopDetectionService:
         """The loop the conversation is in, if any. It stays until `reset`: nothing more is to be run."""
         if not self.settings.enabled:
             return None
-        return self._found or self._keep(self._turn_limit() or self._calls.loop() or self._outputs.loop())
+        return self._found or self._keep(
+            self._check_turn_limit() or self._calls.find_loop() or self._outputs.find_loop()
+        )
 
     def check_for_warning(self) -> LoopPattern | None:
         """What is about to become a loop; each said once."""
         if not self.settings.enabled or self._found:
             return None
-        pattern = self._calls.warning() or self._outputs.warning()
+        pattern = self._calls.find_warning() or self._outputs.find_warning()
         if (
             pattern is None
             or (key := pattern.type if pattern.type == "repeated-cycle" else pattern.details) in self._warned
@@ -97,7 +99,7 @@ class LoopDetectionService:
         self._emit(LoopWarning(pattern=pattern.type, details=pattern.details, count=pattern.count))
         return pattern
 
-    def _turn_limit(self) -> LoopPattern | None:
+    def _check_turn_limit(self) -> LoopPattern | None:
         if self._turns <= self.settings.max_turns:
             return None
         details = f"{self.settings.max_turns} requests were made to the model for one message"
@@ -110,12 +112,12 @@ class LoopDetectionService:
         return self._found
 
 
-def advice(pattern: LoopPattern) -> str:
+def format_advice(pattern: LoopPattern) -> str:
     """What the model is told when it is about to loop, or goes on after one."""
     return f"You are repeating yourself: {pattern.details}. Try something else, or say what keeps you from going on."
 
 
-def _settings_from(config: Mapping[str, Any]) -> LoopSettings:
+def _read_settings(config: Mapping[str, Any]) -> LoopSettings:
     good: dict[str, Any] = {}
     for name, value in config.items() if isinstance(config, Mapping) else ():
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ollm.services.loop_detection.pattern import LoopPattern, shortened
+from ollm.services.loop_detection.pattern import LoopPattern, shorten_text
 
-ALIKE = 95.0
-COMPARED = 2_000
+MIN_SIMILARITY_PERCENT = 95.0
+COMPARED_CHARS = 2_000
 
 
-class Outputs:
+class OutputTracker:
     """The text of the last step, and how often it was said in a row."""
 
     def __init__(self, threshold: int) -> None:
@@ -26,21 +26,21 @@ class Outputs:
         self._streak = self._streak + 1 if alike else 1
         self._last, self._called, self._news = text, False, False
 
-    def called(self, *, brought_news: bool) -> None:
+    def record_call(self, *, brought_news: bool) -> None:
         """A call was made since the last text."""
         self._called = True
         self._news = self._news or brought_news
 
-    def loop(self) -> LoopPattern | None:
-        return self._repeated(self._threshold)
+    def find_loop(self) -> LoopPattern | None:
+        return self._find_repetition(self._threshold)
 
-    def warning(self) -> LoopPattern | None:
-        return self._repeated(self._threshold - 1) if self._threshold > 2 else None
+    def find_warning(self) -> LoopPattern | None:
+        return self._find_repetition(self._threshold - 1) if self._threshold > 2 else None
 
-    def _repeated(self, limit: int) -> LoopPattern | None:
+    def _find_repetition(self, limit: int) -> LoopPattern | None:
         if self._last is None or self._streak < limit:
             return None
-        details = f"the same was said {self._streak} times in a row: “{shortened(self._last)}”"
+        details = f"the same was said {self._streak} times in a row: “{shorten_text(self._last)}”"
         return LoopPattern(type="repeated-output", details=details, count=self._streak)
 
 
@@ -52,5 +52,9 @@ def are_alike(one: str, other: str) -> bool:
         return False
     from rapidfuzz.fuzz import ratio
 
-    heads = ratio(one[:COMPARED], other[:COMPARED], score_cutoff=ALIKE)
-    return heads >= ALIKE and ratio(one[-COMPARED:], other[-COMPARED:], score_cutoff=ALIKE) >= ALIKE
+    heads = ratio(one[:COMPARED_CHARS], other[:COMPARED_CHARS], score_cutoff=MIN_SIMILARITY_PERCENT)
+    return (
+        heads >= MIN_SIMILARITY_PERCENT
+        and ratio(one[-COMPARED_CHARS:], other[-COMPARED_CHARS:], score_cutoff=MIN_SIMILARITY_PERCENT)
+        >= MIN_SIMILARITY_PERCENT
+    )

@@ -7,7 +7,7 @@ from typing import Literal
 from ollm.domain.struct import Data
 
 LoopType = Literal["repeated-tool", "repeated-output", "repeated-cycle", "repeated-text", "turn-limit"]
-SHOWN = 120
+MAX_SHOWN_CHARS = 120
 
 
 class LoopPattern(Data, frozen=True):
@@ -18,7 +18,7 @@ class LoopPattern(Data, frozen=True):
     count: int
 
 
-def shortened(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Enough of a text to know it by, on one line."""
-    line = " ".join(text[: 4 * SHOWN].split())
-    return line if len(line) <= SHOWN else f"{line[:SHOWN]}…"
+    line = " ".join(text[: 4 * MAX_SHOWN_CHARS].split())
+    return line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…"

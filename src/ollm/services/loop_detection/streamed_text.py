@@ -6,15 +6,15 @@ whether it does. Short things repeat in honest text (rules, tables, zeros), so a
 
 from __future__ import annotations
 
-from ollm.services.loop_detection.pattern import LoopPattern, shortened
+from ollm.services.loop_detection.pattern import LoopPattern, shorten_text
 
-PROBE = 32
-EVERY = 64
-SHORTEST_STRETCH = 800
-WINDOW = 16_384
+PROBE_CHARS = 32
+CHECK_EVERY_CHARS = 64
+MIN_STRETCH_CHARS = 800
+WINDOW_CHARS = 16_384
 
 
-class StreamedText:
+class StreamTracker:
     """The end of one streamed text."""
 
     def __init__(self, channel: str, threshold: int) -> None:
@@ -27,21 +27,21 @@ class StreamedText:
         """A pattern once the same text has come `threshold` + 1 times and for 800 characters at least."""
         self._text += delta
         self._unchecked += len(delta)
-        if self._unchecked < EVERY:
+        if self._unchecked < CHECK_EVERY_CHARS:
             return None
         self._unchecked = 0
-        if len(self._text) > 2 * WINDOW:
-            self._text = self._text[-WINDOW:]
-        return self._repeats()
+        if len(self._text) > 2 * WINDOW_CHARS:
+            self._text = self._text[-WINDOW_CHARS:]
+        return self._find_repetition()
 
-    def _repeats(self) -> LoopPattern | None:
+    def _find_repetition(self) -> LoopPattern | None:
         text = self._text
-        before = text.rfind(text[-PROBE:], 0, len(text) - 1)
-        period = len(text) - PROBE - before
-        stretch = max(self._times * period, SHORTEST_STRETCH)
+        before = text.rfind(text[-PROBE_CHARS:], 0, len(text) - 1)
+        period = len(text) - PROBE_CHARS - before
+        stretch = max(self._times * period, MIN_STRETCH_CHARS)
         if before < 0 or stretch > len(text) or text[-stretch:-period] != text[period - stretch :]:
             return None
-        unit = shortened(text[-period:]) or "blank space"
+        unit = shorten_text(text[-period:]) or "blank space"
         count = stretch // period
         details = f"{self._what} repeats the same text at least {count} times: “{unit}”"
         return LoopPattern(type="repeated-text", details=details, count=count)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MARK = "[redacted]"
-SHORTEST_KNOWN_VALUE = 8
+MIN_KNOWN_VALUE_CHARS = 8
 _HINTS: tuple[str, ...] = ("pass", "pwd", "_pw", "secret", "token", "key", "cred", "auth", "cookie", "bearer", "jwt")
 _HINTS += ("://", "sig=", "signature=", "login", "mysql", " -u", "--user")
 
@@ -19,58 +19,58 @@ class Redactor:
     """Takes secrets out of text. `values` are secrets known beforehand: those of variables tools do not get."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        known = {value for value in values if len(value) >= SHORTEST_KNOWN_VALUE}
-        self._values = sorted({form for value in known for form in _forms(value)}, key=len, reverse=True)
+        known = {value for value in values if len(value) >= MIN_KNOWN_VALUE_CHARS}
+        self._values = sorted({form for value in known for form in _list_forms(value)}, key=len, reverse=True)
 
     def redact(self, text: str) -> str:
         """The text with every secret replaced by a mark; the same text when there is none."""
         if "-----BEGIN " in text:
-            from ollm.services.redaction.credentials import without_private_keys
+            from ollm.services.redaction.credentials import redact_private_keys
 
-            text = without_private_keys(text)
+            text = redact_private_keys(text)
         for value in self._values:
             text = text.replace(value, MARK)
-        return _without_tokens(_without_named(text))
+        return _redact_tokens(_redact_named(text))
 
 
-def _without_named(text: str) -> str:
+def _redact_named(text: str) -> str:
     """Without what stands behind a telling name or in a telling place."""
     lowered = text.lower()
     if not any(hint in lowered for hint in _HINTS):
         return text
-    from ollm.services.redaction.assignments import without_assigned
-    from ollm.services.redaction.credentials import without_credentials
+    from ollm.services.redaction.assignments import redact_assignments
+    from ollm.services.redaction.credentials import redact_credentials
 
-    return without_assigned(without_credentials(text))
+    return redact_assignments(redact_credentials(text))
 
 
-def _without_tokens(text: str) -> str:
+def _redact_tokens(text: str) -> str:
     """Without what is known by its shape; no token is shorter than 16 characters."""
     if all(len(word) < 16 for word in text.split()):
         return text
-    from ollm.services.redaction.shapes import without_tokens
+    from ollm.services.redaction.shapes import redact_tokens
 
-    return without_tokens(text)
+    return redact_tokens(text)
 
 
-def secret_in(value: str) -> str | None:
+def find_secret(value: str) -> str | None:
     """What kind of secret a value holds by its look alone, or None: a known token, a private key, a URL's password."""
-    return secrets_in([value]).get(value)
+    return find_secrets([value]).get(value)
 
 
-def secrets_in(values: Iterable[str]) -> dict[str, str]:
+def find_secrets(values: Iterable[str]) -> dict[str, str]:
     """The values that hold a secret by their look alone, with its kind. Many are looked at together: what none of
     them can hold is found out once."""
     from ollm.services.redaction import credentials as carriers
     from ollm.services.redaction import shapes
 
     texts = list(values)
-    among = shapes.possible_in("\n".join(texts))
-    kinds = {text: carriers.kind_of_credential(text) or shapes.kind_of_token(text, among) for text in texts}
+    among = shapes.find_possible("\n".join(texts))
+    kinds = {text: carriers.classify_credential(text) or shapes.classify_token(text, among) for text in texts}
     return {text: kind for text, kind in kinds.items() if kind is not None}
 
 
-def _forms(value: str) -> set[str]:
+def _list_forms(value: str) -> set[str]:
     """A value as it may stand in text: as it is, inside JSON, and inside a URL."""
     if value.isascii() and value.isalnum():
         return {value}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from ollm.services.redaction import MARK
-from ollm.services.redaction.names import Family, family_of
-from ollm.services.redaction.values import PLACEHOLDER, Place, is_code, is_secret, looks_mixed
+from ollm.services.redaction.names import NameSensitivity, classify_name
+from ollm.services.redaction.values import PLACEHOLDER, AssignmentContext, is_code, is_secret, looks_mixed
 
 _KEYWORD = re.compile(r"pass|pwd|secret|token|key|cred|auth|cookie|jwt|_pw|sess|sig|_pat|bearer", re.IGNORECASE)
 _NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
@@ -29,34 +29,34 @@ _TAG_VALUE = re.compile(r"[^<\n]{1,4096}")
 _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG[ \t]+|[+>#]+[ \t]*)?[\"']?")
 
 
-def without_assigned(text: str) -> str:
+def redact_assignments(text: str) -> str:
     pieces: list[str] = []
     position = looked_at = 0
     for keyword in _KEYWORD.finditer(text):
         if keyword.start() < looked_at:
             continue
-        start, looked_at = _name_around(text, keyword, position)
-        span = _secret_span(text, start, looked_at)
+        start, looked_at = _find_name(text, keyword, position)
+        span = _find_secret_span(text, start, looked_at)
         if span is not None:
             pieces += [text[position : span[0]], MARK]
             position = looked_at = span[1]
     return "".join([*pieces, text[position:]]) if pieces else text
 
 
-def _secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:
+def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:
     """The secret behind the name that stands here, if there is one."""
     name = text[start:end]
     before = text[max(text.rfind("\n", max(0, start - 80), start) + 1, start - 80, 0) : start]
-    family = Family.SECRET if _is_key_in_two_words(before, name) else family_of(name.strip("-."))
-    if family is Family.NONE:
+    family = NameSensitivity.SECRET if _is_key_in_two_words(before, name) else classify_name(name.strip("-."))
+    if family is NameSensitivity.NONE:
         return None
     separator = _SEPARATOR.match(text, end)
     if separator is None:
-        return _without_separator(text, before, Place(name, family), end)
+        return _find_unseparated_value(text, before, AssignmentContext(name, family), end)
     if _closes_a_string(text, before, separator):
         return None
     sign = separator["separator"]
-    place = Place(
+    place = AssignmentContext(
         name,
         family,
         tight=sign == "=",
@@ -65,7 +65,7 @@ def _secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:
         listed=before.rstrip().endswith(("{", ",")),
         query=before.endswith(("?", "&", ";")),
     )
-    return _value_span(text, separator.end(), place)
+    return _find_value(text, separator.end(), place)
 
 
 def _is_key_in_two_words(before: str, name: str) -> bool:
@@ -78,35 +78,37 @@ def _closes_a_string(text: str, before: str, separator: re.Match[str]) -> bool:
     return separator["close"] is None and quote in ('"', "'", "`") and before.count(quote) % 2 == 1
 
 
-def _name_around(text: str, keyword: re.Match[str], floor: int) -> tuple[int, int]:
+def _find_name(text: str, keyword: re.Match[str], floor: int) -> tuple[int, int]:
     before = text[max(floor, keyword.start() - 64) : keyword.start()]
     start = keyword.start() - (len(before) - len(before.rstrip(_NAME_CHARACTERS)))
     rest = _NAME_REST.match(text, keyword.end())
     return start, rest.end() if rest else keyword.end()
 
 
-def _without_separator(text: str, before: str, place: Place, end: int) -> tuple[int, int] | None:
+def _find_unseparated_value(text: str, before: str, place: AssignmentContext, end: int) -> tuple[int, int] | None:
     """`<name>value</name>`, `--name value`, `PASSWORD 'value'`, `ENV NAME value` and `the password is value1`."""
     if before.endswith("<") and (tag := _TAG.match(text, end)):
         value = _TAG_VALUE.match(text, tag.end())
         return value.span() if value and is_secret(value[0], place, quoted=True) else None
     if said := _IS.match(text, end):
         value = _INLINE_VALUE.match(text, said.end())
-        return _trimmed(value) if value and looks_mixed(value[0].rstrip(".,;!?")) else None
+        return _trim_span(value) if value and looks_mixed(value[0].rstrip(".,;!?")) else None
     space = _SPACE.match(text, end)
     if space is None:
         return None
     is_named = place.name.startswith("-") or before.strip() in ("ENV", "ARG")
-    is_quoted = place.family is Family.PASSWORD and text[space.end()] in "\"'" and text[space.end() + 1 :][:1] != " "
-    return _spaced_value(text, space.end(), place) if is_named or is_quoted else None
+    is_quoted = (
+        place.family is NameSensitivity.PASSWORD and text[space.end()] in "\"'" and text[space.end() + 1 :][:1] != " "
+    )
+    return _find_spaced_value(text, space.end(), place) if is_named or is_quoted else None
 
 
-def _spaced_value(text: str, start: int, place: Place) -> tuple[int, int] | None:
-    span = _value_span(text, start, place)
+def _find_spaced_value(text: str, start: int, place: AssignmentContext) -> tuple[int, int] | None:
+    span = _find_value(text, start, place)
     return None if span is None or " " in text[span[0] : span[1]] else span
 
 
-def _value_span(text: str, start: int, place: Place) -> tuple[int, int] | None:
+def _find_value(text: str, start: int, place: AssignmentContext) -> tuple[int, int] | None:
     quoted = _QUOTED.match(text, start)
     if quoted is not None:
         return quoted.span("value") if is_secret(quoted["value"], place, quoted=True) else None
@@ -119,8 +121,8 @@ def _value_span(text: str, start: int, place: Place) -> tuple[int, int] | None:
         return found.span() if not PLACEHOLDER.fullmatch(value) else None
     if not place.query and is_code(value):
         return None
-    return _trimmed(found) if is_secret(value, place, quoted=False) else None
+    return _trim_span(found) if is_secret(value, place, quoted=False) else None
 
 
-def _trimmed(found: re.Match[str]) -> tuple[int, int]:
+def _trim_span(found: re.Match[str]) -> tuple[int, int]:
     return found.start(), found.start() + len(found[0].rstrip(",;)}].!?") or found[0])

@@ -14,18 +14,18 @@ _KEY_BODY = r"(?:(?:\s|\\[nrt])*(?:[A-Za-z0-9+/]{16,}={0,2}|[A-Z][A-Za-z\-]{2,20
 _PLACEHOLDER = r"[$<{%\[].*|[*x.•]+|:?"
 
 
-_compiled = cache(re.compile)  # when first needed
+_compile_once = cache(re.compile)  # when first needed
 
 
-def without_private_keys(text: str) -> str:
+def redact_private_keys(text: str) -> str:
     """Blocks are taken out whole; one that was cut off, as far as it looks like a key."""
     if _BEGIN not in text:
         return text
     pieces, position = [], 0
-    begins = list(_compiled(_PRIVATE).finditer(text))
+    begins = list(_compile_once(_PRIVATE).finditer(text))
     limits = [begin.start() for begin in begins[1:]] + [len(text)]
     for begin, limit in zip(begins, limits, strict=False):
-        end = _compiled(_PRIVATE_END).search(text, begin.end(), limit) or _compiled(_KEY_BODY).match(
+        end = _compile_once(_PRIVATE_END).search(text, begin.end(), limit) or _compile_once(_KEY_BODY).match(
             text, begin.end(), limit
         )
         pieces += [text[position : begin.start()], MARK]
@@ -33,24 +33,24 @@ def without_private_keys(text: str) -> str:
     return "".join([*pieces, text[position:]])
 
 
-def without_credentials(text: str) -> str:
+def redact_credentials(text: str) -> str:
     """Passwords in URLs, `Authorization` and `Cookie` headers, `curl -u`, netrc lines."""
-    text = _url_password().sub(_keep_user, text) if "://" in text and "@" in text else text
+    text = _compile_url_password().sub(_keep_user, text) if "://" in text and "@" in text else text
     lowered = text.lower()
     if "authorization" in lowered:
-        text = _authorization().sub(_keep_scheme, text)
+        text = _compile_authorization().sub(_keep_scheme, text)
     if "cookie" in lowered:
-        text = _cookie().sub(rf"\g<1>{MARK}", text)
-    text = _bearer().sub(_keep_bearer, text)
-    return _command_line().sub(_keep_before, text)
+        text = _compile_cookie().sub(rf"\g<1>{MARK}", text)
+    text = _compile_bearer().sub(_keep_bearer, text)
+    return _compile_command_line().sub(_keep_before, text)
 
 
-def kind_of_credential(value: str) -> str | None:
-    if _BEGIN in value and _compiled(_PRIVATE).search(value):
+def classify_credential(value: str) -> str | None:
+    if _BEGIN in value and _compile_once(_PRIVATE).search(value):
         return "private key"
-    if "=" in value and _names_a_secret(value.lower()) and _connection_string().search(value):
+    if "=" in value and _names_a_secret(value.lower()) and _compile_connection_string().search(value):
         return "connection string with a password"
-    found = _url_password().search(value) if "://" in value and "@" in value else None
+    found = _compile_url_password().search(value) if "://" in value and "@" in value else None
     return "URL with a password" if found and _is_secret(found["token"] or found["password"]) else None
 
 
@@ -59,7 +59,7 @@ def _names_a_secret(lowered: str) -> bool:
 
 
 @cache
-def _url_password() -> re.Pattern[str]:
+def _compile_url_password() -> re.Pattern[str]:
     """After `scheme://`: `user:password@` (the password may hold @) or a long token alone before the @."""
     return re.compile(
         r"""(?<=://)(?:(?P<token>(?=[^\s/:@"'<>]{0,64}[0-9])[^\s/:@"'<>]{16,255})@"""
@@ -68,7 +68,7 @@ def _url_password() -> re.Pattern[str]:
 
 
 @cache
-def _connection_string() -> re.Pattern[str]:
+def _compile_connection_string() -> re.Pattern[str]:
     """A password or key among settings: `Server=…;Password=…`, `host=… password=…`, `jdbc:…?user=…&password=…`."""
     names = "password|pwd|accountkey|sharedaccesskey|sharedaccesssignature|accesskey|sharedsecretvalue"
     queries = "api_?key|access_?token|auth_?token|token|client_?secret|secret"
@@ -78,7 +78,7 @@ def _connection_string() -> re.Pattern[str]:
 
 
 @cache
-def _authorization() -> re.Pattern[str]:
+def _compile_authorization() -> re.Pattern[str]:
     schemes = r"(?:bearer|basic|token|digest|negotiate|ntlm|apikey|api-key|aws4-hmac-sha256|hawk|dpop|key)"
     return re.compile(
         rf"""(?i)\b((?:proxy-)?authorization(?:\\?["'])?\s{{0,4}}[:=]\s{{0,4}}(?:\\?["'])?)"""
@@ -87,19 +87,19 @@ def _authorization() -> re.Pattern[str]:
 
 
 @cache
-def _cookie() -> re.Pattern[str]:
+def _compile_cookie() -> re.Pattern[str]:
     return re.compile(
         r"""(?i)\b((?:set-)?cookie(?:\\?["'])?:\s{0,4}(?:\\?["'])?)[^\s=;"'\\]{1,128}=[^\r\n"'\\]{1,8192}"""
     )
 
 
 @cache
-def _bearer() -> re.Pattern[str]:
+def _compile_bearer() -> re.Pattern[str]:
     return re.compile(r"(?i)(?<![A-Za-z0-9_\-])((?:bearer|basic)\s{1,4})([A-Za-z0-9._~+/\-]{8,4096}={0,2})")
 
 
 @cache
-def _command_line() -> re.Pattern[str]:
+def _compile_command_line() -> re.Pattern[str]:
     return re.compile(
         r"""(?<![\w\-])((?:-u|--user|--proxy-user)[ =]["']?[^\s:"']{1,128}:|sshpass\s{1,4}-p\s{0,4}["']?"""
         r"""|docker\s{1,4}login\s[^\n|;&]{0,200}?-p\s{1,4}|mysql(?:dump|admin)?\s[^\n|;&]{0,200}?\s-p"""
@@ -108,7 +108,7 @@ def _command_line() -> re.Pattern[str]:
 
 
 def _is_secret(text: str) -> bool:
-    return not _compiled(_PLACEHOLDER).fullmatch(text) and text != MARK
+    return not _compile_once(_PLACEHOLDER).fullmatch(text) and text != MARK
 
 
 def _keep_user(found: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ _FIRST = frozenset({"max", "min", "num", "total", "public", "pub", "next", "prev
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
-class Family(IntEnum):
+class NameSensitivity(IntEnum):
     """How much a name says. What a weak one holds is secret only when it looks it."""
 
     NONE = 0
@@ -44,25 +44,25 @@ class Family(IntEnum):
     PASSWORD = 3
 
 
-def words_of(name: str) -> tuple[str, ...]:
+def split_words(name: str) -> tuple[str, ...]:
     """The words of a name in any case style, in lower case."""
     return tuple(word.lower() for word in _WORDS.findall(name))
 
 
 @lru_cache(maxsize=4096)
-def family_of(name: str) -> Family:
+def classify_name(name: str) -> NameSensitivity:
     """What a name (of a variable, field, option or header) says about its value."""
-    words = words_of(name)
+    words = split_words(name)
     if not words or words[-1] in _ABOUT or words[0] in _FIRST:
-        return Family.NONE
-    if PASSWORDS.intersection(words) or words[-1].endswith(_JOINED_PASSWORDS) or _short_password(words):
-        return Family.PASSWORD
+        return NameSensitivity.NONE
+    if PASSWORDS.intersection(words) or words[-1].endswith(_JOINED_PASSWORDS) or _is_short_password(words):
+        return NameSensitivity.PASSWORD
     if SECRETS.intersection(words) or words[-1].endswith(_JOINED_SECRETS) or _is_key(words, name):
-        return Family.SECRET
-    return Family.WEAK if words[-1] in _WEAK else Family.NONE
+        return NameSensitivity.SECRET
+    return NameSensitivity.WEAK if words[-1] in _WEAK else NameSensitivity.NONE
 
 
-def _short_password(words: tuple[str, ...]) -> bool:
+def _is_short_password(words: tuple[str, ...]) -> bool:
     return words == ("pwd",) or (len(words) > 1 and words[-1] in ("pass", "pwd", "pw"))
 
 

@@ -107,26 +107,26 @@ SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in e
 _HINTS = tuple(tuple(hints.split()) for _, hints, _ in SHAPES)
 
 
-def possible_in(text: str) -> tuple[int, ...]:
+def find_possible(text: str) -> tuple[int, ...]:
     """The numbers of the shapes that may be in a text; for most texts none, and no expression is needed."""
     return tuple(number for number, hints in enumerate(_HINTS) if any(hint in text for hint in hints))
 
 
-def without_tokens(text: str) -> str:
-    for number in possible_in(text):
-        text = _pattern(number).sub(MARK, text)
+def redact_tokens(text: str) -> str:
+    for number in find_possible(text):
+        text = _compile_shape(number).sub(MARK, text)
     return text
 
 
-def kind_of_token(value: str, among: Iterable[int] | None = None) -> str | None:
+def classify_token(value: str, among: Iterable[int] | None = None) -> str | None:
     """The name of the first shape found, or None. `among`: no others are possible."""
-    for number in possible_in(value) if among is None else among:
-        if any(hint in value for hint in _HINTS[number]) and _pattern(number).search(value):
+    for number in find_possible(value) if among is None else among:
+        if any(hint in value for hint in _HINTS[number]) and _compile_shape(number).search(value):
             return SHAPES[number][0]
     return None
 
 
 @cache
-def _pattern(number: int) -> re.Pattern[str]:
+def _compile_shape(number: int) -> re.Pattern[str]:
     start = r"(?=[A-Za-z0-9][A-Za-z0-9_\-.:/+=~]{15})"  # most words are shorter, and passed over quickly
     return re.compile(rf"{start}(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt]))(?:{SHAPES[number][2]})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ollm.services.redaction.names import SECRET_WORDS, Family, words_of
+from ollm.services.redaction.names import SECRET_WORDS, NameSensitivity, split_words
 
 PLACEHOLDER = re.compile(
     r"[$<{%\[(].*|[*xX.•_\-]+|.*\*{3,}.*|(?i:your|my|the|some|changeme|example)[\-_ ][A-Za-z\-_ ]*|.*\[redacted\].*"
@@ -36,12 +36,12 @@ _CODE = frozenset(["await", "new", "lambda", "async", "yield", "return", "typeof
 _LITERALS = _PROSE | _CODE | frozenset(f"{_TYPES} {_STATES}".split())
 
 
-class Place(NamedTuple):
+class AssignmentContext(NamedTuple):
     """Where a value stands: behind which name, how tightly, and what is before the name on its line: nothing
     (`own_line`), `{` or `,` (`listed`), `?` or `&` (`query`)."""
 
     name: str
-    family: Family
+    family: NameSensitivity
     tight: bool = False
     colon: bool = False
     own_line: bool = False
@@ -62,29 +62,29 @@ def is_code(value: str) -> bool:
     """Attributes, calls, types and names that themselves say secret: the value is elsewhere."""
     if "(" in value or _ATTRIBUTE.fullmatch(value) or _GENERIC.fullmatch(value):
         return True
-    return _IDENTIFIER.fullmatch(value) is not None and not SECRET_WORDS.isdisjoint(words_of(value))
+    return _IDENTIFIER.fullmatch(value) is not None and not SECRET_WORDS.isdisjoint(split_words(value))
 
 
-def is_secret(value: str, place: Place, *, quoted: bool) -> bool:
+def is_secret(value: str, place: AssignmentContext, *, quoted: bool) -> bool:
     bare = value.strip(" ,;.")
     if not bare or PLACEHOLDER.fullmatch(value) or bare.lower() in _LITERALS:
         return False
-    if place.family is Family.WEAK:
+    if place.family is NameSensitivity.WEAK:
         return place.suits_weak_names and _RANDOM.fullmatch(value) is not None
     if place.name.lower() == "pwd":
         return place.tight and not _PATH.fullmatch(value)
     if _NUMBER.fullmatch(value):
-        return len(value) >= (4 if place.family is Family.PASSWORD else 8)
+        return len(value) >= (4 if place.family is NameSensitivity.PASSWORD else 8)
     if quoted:
         return not _is_prose(value)
     return place.tight or place.is_header or not _IDENTIFIER.fullmatch(value) or _is_configured(value, place)
 
 
-def _is_configured(value: str, place: Place) -> bool:
+def _is_configured(value: str, place: AssignmentContext) -> bool:
     """A word alone behind a colon: a password in a configuration file, unless it may as well be a type."""
     if not place.colon:
         return False
-    if place.family is Family.PASSWORD:
+    if place.family is NameSensitivity.PASSWORD:
         return place.own_line or place.listed
     return place.own_line and len(value) >= 8 and value.islower()
 

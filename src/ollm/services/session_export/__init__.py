@@ -1,7 +1,7 @@
 """A session to be read elsewhere (H): Markdown, one HTML file, or the document with its secrets taken out."""
 
-from ollm.services.session_export.html import html
-from ollm.services.session_export.markdown import markdown
+from ollm.services.session_export.html import render_html
+from ollm.services.session_export.markdown import render_markdown
 from ollm.services.session_export.redacted import RedactedSession
 
-__all__ = ["RedactedSession", "html", "markdown"]
+__all__ = ["RedactedSession", "render_html", "render_markdown"]

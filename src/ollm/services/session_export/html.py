@@ -7,9 +7,9 @@ from html import escape
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.markdown import NAMES, arguments
-from ollm.services.session_export.source import Readable
-from ollm.services.session_export.text import gathered, slices, visible
+from ollm.services.session_export.markdown import ROLE_NAMES, format_arguments
+from ollm.services.session_export.source import ExportSource
+from ollm.services.session_export.text import escape_controls, gather_pieces, slice_text
 
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _HEAD = """<!doctype html>
@@ -35,60 +35,60 @@ h2 {{ font-size: 1rem; margin: 0; }} time, .meta {{ color: #777; font-size: .85r
 """
 
 
-def html(session: Readable) -> Iterator[str]:
+def render_html(session: ExportSource) -> Iterator[str]:
     """The file, piece by piece."""
-    return map(visible, gathered(_pieces(session)))
+    return map(escape_controls, gather_pieces(_render_pieces(session)))
 
 
-def _pieces(source: Readable) -> Iterator[str]:
+def _render_pieces(source: ExportSource) -> Iterator[str]:
     session = source.session
     title = escape(session.metadata.title or "Session")
     yield _HEAD.format(title=title)
     about = f"{session.model} ({session.provider}), {session.start_time} to {session.last_activity}"
     yield f'<h1>{title}</h1>\n<p class="meta">{escape(about)}<br>{escape(session.session_id)}</p>\n'
-    for message in source.messages():
+    for message in source.iter_messages():
         if message.role != "tool" or message.text:
-            yield from _message(message, source)
-    for call in source.other_calls():
-        yield from _call(call)
+            yield from _render_message(message, source)
+    for call in source.iter_other_calls():
+        yield from _render_call(call)
     yield "</body>\n</html>\n"
 
 
-def _message(message: Message, source: Readable) -> Iterator[str]:
+def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
     mark = " (interrupted)" if message.interrupted else ""
     when = escape(message.timestamp)
     yield f'<section class="{message.role}" id="m{message.id}">\n'
-    yield f"<h2>{message.id}. {NAMES[message.role]}{mark} <time>{when}</time></h2>\n"
+    yield f"<h2>{message.id}. {ROLE_NAMES[message.role]}{mark} <time>{when}</time></h2>\n"
     for part in message.parts:
         if isinstance(part, TextPart):
-            yield from _block(part.text)
+            yield from _render_block(part.text)
         elif isinstance(part, ThinkingPart):
             yield "<details><summary>Thinking</summary>"
-            yield from _block(part.text)
+            yield from _render_block(part.text)
             yield "</details>\n"
         elif isinstance(part, ImagePart):
-            yield _image(part)
-        elif isinstance(part, ToolCallPart) and (call := source.call(part.id)):
-            yield from _call(call)
+            yield _render_image(part)
+        elif isinstance(part, ToolCallPart) and (call := source.find_call(part.id)):
+            yield from _render_call(call)
     yield "</section>\n"
 
 
-def _block(text: str) -> Iterator[str]:
+def _render_block(text: str) -> Iterator[str]:
     yield "<pre>"
-    for piece in slices(text):
+    for piece in slice_text(text):
         yield escape(piece, quote=False)
     yield "</pre>\n"
 
 
-def _image(part: ImagePart) -> str:
+def _render_image(part: ImagePart) -> str:
     if part.media_type not in _IMAGES:
         return f"<p>(an image, {escape(part.media_type)})</p>\n"
     return f'<img alt="" src="data:{part.media_type};base64,{escape(part.data)}">\n'
 
 
-def _call(call: ToolCallRecord) -> Iterator[str]:
+def _render_call(call: ToolCallRecord) -> Iterator[str]:
     yield f"<details><summary>{escape(call.name)} ({call.status})</summary>"
-    yield from _block(arguments(call))
+    yield from _render_block(format_arguments(call))
     if call.result:
-        yield from _block(call.result.full_output or call.result.llm_content)
+        yield from _render_block(call.result.full_output or call.result.llm_content)
     yield "</details>\n"

@@ -10,48 +10,61 @@ import msgspec
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.source import Readable
+from ollm.services.session_export.source import ExportSource
 
 Redact = Callable[[str], str]
 Struct = TypeVar("Struct", Message, ToolCallRecord, Session)
-_KEPT = {"id", "sessionId", "timestamp", "startTime", "lastActivity", "role", "type", "status", "data", "mediaType"}
+_UNREDACTED_FIELDS = {
+    "id",
+    "sessionId",
+    "timestamp",
+    "startTime",
+    "lastActivity",
+    "role",
+    "type",
+    "status",
+    "data",
+    "mediaType",
+}
 
 
 class RedactedSession:
     """Reads another session piece by piece and hands it on without its secrets."""
 
-    def __init__(self, source: Readable, redact: Redact) -> None:
+    def __init__(self, source: ExportSource, redact: Redact) -> None:
         self._source = source
         self._redact = redact
-        self.session = self._without(source.session)
+        self.session = self._redact_struct(source.session)
 
-    def messages(self) -> Iterator[Message]:
-        return map(self._without, self._source.messages())
+    def iter_messages(self) -> Iterator[Message]:
+        return map(self._redact_struct, self._source.iter_messages())
 
-    def call(self, call_id: str) -> ToolCallRecord | None:
-        found = self._source.call(call_id)
-        return self._without(found) if found else None
+    def find_call(self, call_id: str) -> ToolCallRecord | None:
+        found = self._source.find_call(call_id)
+        return self._redact_struct(found) if found else None
 
-    def other_calls(self) -> Iterator[ToolCallRecord]:
-        return map(self._without, self._source.other_calls())
+    def iter_other_calls(self) -> Iterator[ToolCallRecord]:
+        return map(self._redact_struct, self._source.iter_other_calls())
 
-    def document(self) -> Iterator[bytes]:
+    def iter_document(self) -> Iterator[bytes]:
         """As one JSON document."""
-        from ollm.store.session_files.layout import document
+        from ollm.store.session_files.layout import iter_document
 
         encode = msgspec.json.Encoder().encode
         head = msgspec.to_builtins(self.session)
-        return document(head, map(encode, self.messages()), map(encode, self.other_calls()))
+        return iter_document(head, map(encode, self.iter_messages()), map(encode, self.iter_other_calls()))
 
-    def _without(self, value: Struct) -> Struct:
-        return msgspec.convert(_redacted(msgspec.to_builtins(value), self._redact), type(value))
+    def _redact_struct(self, value: Struct) -> Struct:
+        return msgspec.convert(_redact_value(msgspec.to_builtins(value), self._redact), type(value))
 
 
-def _redacted(value: Any, redact: Redact) -> Any:
+def _redact_value(value: Any, redact: Redact) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {name: item if name in _KEPT else _redacted(item, redact) for name, item in value.items()}
+        return {
+            name: item if name in _UNREDACTED_FIELDS else _redact_value(item, redact) for name, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_redacted(item, redact) for item in value]
+        return [_redact_value(item, redact) for item in value]
     return value

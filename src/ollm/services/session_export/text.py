@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-SLICE = 1 << 20
-GATHERED = 1 << 15
+MAX_SLICE_CHARS = 1 << 20
+MIN_GATHERED_CHARS = 1 << 15
 _DIRECTION_CODES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL = frozenset(map(chr, {*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_CODES} - {9, 10}))
 _ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
@@ -20,7 +20,7 @@ def is_plain(text: str) -> bool:
     return text.replace("\n", "").isprintable()
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with control characters other than line ends and tabs written as escapes."""
     if not _may_hold_control(text):
         return text
@@ -36,24 +36,24 @@ def _may_hold_control(text: str) -> bool:
     return not text.isascii() and (_HIGH_CONTROL in data or any(mark in data for mark in _DIRECTIONS))
 
 
-def gathered(pieces: Iterable[str]) -> Iterator[str]:
+def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:
     """Small pieces together, so that what is done to each is done less often."""
     waiting: list[str] = []
     held = 0
     for piece in pieces:
         waiting.append(piece)
         held += len(piece)
-        if held >= GATHERED:
+        if held >= MIN_GATHERED_CHARS:
             yield "".join(waiting)
             waiting, held = [], 0
     yield "".join(waiting)
 
 
-def slices(text: str) -> Iterator[str]:
+def slice_text(text: str) -> Iterator[str]:
     """A long text in pieces, cut behind a line end where there is one."""
     start = 0
-    while len(text) - start > SLICE:
-        end = text.rfind("\n", start, start + SLICE) + 1 or start + SLICE
+    while len(text) - start > MAX_SLICE_CHARS:
+        end = text.rfind("\n", start, start + MAX_SLICE_CHARS) + 1 or start + MAX_SLICE_CHARS
         yield text[start:end]
         start = end
     yield text[start:] if start else text

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ollm.services.snapshots.form import ContextState as ContextState
-    from ollm.services.snapshots.form import context_of as context_of
+    from ollm.services.snapshots.form import read_context as read_context
     from ollm.services.snapshots.manager import SnapshotManager as SnapshotManager
 
-_PLACES = {"ContextState": "form", "context_of": "form", "SnapshotManager": "manager"}
+_PLACES = {"ContextState": "form", "read_context": "form", "SnapshotManager": "manager"}
 
 
 def __getattr__(name: str) -> Any:

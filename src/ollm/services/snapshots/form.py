@@ -13,7 +13,7 @@ from ollm.domain.messages import PromptMessage
 from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotTrigger
 from ollm.domain.struct import Data
 
-USUAL_MODE: ModeName = "code"
+DEFAULT_MODE: ModeName = "code"
 
 
 class ContextState(Data, frozen=True):
@@ -30,9 +30,9 @@ class ContextState(Data, frozen=True):
     reasoning_model: bool = False
 
 
-def taken(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str]) -> ContextSnapshot:
+def make_snapshot(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str]) -> ContextSnapshot:
     context = state.context
-    spoken = [_entry(index, message, state.user_messages) for index, message in enumerate(context.messages)]
+    spoken = [_make_entry(index, message, state.user_messages) for index, message in enumerate(context.messages)]
     standing = {entry["id"] for entry in spoken if entry["role"] == "user"}
     beyond = [
         {"id": number, "index": None, "role": "user", "content": text, "sources": [number]}
@@ -45,10 +45,10 @@ def taken(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str])
         session_id=state.session_id,
         timestamp=named[1],
         token_count=state.token_count,
-        summary=_described(context, state.user_messages),
+        summary=_describe_context(context, state.user_messages),
         user_messages=tuple(users),
         messages=tuple(entry for entry in spoken if entry["role"] != "user"),
-        metadata=_metadata(state, len(users)),
+        metadata=_make_metadata(state, len(users)),
         goal_stack=context.goals,
         reasoning_storage=context.reasoning,
         trigger=trigger,
@@ -57,7 +57,7 @@ def taken(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str])
     )
 
 
-def _entry(index: int, message: PromptMessage, words: dict[int, str]) -> dict[str, Any]:
+def _make_entry(index: int, message: PromptMessage, words: dict[int, str]) -> dict[str, Any]:
     """A message with id and index; a user message in full, and as `shown` what the context holds of it."""
     number = message.sources[0] if message.sources else None
     entry = {"id": message.call_id or number or f"engine-{index}", "index": index, **msgspec.to_builtins(message)}
@@ -67,7 +67,7 @@ def _entry(index: int, message: PromptMessage, words: dict[int, str]) -> dict[st
     return entry
 
 
-def _metadata(state: ContextState, users: int) -> SnapshotMetadata:
+def _make_metadata(state: ContextState, users: int) -> SnapshotMetadata:
     goals = state.context.goals
     return SnapshotMetadata(
         model=state.model,
@@ -82,7 +82,7 @@ def _metadata(state: ContextState, users: int) -> SnapshotMetadata:
     )
 
 
-def _described(context: ActiveContext, words: dict[int, str]) -> str:
+def _describe_context(context: ActiveContext, words: dict[int, str]) -> str:
     last = next((m for m in reversed(context.messages) if m.role == "user"), None)
     asked = words.get(last.sources[0] if last.sources else 0, last.content) if last else ""
     first = " ".join(asked.split())[:80]
@@ -91,18 +91,18 @@ def _described(context: ActiveContext, words: dict[int, str]) -> str:
     )
 
 
-def context_of(snapshot: ContextSnapshot) -> ActiveContext:
+def read_context(snapshot: ContextSnapshot) -> ActiveContext:
     """The context a snapshot file holds, in any form that was ever written."""
     return ActiveContext(
-        messages=tuple(_message(entry) for entry in _ordered(snapshot)),
+        messages=tuple(_parse_message(entry) for entry in _order_entries(snapshot)),
         checkpoints=snapshot.checkpoints,
         goals=snapshot.goal_stack or GoalStack(),
         reasoning=snapshot.reasoning_storage or ReasoningStorage(),
-        mode=snapshot.mode or USUAL_MODE,
+        mode=snapshot.mode or DEFAULT_MODE,
     )
 
 
-def _ordered(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
+def _order_entries(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
     """User and other messages joined by id; by index where there is one, else by time, else as they stand."""
     users = [entry for entry in snapshot.user_messages if entry.get("index", 0) is not None]
     ids = {str(entry["id"]) for entry in users if "id" in entry}
@@ -114,7 +114,7 @@ def _ordered(snapshot: ContextSnapshot) -> Sequence[dict[str, Any]]:
     return together
 
 
-def _message(entry: dict[str, Any]) -> PromptMessage:
+def _parse_message(entry: dict[str, Any]) -> PromptMessage:
     content = entry.get("shown", entry.get("content"))
     if not isinstance(content, str):
         parts = entry.get("parts", content if isinstance(content, list) else [])

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ollm.config.settings import SnapshotSettings
-from ollm.domain.clock import Clock, NewId, new_id, now, stamp
+from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
 from ollm.domain.errors import OllmError, StorageError
 from ollm.domain.events import (
     AutoSnapshotCreated,
@@ -58,11 +58,11 @@ class SnapshotManager:
         """Save the context; None when the settings say no, or when it failed, which is told.
 
         Of the others `spare` is the last to be cleaned up."""
-        if not self._wanted(trigger):
+        if not self._is_wanted(trigger):
             return None
-        from ollm.services.snapshots.form import taken
+        from ollm.services.snapshots.form import make_snapshot
 
-        snapshot = taken(state, trigger, (self._ids(), stamp(self._clock())))
+        snapshot = make_snapshot(state, trigger, (self._ids(), format_stamp(self._clock())))
         try:
             self._files.save(snapshot)
             self._clean_up(snapshot, spare)
@@ -77,7 +77,7 @@ class SnapshotManager:
 
     async def restore_snapshot(self, snapshot_id: str, current: ContextState | None = None) -> ActiveContext:
         """The context of then, message for message. `current` is kept as a snapshot first, so this can be undone."""
-        from ollm.services.snapshots.form import context_of
+        from ollm.services.snapshots.form import read_context
 
         try:
             snapshot = self._files.load(snapshot_id)
@@ -86,7 +86,7 @@ class SnapshotManager:
                     f"Snapshot {snapshot_id} belongs to session {snapshot.session_id}, not to this one.",
                     action=f"Resume that one first: ollm chat --session {snapshot.session_id}",
                 )
-            context = context_of(snapshot)
+            context = read_context(snapshot)
         except OllmError as error:
             self._emit(SnapshotError(message=str(error)))
             raise
@@ -97,7 +97,7 @@ class SnapshotManager:
 
     async def list_snapshots(self, session_id: str) -> list[SnapshotSummary]:
         """Newest first."""
-        return self._files.summaries(session_id)
+        return self._files.list_summaries(session_id)
 
     async def delete_snapshot(self, snapshot_id: str) -> None:
         self._files.delete(snapshot_id)
@@ -115,12 +115,12 @@ class SnapshotManager:
         """To be called after each message."""
         share = current_tokens / max_tokens if max_tokens > 0 else 0.0
         for threshold in self._thresholds:
-            if threshold.passed(share):
+            if threshold.check_crossing(share):
                 outcome = threshold.callback()
                 if inspect.isawaitable(outcome):
                     await outcome
 
-    def _wanted(self, trigger: SnapshotTrigger) -> bool:
+    def _is_wanted(self, trigger: SnapshotTrigger) -> bool:
         if self._settings.enabled:
             return trigger == "manual" or self._settings.auto_create
         if trigger == "manual" or not self._told_off:
@@ -132,7 +132,7 @@ class SnapshotManager:
 
     def _clean_up(self, newest: ContextSnapshot, spare: str) -> None:
         """Automatic ones go first, oldest first; the one just taken stays."""
-        standing = [entry for entry in self._files.summaries(newest.session_id) if entry.id != newest.id]
+        standing = [entry for entry in self._files.list_summaries(newest.session_id) if entry.id != newest.id]
         extra = len(standing) + 1 - self._settings.max_count
         standing.reverse()
         standing.sort(key=lambda entry: (entry.id == spare, entry.trigger == "manual"))
@@ -147,7 +147,7 @@ class _Threshold:
         self.callback = callback
         self._armed = True
 
-    def passed(self, share: float) -> bool:
+    def check_crossing(self, share: float) -> bool:
         """True once for each time the share is reached from below."""
         reached = share >= self._share
         fires = reached and self._armed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-NOTES = """
+NOTES_SCHEMA = """
 CREATE TABLE memory (key TEXT PRIMARY KEY, value TEXT NOT NULL, updated_at INTEGER NOT NULL);
 CREATE TABLE todos (
     id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE todos (
 );
 """
 
-SESSIONS = """
+SESSIONS_SCHEMA = """
 CREATE TABLE chat_sessions (
     session_id TEXT PRIMARY KEY,
     title TEXT,
@@ -34,5 +34,5 @@ CREATE TABLE active_contexts (session_id TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE identity (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
-WORKSPACE = (NOTES, SESSIONS)  # <workspace>/.ollm/memory.db
-GLOBAL = (NOTES,)  # ~/.ollm/global.db
+WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA)  # <workspace>/.ollm/memory.db
+GLOBAL_MIGRATIONS = (NOTES_SCHEMA,)  # ~/.ollm/global.db

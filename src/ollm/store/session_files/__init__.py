@@ -6,17 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.loading import Loaded as Loaded
+    from ollm.store.session_files.loading import LoadedSession as LoadedSession
     from ollm.store.session_files.loading import SessionStream as SessionStream
     from ollm.store.session_files.places import SessionPlaces as SessionPlaces
     from ollm.store.session_files.places import parse_id as parse_id
-    from ollm.store.session_files.store import Page as Page
+    from ollm.store.session_files.store import MessagePage as MessagePage
     from ollm.store.session_files.store import SessionFiles as SessionFiles
     from ollm.store.session_files.writer import SessionWriter as SessionWriter
 
 _PLACES = {
-    "Loaded": "loading",
-    "Page": "store",
+    "LoadedSession": "loading",
+    "MessagePage": "store",
     "SessionPlaces": "places",
     "parse_id": "places",
     "SessionFiles": "store",

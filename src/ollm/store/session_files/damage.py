@@ -6,12 +6,12 @@ import time
 
 MAX_BYTES = 500_000_000
 MAX_DEPTH = 100
-SECONDS = 4.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
+FIND_SECONDS = 4.5  # to find the entries; of this process, so that a busy machine does not make a file unreadable
 LOADING_SECONDS = 6.5  # to read all of them
 MAX_NOTES = 5
 
 
-class Damage:
+class DamageReport:
     """Grows while files are read. `too_large` means: can be looked at, must not be written.
 
     With more `patience` reading may take that many times as long.
@@ -23,14 +23,14 @@ class Damage:
         self.too_large = False
         self.size = 0  # of the files that are read, in bytes
         begun = time.process_time()
-        self.find_until = begun + SECONDS * patience
+        self.find_until = begun + FIND_SECONDS * patience
         self._until = begun + LOADING_SECONDS * patience
 
     def note(self, text: str) -> None:
         if len(self.notes) < MAX_NOTES and text not in self.notes:
             self.notes.append(text)
 
-    def lose(self, text: str) -> None:
+    def count_lost_entry(self, text: str) -> None:
         """One more entry that could not be read."""
         self.lost += 1
         self.note(text)
@@ -41,13 +41,13 @@ class Damage:
             self.notes.insert(0, text)
 
     def refuse_depth(self) -> None:
-        self.refuse(f"too large to read ({_shown(self.size)}, nested deeper than {MAX_DEPTH} levels)")
+        self.refuse(f"too large to read ({_format_size(self.size)}, nested deeper than {MAX_DEPTH} levels)")
 
-    def allow(self, seconds: float) -> None:
+    def extend_time(self, seconds: float) -> None:
         """Somebody works on the entries while they are read: that much more time."""
         self._until += seconds
 
-    def late(self, entries: int) -> bool:
+    def is_late(self, entries: int) -> bool:
         """Whether reading what is damaged took too long; asked now and then. Then it must not be written.
 
         What is whole is read to its end, however long that takes.
@@ -70,7 +70,7 @@ class DamageFoundError(Exception):
     """Something is wrong: whoever wants to know what has to read on."""
 
 
-class Intolerant(Damage):
+class StrictDamageReport(DamageReport):
     """Ends the reading with a `DamageFoundError` at the first thing that is wrong."""
 
     def note(self, text: str) -> None:
@@ -80,5 +80,5 @@ class Intolerant(Damage):
         raise DamageFoundError(text)
 
 
-def _shown(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size} bytes" if size < 1_000_000 else f"{size // 1_000_000} MB"

@@ -10,30 +10,30 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.damage import MAX_BYTES, Damage
+from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
-from ollm.store.session_files.lenient import deeper_than, parse_object
-from ollm.store.session_files.lines import Line, lines
-from ollm.store.session_files.objects import TooDeepError, end_of, entries
-from ollm.store.session_files.sections import CALL, MESSAGE, OddLayoutError, Sections
+from ollm.store.session_files.lenient import is_deeper_than, parse_object
+from ollm.store.session_files.lines import Line, iter_lines
+from ollm.store.session_files.objects import TooDeepError, find_end, find_entries
+from ollm.store.session_files.sections import CALL, MESSAGE, DocumentSections, OddLayoutError
 
 _ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
-_LONGEST_HEAD = 1 << 26
-LONGEST = 1 << 24  # bytes of a line that are held
+_MAX_HEAD_BYTES = 1 << 26
+MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
 Range = tuple[int, int]
 
 
-class Document:
+class SessionDocument:
     """The entries of a document as bytes. `read` is how many bytes were gone through."""
 
-    def __init__(self, file: BinaryIO, first: Line, damage: Damage) -> None:
+    def __init__(self, file: BinaryIO, first: Line, damage: DamageReport) -> None:
         self.read = 0
         self._file = file
         self._damage = damage
         _, self._body, head = first
         self._only: tuple[Range, Range] | None = None
         self._calls_at: int | None = None  # where calls begin, once that is known
-        self.head = self._head_of(head)
+        self.head = self._parse_head(head)
         if not _is_closed(file):
             damage.note("the file ends before its end")
 
@@ -41,12 +41,12 @@ class Document:
         """Read only what stands between these places."""
         self._only = messages, calls
 
-    def messages(self) -> Iterator[bytes]:
+    def iter_messages(self) -> Iterator[bytes]:
         if self._only:
-            yield from self._between(*self._only[0])
+            yield from self._iter_between(*self._only[0])
             return
         last = self._body
-        for start, data in self._entries(self._body):
+        for start, data in self._iter_entries(self._body):
             if data.startswith(MESSAGE):
                 yield data.rstrip(b",\n")
                 last = start
@@ -60,12 +60,12 @@ class Document:
                 self._calls_at = last  # the line in the middle is damaged, and the one before may hold a call too
         self._calls_at = last if self._calls_at is None else self._calls_at
 
-    def calls(self) -> Iterator[bytes]:
+    def iter_calls(self) -> Iterator[bytes]:
         if self._only:
-            yield from self._between(*self._only[1])
+            yield from self._iter_between(*self._only[1])
             return
         after_middle = False
-        for _, data in self._entries(self._find_calls() if self._calls_at is None else self._calls_at):
+        for _, data in self._iter_entries(self._find_calls() if self._calls_at is None else self._calls_at):
             if data == MIDDLE:
                 after_middle = True
             elif after_middle or CALL in data:
@@ -74,9 +74,9 @@ class Document:
     def _find_calls(self) -> int:
         """Where calls begin, for who asks before all messages were read."""
         with contextlib.suppress(OddLayoutError):
-            return Sections(self._file).middle
+            return DocumentSections(self._file).middle
         last = self._body
-        for start, end, data in lines(self._file, last):
+        for start, end, data in iter_lines(self._file, last):
             if data == MIDDLE:
                 return start
             if data.startswith(CALL) or end > MAX_BYTES:
@@ -84,21 +84,21 @@ class Document:
             last = start
         return last
 
-    def _between(self, place: int, until: int) -> Iterator[bytes]:
-        for start, _, data in lines(self._file, place):
+    def _iter_between(self, place: int, until: int) -> Iterator[bytes]:
+        for start, _, data in iter_lines(self._file, place):
             if start >= until:
                 return
             yield data.rstrip(b",\n")
 
-    def _entries(self, place: int) -> Iterator[tuple[int, bytes]]:
+    def _iter_entries(self, place: int) -> Iterator[tuple[int, bytes]]:
         """The lines that may hold an entry, and the one in the middle; what else there is is told once a stretch."""
         strange = False
-        for start, end, data in lines(self._file, place, LONGEST):
+        for start, end, data in iter_lines(self._file, place, MAX_LINE_BYTES):
             if end > MAX_BYTES:
                 return
             self.read = end
             if end - start > len(data) and (data.startswith(b"{") or _looks_like_entry(data)):
-                yield from self._inside(start, end)
+                yield from self._iter_inside(start, end)
             elif data.startswith(b"{") or data == MIDDLE:
                 strange = False
                 yield start, data
@@ -109,14 +109,14 @@ class Document:
                 yield start, data
             elif not strange:
                 strange = True
-                self._damage.lose(f"something that cannot be read stands at byte {start}")
+                self._damage.count_lost_entry(f"something that cannot be read stands at byte {start}")
         self._damage.note("the file ends before its end")
 
-    def _inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+    def _iter_inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         """A line that is too long to be held: the entries in it, one by one from where they stand."""
         data = memoryview(mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ))[:end]
         try:
-            for count, (first, last) in enumerate(entries(data, start, lambda: self._damage.late(0))):
+            for count, (first, last) in enumerate(find_entries(data, start, lambda: self._damage.is_late(0))):
                 if count or end - last > len(b",\n"):
                     self._damage.note(f"lines have run together at byte {start}")
                 yield first, bytes(data[first:last])
@@ -127,16 +127,16 @@ class Document:
         if os.fstat(self._file.fileno()).st_size > end:
             self._damage.note("something stands behind the end of the file")
 
-    def _head_of(self, first: bytes) -> JsonObject:
+    def _parse_head(self, first: bytes) -> JsonObject:
         head = first.removesuffix(OPEN) + b"}"
-        if deeper_than(head):
+        if is_deeper_than(head):
             self._damage.refuse_depth()
-            return salvaged_head(head)
+            return salvage_head(head)
         try:
             return parse_object(head)
         except (ValueError, RecursionError):
-            self._damage.lose("the head of the file is damaged")
-            return salvaged_head(head)
+            self._damage.count_lost_entry("the head of the file is damaged")
+            return salvage_head(head)
 
 
 def _looks_like_entry(data: bytes) -> bool:
@@ -149,11 +149,11 @@ def _is_closed(file: BinaryIO) -> bool:
     return os.pread(descriptor, len(CLOSE), max(0, os.fstat(descriptor).st_size - len(CLOSE))) == CLOSE
 
 
-def own_layout(file: BinaryIO) -> Line | None:
+def detect_own_layout(file: BinaryIO) -> Line | None:
     """The first line of a document in our layout, or None when it is in another."""
-    found = lines(file)
+    found = iter_lines(file)
     first = next(found, None)
-    if first is None or first[1] > _LONGEST_HEAD or not first[2].endswith(b"\n"):
+    if first is None or first[1] > _MAX_HEAD_BYTES or not first[2].endswith(b"\n"):
         return None
     if first[2].endswith(OPEN):
         return first
@@ -161,15 +161,15 @@ def own_layout(file: BinaryIO) -> Line | None:
     return first if second and _ENTRY.fullmatch(second[2]) else None
 
 
-def salvaged_head(text: bytes) -> JsonObject:
+def salvage_head(text: bytes) -> JsonObject:
     """The fields of a damaged head that can still be read."""
     head: JsonObject = {}
     for name in FIELDS:
         place = text.find(f'"{name}":'.encode())
         start = place + len(name) + 3
         try:
-            end = end_of(memoryview(text), start) if place >= 0 else None
-            if end is not None and not deeper_than(text[start:end]):
+            end = find_end(memoryview(text), start) if place >= 0 else None
+            if end is not None and not is_deeper_than(text[start:end]):
                 head[name] = parse_object(b'{"v":' + text[start:end] + b"}")["v"]
         except (ValueError, RecursionError, TooDeepError):
             continue

@@ -13,10 +13,10 @@ import msgspec
 from ollm.domain.messages import JsonObject, Message
 
 Parts = list[JsonObject]
-DEEPEST = 60  # levels of nesting that are written; readers refuse more than 100
+MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse more than 100
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
+class JournalRecord(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
     """One line. `at` is when; exactly one of the others says what."""
 
     at: str
@@ -31,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw
     tokens: int = 0  # of the whole archive, after this record; 0 where it did not change
 
 
-class Said(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The line of a message, as it is written in one pass; it is read as a `Record`."""
 
     at: str
@@ -39,51 +39,51 @@ class Said(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     tokens: int = 0
 
 
-_decoder = msgspec.json.Decoder(Record)
+_decoder = msgspec.json.Decoder(JournalRecord)
 _encoder = msgspec.json.Encoder()
-UNWRITABLE = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
+ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
 
 
-def encode(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """JSON for any value: what JSON or UTF-8 cannot hold is replaced, never an error."""
     try:
         return _encoder.encode(value)
-    except UNWRITABLE:
-        return _encoder.encode(clean(msgspec.to_builtins(value, enc_hook=str) if not _plain(value) else value))
+    except ENCODE_ERRORS:
+        return _encoder.encode(clean_json(msgspec.to_builtins(value, enc_hook=str) if not _is_plain(value) else value))
 
 
-def clean(value: Any, depth: int = 0) -> Any:
+def clean_json(value: Any, depth: int = 0) -> Any:
     """The value with lone surrogates as U+FFFD, odd values as text and nesting cut."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     if isinstance(value, dict):
-        if depth > DEEPEST:
+        if depth > MAX_NESTING_LEVELS:
             return "(nested too deep)"
-        return {str(clean(str(key))): clean(item, depth + 1) for key, item in value.items()}
+        return {str(clean_json(str(key))): clean_json(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [clean(item, depth + 1) for item in value] if depth <= DEEPEST else "(nested too deep)"
+        return [clean_json(item, depth + 1) for item in value] if depth <= MAX_NESTING_LEVELS else "(nested too deep)"
     if value is None or isinstance(value, bool | int | float | msgspec.Raw):
         return value
-    return clean(str(value))
+    return clean_json(str(value))
 
 
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     return isinstance(value, dict | list | tuple | str)
 
 
-def line(record: Record | Said) -> bytes:
+def encode_line(record: JournalRecord | JournalMessage) -> bytes:
     try:
         return _encoder.encode_lines((record,))
-    except UNWRITABLE:
-        return encode(record) + b"\n"
+    except ENCODE_ERRORS:
+        return encode_json(record) + b"\n"
 
 
-def parse(data: bytes) -> Record:
+def parse_record(data: bytes) -> JournalRecord:
     """Raises msgspec's or Unicode's error for a line that is no record."""
     return _decoder.decode(data)
 
 
-def extend(parts: Parts, more: Parts) -> Parts:
+def extend_parts(parts: Parts, more: Parts) -> Parts:
     """`parts` grown by `more`: text goes on in a last part of the same type."""
     grown = list(parts)
     for part in more:
@@ -95,10 +95,10 @@ def extend(parts: Parts, more: Parts) -> Parts:
     return grown
 
 
-def growth(written: Parts, whole: Parts) -> Parts | None:
+def compute_growth(written: Parts, whole: Parts) -> Parts | None:
     """What must be added to `written` to make `whole`; None when it is not a continuation."""
     if not written:
-        return whole if extend([], whole) == whole else None
+        return whole if extend_parts([], whole) == whole else None
     last = len(written) - 1
     if len(whole) <= last or whole[:last] != written[:last] or whole[last].get("type") != written[last].get("type"):
         return None
@@ -111,19 +111,19 @@ def growth(written: Parts, whole: Parts) -> Parts | None:
         ]
     else:
         more = None
-    return more if more is not None and extend(written, more) == whole else None
+    return more if more is not None and extend_parts(written, more) == whole else None
 
 
-def advance(head: JsonObject, at: str, tokens: int) -> None:
+def advance_head(head: JsonObject, at: str, tokens: int) -> None:
     """Apply what every record says: when it was, and how many tokens the archive has now."""
     head["lastActivity"] = max(head.get("lastActivity") or "", at)
     if tokens:
         head.setdefault("metadata", {})["tokenCount"] = tokens
 
 
-def change_head(head: JsonObject, record: Record) -> None:
+def change_head(head: JsonObject, record: JournalRecord) -> None:
     """Apply what a record says about the document's own fields and its metadata."""
-    advance(head, record.at, record.tokens)
+    advance_head(head, record.at, record.tokens)
     if record.top:
         head.update(record.top)
     metadata = head.setdefault("metadata", {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.journal import encode
+from ollm.store.session_files.journal import encode_json
 
 OPEN = b',"messages":[\n'
 MIDDLE = b'],"toolCalls":[\n'
@@ -16,18 +16,18 @@ CLOSE = b"]}\n"
 FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metadata")
 
 
-def document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
+def iter_document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
     """The document's bytes, piece by piece."""
     ordered = {name: head[name] for name in FIELDS if name in head}
     ordered |= {name: value for name, value in head.items() if name not in ("messages", "toolCalls", *ordered)}
-    yield encode(ordered)[:-1] + OPEN
-    yield from _lines(messages)
+    yield encode_json(ordered)[:-1] + OPEN
+    yield from _iter_lines(messages)
     yield MIDDLE
-    yield from _lines(calls)
+    yield from _iter_lines(calls)
     yield CLOSE
 
 
-def _lines(items: Iterable[bytes]) -> Iterator[bytes]:
+def _iter_lines(items: Iterable[bytes]) -> Iterator[bytes]:
     first = True
     for item in items:
         if not first:

@@ -12,28 +12,28 @@ import msgspec
 
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.damage import MAX_DEPTH, Damage
-from ollm.store.session_files.journal import clean, encode
-from ollm.store.session_files.objects import TooDeepError, entries
+from ollm.store.session_files.damage import MAX_DEPTH, DamageReport
+from ollm.store.session_files.journal import clean_json, encode_json
+from ollm.store.session_files.objects import TooDeepError, find_entries
 
-_message = msgspec.json.Decoder(Message)
+_message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
-_call = msgspec.json.Decoder(ToolCallRecord)
-_any = msgspec.json.Decoder(msgspec.Raw)
+_call_decoder = msgspec.json.Decoder(ToolCallRecord)
+_raw_decoder = msgspec.json.Decoder(msgspec.Raw)
 _PART_TYPES = {"text", "thinking", "image", "tool_call", "tool_result"}
 _OUTSIDE = rb'(?s)[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+'
 _NO_OPENING = bytes(set(range(256)) - set(b"{["))
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, TypeError, KeyError)
 
 
-def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
+def is_deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     """Whether this is JSON whose brackets nest deeper than `limit`."""
     if data.rfind(b"{") < limit and data.rfind(b"[") < limit:
         return False  # too near its beginning for so many
     if len(data.translate(None, _NO_OPENING)) <= limit:
         return False
     try:
-        _any.decode(data)
+        _raw_decoder.decode(data)
     except RecursionError:
         return True
     except msgspec.MsgspecError:
@@ -50,94 +50,94 @@ def deeper_than(data: bytes, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
-def messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
+def find_messages_inside(data: bytes, number: int) -> Iterator[tuple[Message, bytes, bool]]:
     """The messages that stand whole inside damage, each with its bytes, which are not taken for sound."""
-    for inner in _inside(data):
-        found = strict_message(inner)
-        if found is None and not strict_call(inner):
-            unheard = Damage()
-            found = message(inner, number, unheard)
+    for inner in _find_inside(data):
+        found = parse_strict_message(inner)
+        if found is None and not parse_strict_call(inner):
+            unheard = DamageReport()
+            found = parse_message(inner, number, unheard)
             found = None if unheard.notes else found
         if found:
             yield found, inner, False
 
 
-def calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
+def find_calls_inside(data: bytes) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
     """The calls that stand whole inside damage, each with its bytes."""
-    for inner in _inside(data):
-        if found := strict_call(inner) or call(inner, Damage()):
+    for inner in _find_inside(data):
+        if found := parse_strict_call(inner) or parse_call(inner, DamageReport()):
             yield found, inner, False
 
 
-def _inside(data: bytes) -> Iterator[bytes]:
+def _find_inside(data: bytes) -> Iterator[bytes]:
     with contextlib.suppress(TooDeepError):
-        yield from (data[start:end] for start, end in entries(memoryview(data)) if end - start < len(data))
+        yield from (data[start:end] for start, end in find_entries(memoryview(data)) if end - start < len(data))
 
 
-def strict_message(data: bytes) -> Message | None:
+def parse_strict_message(data: bytes) -> Message | None:
     """The message in `data` when nothing is odd about it: its bytes can be written as they stand."""
     try:
-        found = _message.decode(data)
+        found = _message_decoder.decode(data)
     except _ERRORS:
         return None
-    return None if found.id <= 0 or deeper_than(data) else found
+    return None if found.id <= 0 or is_deeper_than(data) else found
 
 
-def strict_call(data: bytes) -> ToolCallRecord | None:
+def parse_strict_call(data: bytes) -> ToolCallRecord | None:
     """The same for a call."""
     try:
-        found = _call.decode(data)
+        found = _call_decoder.decode(data)
     except _ERRORS:
         return None
-    return None if b'"status"' not in data or deeper_than(data) else found
+    return None if b'"status"' not in data or is_deeper_than(data) else found
 
 
-def message(data: bytes, number: int, damage: Damage) -> Message | None:
+def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | None:
     """The message in `data`, or None; `number` is its place, for files whose messages carry none."""
-    if deeper_than(data):
-        damage.lose(f"message {number} is nested too deep")
+    if is_deeper_than(data):
+        damage.count_lost_entry(f"message {number} is nested too deep")
         damage.refuse_depth()
         return None
     found: Message | None
     try:
-        found = _message.decode(data)
+        found = _message_decoder.decode(data)
     except _ERRORS:
-        found = _message_leniently(data, damage)
+        found = _parse_message_leniently(data, damage)
     if found is None:
-        damage.lose(f"message {number} cannot be read")
+        damage.count_lost_entry(f"message {number} cannot be read")
     elif found.id <= 0:
         found = msgspec.structs.replace(found, id=number)
     return found
 
 
-def call(data: bytes, damage: Damage) -> ToolCallRecord | None:
-    if deeper_than(data):
-        damage.lose("a tool call is nested too deep")
+def parse_call(data: bytes, damage: DamageReport) -> ToolCallRecord | None:
+    if is_deeper_than(data):
+        damage.count_lost_entry("a tool call is nested too deep")
         damage.refuse_depth()
         return None
     try:
-        found = _call.decode(data)
+        found = _call_decoder.decode(data)
         if b'"status"' in data:
             return found
         raw: JsonObject | None = {}
     except _ERRORS:
-        raw = _object(data, damage)
+        raw = _parse_object_leniently(data, damage)
     try:
-        return msgspec.convert(_call_from(raw or msgspec.json.decode(data)), ToolCallRecord)
+        return msgspec.convert(_convert_call(raw or msgspec.json.decode(data)), ToolCallRecord)
     except _ERRORS:
-        damage.lose("a tool call cannot be read")
+        damage.count_lost_entry("a tool call cannot be read")
         return None
 
 
-def as_it_stands(data: bytes, known: Message | ToolCallRecord, sound: bool = False) -> bytes:
+def preserve_bytes(data: bytes, known: Message | ToolCallRecord, sound: bool = False) -> bytes:
     """An entry's own bytes, where they are sound; otherwise what could be read of it, unknown fields too."""
     try:
         if not data.isascii():
             data.decode()
         if not sound:
-            _any.decode(data)
+            _raw_decoder.decode(data)
     except _ERRORS:
-        return encode(parse_object(data) | msgspec.to_builtins(known))
+        return encode_json(parse_object(data) | msgspec.to_builtins(known))
     return data
 
 
@@ -149,11 +149,11 @@ def parse_object(data: bytes) -> JsonObject:
     found = json.loads(data.replace(b"\0", b"").decode("utf-8", "replace"), strict=False)
     if not isinstance(found, dict):
         raise ValueError("not an object")  # noqa: TRY004 - the caller treats all bad JSON alike
-    cleaned: JsonObject = clean(found)
+    cleaned: JsonObject = clean_json(found)
     return cleaned
 
 
-def _object(data: bytes, damage: Damage) -> JsonObject | None:
+def _parse_object_leniently(data: bytes, damage: DamageReport) -> JsonObject | None:
     try:
         found = parse_object(data)
     except (ValueError, RecursionError):
@@ -165,8 +165,8 @@ def _object(data: bytes, damage: Damage) -> JsonObject | None:
     return found
 
 
-def _message_leniently(data: bytes, damage: Damage) -> Message | None:
-    raw = _object(data, damage)
+def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | None:
+    raw = _parse_object_leniently(data, damage)
     if raw is None:
         return None
     parts = raw.get("parts")
@@ -177,7 +177,7 @@ def _message_leniently(data: bytes, damage: Damage) -> Message | None:
     if not isinstance(raw.get("id", 0), int):
         raw.pop("id")
     shaped = raw | {
-        "parts": [_part(part) for part in parts] if isinstance(parts, list) else [],
+        "parts": [_convert_part(part) for part in parts] if isinstance(parts, list) else [],
         "timestamp": str(raw.get("timestamp") or ""),
     }
     try:
@@ -186,23 +186,26 @@ def _message_leniently(data: bytes, damage: Damage) -> Message | None:
         return None
 
 
-def _part(part: Any) -> Any:
+def _convert_part(part: Any) -> Any:
     """A part of a type we do not know is shown as what it is."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     if isinstance(part, dict) and part.get("type") not in _PART_TYPES:
-        return {"type": "text", "text": part["text"] if isinstance(part.get("text"), str) else encode(part).decode()}
+        return {
+            "type": "text",
+            "text": part["text"] if isinstance(part.get("text"), str) else encode_json(part).decode(),
+        }
     return part
 
 
-def _call_from(raw: JsonObject) -> JsonObject:
+def _convert_call(raw: JsonObject) -> JsonObject:
     """A call as an earlier version wrote it: no status, results that may be bare text."""
     result = raw.get("result")
     if isinstance(result, str):
         result = {"llmContent": result}
     shaped = {"args": {}, "timestamp": "", **raw, "result": result if isinstance(result, dict) else None}
     if shaped["result"] is not None and not isinstance(shaped["result"].get("llmContent"), str):
-        shaped["result"] = {**shaped["result"], "llmContent": encode(shaped["result"].get("llmContent")).decode()}
+        shaped["result"] = {**shaped["result"], "llmContent": encode_json(shaped["result"].get("llmContent")).decode()}
     if not isinstance(shaped["args"], dict):
         shaped["args"] = {"value": shaped["args"]}
     shaped.setdefault("status", "ok" if shaped["result"] is not None else "interrupted")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-BUFFER = 1 << 18
-LONG = 1 << 20
+BUFFER_BYTES = 1 << 18
+LONG_LINE_BYTES = 1 << 20
 
 
 Line = tuple[int, int, bytes]
@@ -20,7 +20,7 @@ Line = tuple[int, int, bytes]
 cannot be an entry, or is longer than any that is asked for, only the beginning is kept."""
 
 
-class _Place(io.RawIOBase):
+class _FilePosition(io.RawIOBase):
     """A place of its own in a file that is open already."""
 
     def __init__(self, descriptor: int, place: int) -> None:
@@ -46,17 +46,17 @@ class _Place(io.RawIOBase):
         return self._place
 
 
-def lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> Iterator[Line]:
+def iter_lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> Iterator[Line]:
     """The lines from `place` on. Moves nothing in `file`, which several may read at once."""
     if isinstance(file, io.BytesIO):
         source: BinaryIO = io.BytesIO(file.getbuffer())
         source.seek(place)
     else:
-        source = io.BufferedReader(_Place(file.fileno(), place), BUFFER)
-    while data := source.readline(LONG):
+        source = io.BufferedReader(_FilePosition(file.fileno(), place), BUFFER_BYTES)
+    while data := source.readline(LONG_LINE_BYTES):
         start, place = place, place + len(data)
-        if len(data) == LONG and not data.endswith(b"\n"):
-            place = _behind_line(source, place)
+        if len(data) == LONG_LINE_BYTES and not data.endswith(b"\n"):
+            place = _find_line_end(source, place)
             if data.startswith(b"{") and place - start <= longest:
                 source.seek(start)
                 data = source.read(place - start)
@@ -64,9 +64,9 @@ def lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> Iterato
         yield start, place, data
 
 
-def _behind_line(source: BinaryIO, place: int) -> int:
+def _find_line_end(source: BinaryIO, place: int) -> int:
     """Where the line that goes on at `place` ends, without keeping it."""
-    while data := source.readline(LONG):
+    while data := source.readline(LONG_LINE_BYTES):
         place += len(data)
         if data.endswith(b"\n"):
             break

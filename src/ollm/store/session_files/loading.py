@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.clock import parse_stamp, stamp
+from ollm.domain.clock import format_stamp, parse_stamp
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
@@ -18,13 +18,13 @@ from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import journal, layout, lenient
 from ollm.store.session_files.reader import SessionReader
 
-LOOK_EVERY = 1024  # entries between two looks at the clock
-LOOK_AHEAD = 1 << 26  # characters of calls that are held for messages which come later
+CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
+MAX_AHEAD_CHARS = 1 << 26  # characters of calls that are held for messages which come later
 _OTHERS = tuple(b'{"role":"%s"' % role for role in (b"assistant", b"tool", b"system"))  # how we write their messages
-INTERRUPTED = "Interrupted: the program ended before this call did. It may or may not have had an effect."
+INTERRUPTED_TEXT = "Interrupted: the program ended before this call did. It may or may not have had an effect."
 
 
-class Loaded(Data, frozen=True):
+class LoadedSession(Data, frozen=True):
     """A session and what is wrong with its files: `damage` in a sentence, `read_only` when it must not be written.
 
     Messages up to number `skipped` were not read, nor were their calls.
@@ -46,7 +46,7 @@ class SessionStream:
     """
 
     def __init__(self, reader: SessionReader, session_id: str, *, alive: bool, fallback: datetime) -> None:
-        self.session = session_of(reader.head, session_id, fallback)
+        self.session = make_session(reader.head, session_id, fallback)
         self.reader = reader
         self._alive = alive
         self._ahead: Iterator[ToolCallRecord] | None = None
@@ -65,148 +65,152 @@ class SessionStream:
         version = self.session.metadata.schema_version
         return f"it was written by a newer version (schema {version})" if version > SCHEMA_VERSION else None
 
-    def messages(self) -> Iterator[Message]:
+    def iter_messages(self) -> Iterator[Message]:
         """All of them, and the answer under way as far as it got."""
         last = 0
-        for message, _, _ in messages_of(self.reader):
+        for message, _, _ in read_messages(self.reader):
             last = max(last, message.id)
             yield message
         if self.reader.partial:
-            yield partial_message(self.reader, last + 1)
+            yield make_partial_message(self.reader, last + 1)
 
-    def user_words(self) -> dict[int, str]:
+    def read_user_words(self) -> dict[int, str]:
         """What the user said, by number; what others said is passed over unread."""
         found: dict[int, str] = {}
-        for position, data in enumerate(self.reader.messages(), start=1):
+        for position, data in enumerate(self.reader.iter_messages(), start=1):
             if not data.startswith(_OTHERS):
-                said = lenient.message(data, position, self.reader.damage)
-                whole = [said] if said else [found[0] for found in lenient.messages_inside(data, position)]
+                said = lenient.parse_message(data, position, self.reader.damage)
+                whole = [said] if said else [found[0] for found in lenient.find_messages_inside(data, position)]
                 found |= {message.id: message.text for message in whole if message.role == "user"}
         return found
 
-    def calls(self) -> Iterator[ToolCallRecord]:
+    def iter_calls(self) -> Iterator[ToolCallRecord]:
         """All of them. One that nobody can finish any more counts as interrupted."""
-        for record, _, _ in calls_of(self.reader):
-            yield interrupted(record) if record.status == "running" and not self._alive else record
+        for record, _, _ in read_calls(self.reader):
+            yield mark_interrupted(record) if record.status == "running" and not self._alive else record
 
-    def call(self, call_id: str) -> ToolCallRecord | None:
+    def find_call(self, call_id: str) -> ToolCallRecord | None:
         """One call, once, read for when its turn comes: calls stand in the order in which messages ask for them."""
         if self._ahead is None:
-            self._ahead = self.calls()
+            self._ahead = self.iter_calls()
         if call_id in self._passed:
-            return self._taken(call_id)
-        while self._held < LOOK_AHEAD and (record := next(self._ahead, None)):
+            return self._take_passed(call_id)
+        while self._held < MAX_AHEAD_CHARS and (record := next(self._ahead, None)):
             if record.id == call_id:
                 return record
             self._passed[record.id] = record
-            self._held += _size(record)
+            self._held += _estimate_size(record)
         return None
 
-    def other_calls(self) -> Iterator[ToolCallRecord]:
+    def iter_other_calls(self) -> Iterator[ToolCallRecord]:
         """Those that `call` was not asked for: no message that can be read names them."""
         yield from self._passed.values()
-        yield from self._ahead or self.calls()
+        yield from self._ahead or self.iter_calls()
 
-    def _taken(self, call_id: str) -> ToolCallRecord:
+    def _take_passed(self, call_id: str) -> ToolCallRecord:
         record = self._passed.pop(call_id)
-        self._held -= _size(record)
+        self._held -= _estimate_size(record)
         return record
 
-    def document(self) -> Iterator[bytes]:
+    def iter_document(self) -> Iterator[bytes]:
         """All that can be read as one JSON document: what is whole exactly as it stands."""
-        return layout.document(whole_head(self.reader.head, self.session), self._message_bytes(), self._call_bytes())
+        return layout.iter_document(
+            complete_head(self.reader.head, self.session), self._iter_message_bytes(), self._iter_call_bytes()
+        )
 
-    def _message_bytes(self) -> Iterator[bytes]:
+    def _iter_message_bytes(self) -> Iterator[bytes]:
         last = 0
-        for message, data, sound in messages_of(self.reader):
+        for message, data, sound in read_messages(self.reader):
             last = max(last, message.id)
-            yield lenient.as_it_stands(data, message, sound)
+            yield lenient.preserve_bytes(data, message, sound)
         if self.reader.partial:
-            yield journal.encode(partial_message(self.reader, last + 1))
+            yield journal.encode_json(make_partial_message(self.reader, last + 1))
 
-    def _call_bytes(self) -> Iterator[bytes]:
-        for record, data, sound in calls_of(self.reader):
-            yield lenient.as_it_stands(data, record, sound)
+    def _iter_call_bytes(self) -> Iterator[bytes]:
+        for record, data, sound in read_calls(self.reader):
+            yield lenient.preserve_bytes(data, record, sound)
 
 
-def _size(record: ToolCallRecord) -> int:
+def _estimate_size(record: ToolCallRecord) -> int:
     result = record.result
     return 1000 + (len(result.llm_content) + len(result.full_output or "") if result else 0)
 
 
-def messages_of(reader: SessionReader) -> Iterator[tuple[Message, bytes, bool]]:
+def read_messages(reader: SessionReader) -> Iterator[tuple[Message, bytes, bool]]:
     """Every message that can be read, with its bytes and whether nothing is odd about them.
 
     Stops where damage makes it take too long.
     """
-    damage, strictly = reader.damage, lenient.strict_message
-    for position, data in enumerate(reader.messages(), start=1):
-        if position % LOOK_EVERY == 0 and damage.late(position):
+    damage, strictly = reader.damage, lenient.parse_strict_message
+    for position, data in enumerate(reader.iter_messages(), start=1):
+        if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
         if found := strictly(data):
             yield found, data, True
-        elif found := lenient.message(data, position, damage):
+        elif found := lenient.parse_message(data, position, damage):
             yield found, data, False
         elif not damage.too_large:
-            yield from lenient.messages_inside(data, position)
+            yield from lenient.find_messages_inside(data, position)
 
 
-def calls_of(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
+def read_calls(reader: SessionReader) -> Iterator[tuple[ToolCallRecord, bytes, bool]]:
     """Every call that can be read, in the same way."""
-    damage, strictly = reader.damage, lenient.strict_call
-    for position, data in enumerate(reader.calls(), start=1):
-        if position % LOOK_EVERY == 0 and damage.late(position):
+    damage, strictly = reader.damage, lenient.parse_strict_call
+    for position, data in enumerate(reader.iter_calls(), start=1):
+        if position % CHECK_EVERY_ENTRIES == 0 and damage.is_late(position):
             return
         if found := strictly(data):
             yield found, data, True
-        elif found := lenient.call(data, damage):
+        elif found := lenient.parse_call(data, damage):
             yield found, data, False
         elif not damage.too_large:
-            yield from lenient.calls_inside(data)
+            yield from lenient.find_calls_inside(data)
 
 
-def load(stream: SessionStream) -> Loaded:
+def load_session(stream: SessionStream) -> LoadedSession:
     """Everything that can be read, at once."""
-    found, calls = tuple(stream.messages()), tuple(stream.calls())
-    return loaded_with(stream, found, calls)
+    found, calls = tuple(stream.iter_messages()), tuple(stream.iter_calls())
+    return make_loaded_session(stream, found, calls)
 
 
-def loaded_with(stream: SessionStream, found: tuple[Message, ...], calls: tuple[ToolCallRecord, ...]) -> Loaded:
+def make_loaded_session(
+    stream: SessionStream, found: tuple[Message, ...], calls: tuple[ToolCallRecord, ...]
+) -> LoadedSession:
     """What was read of a stream that has come to its end."""
     session = msgspec.structs.replace(stream.session, messages=found, tool_calls=calls)
-    return Loaded(
+    return LoadedSession(
         session=session,
         damage=stream.damage,
         read_only=stream.read_only,
         unfinished=bool(stream.reader.partial),
         journal_good=stream.reader.journal_good,
         skipped=stream.reader.skipped,
-        calls_so_far=max(len(calls), _highest([*stream.reader.newest_calls, *(call.id for call in calls)])),
+        calls_so_far=max(len(calls), _find_highest_number([*stream.reader.newest_calls, *(call.id for call in calls)])),
     )
 
 
-def _highest(call_ids: Iterable[str]) -> int:
+def _find_highest_number(call_ids: Iterable[str]) -> int:
     numbers = (name[1:] for name in call_ids if name[:1] == "c" and name[1:].isascii() and name[1:].isdigit())
     return max((int(number) for number in numbers if len(number) < 16), default=0)
 
 
-def partial_message(reader: SessionReader, number: int) -> Message:
+def make_partial_message(reader: SessionReader, number: int) -> Message:
     """The answer under way, as far as it got."""
     shaped = {"role": "assistant", "parts": reader.partial, "timestamp": reader.partial_at}
     return msgspec.convert({**shaped, "id": number, "interrupted": True}, Message)
 
 
-def interrupted(record: ToolCallRecord) -> ToolCallRecord:
+def mark_interrupted(record: ToolCallRecord) -> ToolCallRecord:
     """The result a call gets when the program ended before it did."""
     return msgspec.structs.replace(
         record,
         status="interrupted",
-        result=record.result or RecordedResult(llm_content=INTERRUPTED),
-        error=ErrorInfo(type="Interrupted", message=INTERRUPTED),
+        result=record.result or RecordedResult(llm_content=INTERRUPTED_TEXT),
+        error=ErrorInfo(type="Interrupted", message=INTERRUPTED_TEXT),
     )
 
 
-def file_time(*paths: Path) -> datetime:
+def get_file_time(*paths: Path) -> datetime:
     """When the newest of these files was last written."""
     times = [0.0]
     for path in paths:
@@ -215,29 +219,29 @@ def file_time(*paths: Path) -> datetime:
     return datetime.fromtimestamp(max(times), UTC)
 
 
-def session_of(head: JsonObject, session_id: str, fallback: datetime) -> Session:
+def make_session(head: JsonObject, session_id: str, fallback: datetime) -> Session:
     """The session without its messages; a time that is missing or makes no sense is the file's own."""
-    written = stamp(fallback)
-    start = _time(head.get("startTime")) or _time(head.get("lastActivity")) or written
+    written = format_stamp(fallback)
+    start = _time_or_empty(head.get("startTime")) or _time_or_empty(head.get("lastActivity")) or written
     return Session(
         session_id=session_id,
         start_time=start,
-        last_activity=_time(head.get("lastActivity")) or max(start, written),
-        model=_text(head.get("model")),
-        provider=_text(head.get("provider")),
+        last_activity=_time_or_empty(head.get("lastActivity")) or max(start, written),
+        model=_text_or_empty(head.get("model")),
+        provider=_text_or_empty(head.get("provider")),
         messages=(),
         tool_calls=(),
-        metadata=metadata_of(head),
+        metadata=parse_metadata(head),
     )
 
 
-def whole_head(head: JsonObject, session: Session) -> JsonObject:
+def complete_head(head: JsonObject, session: Session) -> JsonObject:
     """The head with the fields that every document has (S2.1), however little of it could be read."""
     known: JsonObject = msgspec.to_builtins(session)
     return {**head, **{name: known[name] for name in layout.FIELDS if name != "metadata"}}
 
 
-def metadata_of(head: JsonObject) -> SessionMetadata:
+def parse_metadata(head: JsonObject) -> SessionMetadata:
     """The metadata as data; a field of the wrong shape takes its default."""
     raw = head.get("metadata")
     raw = raw if isinstance(raw, dict) else {}
@@ -256,11 +260,11 @@ def _fits(name: str, value: Any) -> bool:
     return True
 
 
-def _text(value: Any) -> str:
+def _text_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _time(value: Any) -> str:
+def _time_or_empty(value: Any) -> str:
     try:
         parse_stamp(value)
     except (TypeError, ValueError):

@@ -30,30 +30,30 @@ class SessionPlaces(Data, frozen=True):
     legacy: Path | None = None
     trash: Path | None = None
 
-    def document(self, session_id: str) -> Path:
+    def get_document_path(self, session_id: str) -> Path:
         return self.directory / f"{session_id}.json"
 
-    def journal(self, session_id: str) -> Path:
+    def get_journal_path(self, session_id: str) -> Path:
         return self.directory / f"{session_id}.journal"
 
-    def lock(self, session_id: str) -> Path:
+    def get_lock_path(self, session_id: str) -> Path:
         return self.directory / f"{session_id}.lock"
 
-    def home_of(self, session_id: str) -> Path | None:
+    def find_home(self, session_id: str) -> Path | None:
         """The directory whose files are this session, or None: its own comes before the earlier version's."""
         for directory in (self.directory, self.legacy):
-            if directory and any(_there(directory / f"{session_id}{end}") for end in (".json", ".journal")):
+            if directory and any(_exists(directory / f"{session_id}{end}") for end in (".json", ".journal")):
                 return directory
         return None
 
-    def ids(self) -> list[str]:
+    def list_ids(self) -> list[str]:
         """Every session there is, in the directory and in the earlier version's."""
         found: dict[str, None] = {}
         for directory in (self.directory, self.legacy):
-            found.update(dict.fromkeys(ids_in(directory)) if directory else {})
+            found.update(dict.fromkeys(list_ids_in(directory)) if directory else {})
         return list(found)
 
-    def files_of(self, session_id: str) -> Iterator[Path]:
+    def iter_files(self, session_id: str) -> Iterator[Path]:
         """Every file with this session's name: documents, journals, locks, damaged, repair and temporary copies."""
         for directory in (self.directory, self.legacy, self.trash):
             if directory and directory.is_dir():
@@ -63,16 +63,16 @@ class SessionPlaces(Data, frozen=True):
     def find(self, prefix: str) -> str:
         """The one session whose id starts with `prefix` (4 characters and up)."""
         try:
-            return one_of(self.ids(), prefix)
+            return match_prefix(self.list_ids(), prefix)
         except NotFoundError:
-            if not self.trash or not any(found.startswith(prefix.strip().lower()) for found in ids_in(self.trash)):
+            if not self.trash or not any(found.startswith(prefix.strip().lower()) for found in list_ids_in(self.trash)):
                 raise
             raise NotFoundError(
                 f"Session {prefix} is in the trash.", action=f"`ollm sessions restore {prefix}` brings it back."
             ) from None
 
 
-def one_of(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:
+def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") -> str:
     """The id that starts with `prefix`; several are listed in the error. `shown_by` is the command that has all."""
     wanted = prefix.strip().lower()
     if not re.fullmatch(_PREFIX, wanted):
@@ -86,24 +86,24 @@ def one_of(ids: list[str], prefix: str, shown_by: str = "ollm sessions list") ->
     return found[0]
 
 
-def ids_in(directory: Path) -> list[str]:
+def list_ids_in(directory: Path) -> list[str]:
     """The ids for which `directory` holds a document or a journal."""
     try:
         names = [path.name for path in directory.iterdir()]
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise cannot_be_read(directory, error) from error
+        raise make_unreadable_error(directory, error) from error
     stems = [name.rpartition(".")[0] for name in names if name.endswith((".json", ".journal"))]
     return [stem for stem in dict.fromkeys(stems) if re.fullmatch(_UUID, stem)]
 
 
-def cannot_be_read(directory: Path, error: OSError) -> StorageError:
+def make_unreadable_error(directory: Path, error: OSError) -> StorageError:
     action = "Check the permissions of the directory."
     if isinstance(error, NotADirectoryError):
         action = "Move the file away, or set `sessions.dataDir` to a directory."
     return StorageError(f"{directory} cannot be read: {error.strerror}.", action=action)
 
 
-def _there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     return path.is_symlink() or path.exists()

@@ -18,38 +18,38 @@ import msgspec
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
-from ollm.store.session_files.damage import MAX_BYTES, Damage
-from ollm.store.session_files.document import Document, own_layout
+from ollm.store.session_files.damage import MAX_BYTES, DamageReport
+from ollm.store.session_files.document import SessionDocument, detect_own_layout
 from ollm.store.session_files.lenient import parse_object
-from ollm.store.session_files.lines import BUFFER, lines
-from ollm.store.session_files.sections import OddLayoutError, Sections
+from ollm.store.session_files.lines import BUFFER_BYTES, iter_lines
+from ollm.store.session_files.sections import DocumentSections, OddLayoutError
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.scan import Scan
+    from ollm.store.session_files.scan import DocumentScan
 
 
-class _Named(msgspec.Struct):
+class _CallId(msgspec.Struct):
     id: str
 
 
-class _Numbered(msgspec.Struct):
+class _MessageNumber(msgspec.Struct):
     id: int = 0
 
 
-_named = msgspec.json.Decoder(_Named)
-_numbered = msgspec.json.Decoder(_Numbered)
+_call_id_decoder = msgspec.json.Decoder(_CallId)
+_message_number_decoder = msgspec.json.Decoder(_MessageNumber)
 
 
 class SessionReader:
     """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied."""
 
     def __init__(
-        self, document: Path, journal_path: Path, *, waiting: bytes = b"", damage: Damage | None = None
+        self, document: Path, journal_path: Path, *, waiting: bytes = b"", damage: DamageReport | None = None
     ) -> None:
-        self.damage = damage or Damage()
+        self.damage = damage or DamageReport()
         self._journal: BinaryIO | None = None
         self._document: BinaryIO | None = None
-        self._entries: Document | Scan | None = None
+        self._entries: SessionDocument | DocumentScan | None = None
         self.foreign = False  # missing or in another layout: to be written anew before it is added to
         self.head: JsonObject = {}
         self.partial: journal.Parts = []
@@ -60,22 +60,22 @@ class SessionReader:
         self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
         self._call_places: dict[str, list[int]] = {}
         try:
-            self._begin(document, journal_path, waiting)
+            self._open_files(document, journal_path, waiting)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, document: Path, journal_path: Path, waiting: bytes) -> None:
-        self._journal = _with(_open(journal_path, self.damage), waiting)
-        self._document = _open(document, self.damage)
-        self.damage.size = sum(_size(file) for file in (self._document, self._journal) if file)
+    def _open_files(self, document: Path, journal_path: Path, waiting: bytes) -> None:
+        self._journal = _append_waiting(_open_file(journal_path, self.damage), waiting)
+        self._document = _open_file(document, self.damage)
+        self.damage.size = sum(_get_size(file) for file in (self._document, self._journal) if file)
         self._read_head()
         self._read_journal_changes()
 
     @property
     def progress(self) -> tuple[int, int]:
         """How many bytes of the document were gone through, and how many there are."""
-        size = _size(self._document) if self._document else 0
+        size = _get_size(self._document) if self._document else 0
         return (min(self._entries.read, size) if self._entries else 0), size
 
     def close(self) -> None:
@@ -89,59 +89,59 @@ class SessionReader:
         With `before` the document's messages from that one on are left out too. False when all must be read: the
         document is in another layout.
         """
-        if self._document is None or not isinstance(self._entries, Document):
+        if self._document is None or not isinstance(self._entries, SessionDocument):
             return False
         try:
-            sections = Sections(self._document)
-            begin = sections.beginning(number, least)
-            self._entries.narrow(sections.messages(begin, before), sections.calls(begin, before))
-            self.newest_calls = sections.newest_calls()
+            sections = DocumentSections(self._document)
+            begin = sections.find_beginning(number, least)
+            self._entries.narrow(sections.find_messages(begin, before), sections.find_calls(begin, before))
+            self.newest_calls = sections.list_newest_calls()
         except OddLayoutError:
             return False
         self.skipped = begin
         return True
 
-    def go_on(self, message: int, call: int) -> bool:
+    def continue_after(self, message: int, call: int) -> bool:
         """Leave out messages up to one number, and calls of messages before another. False: all must be read."""
-        if self._document is None or not isinstance(self._entries, Document):
+        if self._document is None or not isinstance(self._entries, SessionDocument):
             return False
         try:
-            sections = Sections(self._document)
-            self._entries.narrow(sections.messages(message), sections.calls(call - 1))
+            sections = DocumentSections(self._document)
+            self._entries.narrow(sections.find_messages(message), sections.find_calls(call - 1))
         except OddLayoutError:
             return False
         return True
 
-    def messages(self) -> Iterator[bytes]:
+    def iter_messages(self) -> Iterator[bytes]:
         """Every message; those of the journal that the document already holds come once."""
         count, data = 0, b""
-        for data in self._entries.messages() if self._entries else ():
+        for data in self._entries.iter_messages() if self._entries else ():
             count += 1
             yield data
-        last = max(count, number_of(data))
+        last = max(count, read_number(data))
         partial: journal.Parts = []
-        for _, record in self._records(Damage()):  # what is wrong with it was told when it was read first
+        for _, record in self._iter_records(DamageReport()):  # what is wrong with it was told when it was read first
             if record.partial is not None:
-                partial = journal.extend([] if record.anew else partial, record.partial)
+                partial = journal.extend_parts([] if record.anew else partial, record.partial)
             if isinstance(record.message, msgspec.Raw):
-                data = continued(partial, record)
+                data = complete_message(partial, record)
                 partial = []
-                number = number_of(data) or last + 1
+                number = read_number(data) or last + 1
                 if number > last:
                     last = number
                     yield data
         self.partial = partial
 
-    def calls(self) -> Iterator[bytes]:
+    def iter_calls(self) -> Iterator[bytes]:
         """Every call in its newest state, in the order in which they were first asked."""
         waiting = dict(self._call_places)
-        for data in self._entries.calls() if self._entries else ():
-            updates = waiting.pop(_name(data), None)
-            yield self._updated(data, updates) if updates else data
+        for data in self._entries.iter_calls() if self._entries else ():
+            updates = waiting.pop(_read_call_id(data), None)
+            yield self._apply_updates(data, updates) if updates else data
         for places in waiting.values():
-            yield self._updated(b"{}", places)
+            yield self._apply_updates(b"{}", places)
 
-    def _updated(self, data: bytes, places: list[int]) -> bytes:
+    def _apply_updates(self, data: bytes, places: list[int]) -> bytes:
         """A call with the records of the journal laid over it."""
         assert self._journal
         found: JsonObject = {}
@@ -149,22 +149,22 @@ class SessionReader:
             found = parse_object(data)
         for place in places:
             self._journal.seek(place)
-            record = journal.parse(self._journal.readline())
+            record = journal.parse_record(self._journal.readline())
             if isinstance(record.call, msgspec.Raw):
                 found |= parse_object(bytes(record.call))
-        return journal.encode(found)
+        return journal.encode_json(found)
 
     def _read_head(self) -> None:
         if not self._document:
             self.foreign = True
             return
-        first = own_layout(self._document)
+        first = detect_own_layout(self._document)
         if first:
-            self._entries = Document(self._document, first, self.damage)
+            self._entries = SessionDocument(self._document, first, self.damage)
         else:
-            from ollm.store.session_files.scan import Scan
+            from ollm.store.session_files.scan import DocumentScan
 
-            self._entries = Scan(self._document, self.damage)
+            self._entries = DocumentScan(self._document, self.damage)
             self.foreign = True
         self.head = self._entries.head
         size = os.fstat(self._document.fileno()).st_size
@@ -175,22 +175,22 @@ class SessionReader:
 
     def _read_journal_changes(self) -> None:
         """What the journal says of the head, and where its calls stand."""
-        for place, record in self._records(self.damage):
+        for place, record in self._iter_records(self.damage):
             journal.change_head(self.head, record)
             if isinstance(record.call, msgspec.Raw):
-                self._call_places.setdefault(_name(bytes(record.call)), []).append(place)
+                self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
             if record.partial is not None:
                 self.partial_start = self.partial_start if self.partial_at else place
                 self.partial_at = record.at
             elif isinstance(record.message, msgspec.Raw):
                 self.partial_at = ""
 
-    def _records(self, damage: Damage) -> Iterator[tuple[int, journal.Record]]:
+    def _iter_records(self, damage: DamageReport) -> Iterator[tuple[int, journal.JournalRecord]]:
         """Whole lines only, with their places: a torn last one was never promised to anybody."""
         if not self._journal:
             return
-        strange, size = False, _size(self._journal)
-        for start, end, data in lines(self._journal):
+        strange, size = False, _get_size(self._journal)
+        for start, end, data in iter_lines(self._journal):
             if end > MAX_BYTES:
                 damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
                 return
@@ -198,42 +198,42 @@ class SessionReader:
                 return
             self.journal_good = end
             try:
-                yield start, journal.parse(data)
+                yield start, journal.parse_record(data)
                 strange = False
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 if not strange:
-                    damage.lose(f"the journal is damaged at byte {start}")
+                    damage.count_lost_entry(f"the journal is damaged at byte {start}")
                 strange = True
 
 
-def _size(file: BinaryIO) -> int:
+def _get_size(file: BinaryIO) -> int:
     return len(file.getbuffer()) if isinstance(file, io.BytesIO) else os.fstat(file.fileno()).st_size
 
 
-def continued(partial: journal.Parts, record: journal.Record) -> bytes:
+def complete_message(partial: journal.Parts, record: journal.JournalRecord) -> bytes:
     """A recorded message whole: one that goes on from the partial answer holds only what was new in it."""
     assert isinstance(record.message, msgspec.Raw)
     if not record.continues:
         return bytes(record.message)
     found = parse_object(bytes(record.message))
-    return journal.encode({**found, "parts": journal.extend(partial, found.get("parts") or [])})
+    return journal.encode_json({**found, "parts": journal.extend_parts(partial, found.get("parts") or [])})
 
 
-def number_of(data: bytes) -> int:
+def read_number(data: bytes) -> int:
     try:
-        return _numbered.decode(data).id
+        return _message_number_decoder.decode(data).id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return 0
 
 
-def _name(data: bytes) -> str:
+def _read_call_id(data: bytes) -> str:
     try:
-        return _named.decode(data).id
+        return _call_id_decoder.decode(data).id
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 
 
-def _with(file: BinaryIO | None, waiting: bytes) -> BinaryIO | None:
+def _append_waiting(file: BinaryIO | None, waiting: bytes) -> BinaryIO | None:
     """The journal and, behind it, the records that are not on disk yet."""
     if not waiting:
         return file
@@ -241,7 +241,7 @@ def _with(file: BinaryIO | None, waiting: bytes) -> BinaryIO | None:
         return io.BytesIO(source.read() + waiting)
 
 
-def _open(path: Path, damage: Damage) -> BinaryIO | None:
+def _open_file(path: Path, damage: DamageReport) -> BinaryIO | None:
     """The file for reading, or None when it is not there; never through a link, never a device."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -258,4 +258,4 @@ def _open(path: Path, damage: Damage) -> BinaryIO | None:
         os.close(descriptor)
         damage.refuse(f"{path.name} is not a regular file")
         return None
-    return os.fdopen(descriptor, "rb", buffering=BUFFER)
+    return os.fdopen(descriptor, "rb", buffering=BUFFER_BYTES)

@@ -10,34 +10,34 @@ from pathlib import Path
 
 import msgspec
 
-from ollm.domain.clock import Clock, stamp
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import Message, ToolResultPart
 from ollm.domain.session import Session
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
-from ollm.store.session_files.damage import Damage, DamageFoundError, Intolerant
+from ollm.store.session_files.damage import DamageFoundError, DamageReport, StrictDamageReport
 from ollm.store.session_files.loading import (
-    Loaded,
+    LoadedSession,
     SessionStream,
-    calls_of,
-    file_time,
-    interrupted,
-    load,
-    loaded_with,
-    messages_of,
+    get_file_time,
+    load_session,
+    make_loaded_session,
+    mark_interrupted,
+    read_calls,
+    read_messages,
 )
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.reader import SessionReader
-from ollm.store.session_files.rewriting import Found, current_head, refuse_read_only, written_anew
+from ollm.store.session_files.rewriting import RecoveredSession, make_current_head, refuse_read_only, rewrite_session
 from ollm.store.session_files.writer import SessionWriter
 
-PATIENCE = 2  # for somebody who waits: to write takes as long again as to read
-PATIENCE_TO_REPAIR = 10
+OPEN_PATIENCE_FACTOR = 2  # for somebody who waits: to write takes as long again as to read
+REPAIR_PATIENCE_FACTOR = 10
 LARGE_BYTES = 64_000_000  # from here on no session is held whole to go on with it
 
 
-class Known(Data, frozen=True):
+class KnownDocument(Data, frozen=True):
     """What is known of a whole document that has not changed since: its messages, and the number of the last one.
 
     Only what follows number `since` is needed of it. `surely`: all of it was read just now.
@@ -49,16 +49,16 @@ class Known(Data, frozen=True):
     surely: bool = False
 
 
-def mend(
+def recover_session(
     places: SessionPlaces,
     writer: SessionWriter,
     clock: Clock,
     *,
     to_continue: bool,
     since: int,
-    known: Known | None,
+    known: KnownDocument | None,
     repair: bool,
-) -> Loaded:
+) -> LoadedSession:
     """Make the files whole and the writer ready; gives what the session holds afterwards, when it is `to_continue`.
 
     A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read. Of a
@@ -66,21 +66,21 @@ def mend(
     its time.
     """
     session_id = writer.session_id
-    home = places.home_of(session_id) or places.directory
+    home = places.find_home(session_id) or places.directory
     paths = home / f"{session_id}.json", home / f"{session_id}.journal"
     hold = to_continue and not is_large(*paths)
     found = None
     if home == places.directory and not repair:
-        found = (_newest(paths, writer, known) if known else None) or _as_it_stands(paths, writer, hold=hold)
+        found = (_read_newest(paths, writer, known) if known else None) or _read_unchanged(paths, writer, hold=hold)
     if found is None:
-        damage = Damage(PATIENCE_TO_REPAIR if repair else PATIENCE)
-        found = written_anew(places, paths, writer, clock, damage=damage, hold=hold)
+        damage = DamageReport(REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR)
+        found = rewrite_session(places, paths, writer, clock, damage=damage, hold=hold)
     if to_continue and not found.held:
-        found = _end_of(places, writer, found, since)
+        found = _read_end(places, writer, found, since)
     _sweep_temporaries(places, session_id)
-    size = places.document(session_id).stat().st_size
+    size = places.get_document_path(session_id).stat().st_size
     writer.adopt(found.numbers, size, found.loaded.journal_good, found.partial)
-    return _finish(writer, found.loaded, clock) if to_continue else found.loaded
+    return _finish_interrupted(writer, found.loaded, clock) if to_continue else found.loaded
 
 
 def is_large(*paths: Path) -> bool:
@@ -88,77 +88,79 @@ def is_large(*paths: Path) -> bool:
     return sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
 
 
-def _end_of(places: SessionPlaces, writer: SessionWriter, read: Found, since: int) -> Found:
+def _read_end(places: SessionPlaces, writer: SessionWriter, read: RecoveredSession, since: int) -> RecoveredSession:
     """The end of a large session of which all was read just now; all of it where its end cannot be told apart."""
-    paths = places.document(writer.session_id), places.journal(writer.session_id)
+    paths = places.get_document_path(writer.session_id), places.get_journal_path(writer.session_id)
     count, last = read.numbers
-    known = Known(message_count=count, last_number=last, since=since or last, surely=True)
-    found = _newest(paths, writer, known) or _as_it_stands(paths, writer, hold=True)
+    known = KnownDocument(message_count=count, last_number=last, since=since or last, surely=True)
+    found = _read_newest(paths, writer, known) or _read_unchanged(paths, writer, hold=True)
     if found is None:
         raise StorageError(f"{paths[0]} changes while it is read.", action="Look who else writes it, and try again.")
     return found._replace(loaded=msgspec.structs.replace(found.loaded, damage=read.loaded.damage))
 
 
-def _newest(paths: tuple[Path, Path], writer: SessionWriter, known: Known) -> Found | None:
+def _read_newest(paths: tuple[Path, Path], writer: SessionWriter, known: KnownDocument) -> RecoveredSession | None:
     """The end of a session; None when it cannot be told that this is all that is needed."""
-    with _reading(paths, writer) as stream:
+    with _open_strictly(paths, writer) as stream:
         if stream is None or not stream.reader.skip_to(known.since):
             return None
         with contextlib.suppress(DamageFoundError):
-            loaded = load(stream)
+            loaded = load_session(stream)
             if not loaded.read_only and _is_sound(loaded.session, known):
-                finished = _finished(loaded)
+                finished = _list_finished(loaded)
                 count = known.message_count + sum(message.id > known.last_number for message in finished)
-                return Found(loaded, (count, _last(finished)), stream.reader.partial)
+                return RecoveredSession(loaded, (count, _find_last_number(finished)), stream.reader.partial)
     return None
 
 
-def _as_it_stands(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bool) -> Found | None:
+def _read_unchanged(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bool) -> RecoveredSession | None:
     """All of a session; None as soon as it is found that its files must be written anew."""
-    with _reading(paths, writer) as stream:
+    with _open_strictly(paths, writer) as stream:
         if stream is None:
             return None
         refuse_read_only(stream, paths[0])
         with contextlib.suppress(DamageFoundError):
             if hold:
-                loaded = load(stream)
-                finished = _finished(loaded)
-                return Found(loaded, (len(finished), _last(finished)), stream.reader.partial)
+                loaded = load_session(stream)
+                finished = _list_finished(loaded)
+                return RecoveredSession(loaded, (len(finished), _find_last_number(finished)), stream.reader.partial)
             count = last = 0
-            for message, _, _ in messages_of(stream.reader):
+            for message, _, _ in read_messages(stream.reader):
                 count, last = count + 1, max(last, message.id)
-            deque(calls_of(stream.reader), maxlen=0)
-            return Found(loaded_with(stream, (), ()), (count, last), stream.reader.partial, held=False)
+            deque(read_calls(stream.reader), maxlen=0)
+            return RecoveredSession(
+                make_loaded_session(stream, (), ()), (count, last), stream.reader.partial, held=False
+            )
     return None
 
 
 @contextlib.contextmanager
-def _reading(paths: tuple[Path, Path], writer: SessionWriter) -> Iterator[SessionStream | None]:
+def _open_strictly(paths: tuple[Path, Path], writer: SessionWriter) -> Iterator[SessionStream | None]:
     """A session that ends the reading at the first thing that is wrong; None when that is known at once."""
     try:
-        reader = SessionReader(*paths, damage=Intolerant())
+        reader = SessionReader(*paths, damage=StrictDamageReport())
     except DamageFoundError:
         yield None
         return
     with contextlib.closing(reader):
-        stream = SessionStream(reader, writer.session_id, alive=True, fallback=file_time(paths[0]))
-        writer.head = current_head(reader.head, stream.session)
+        stream = SessionStream(reader, writer.session_id, alive=True, fallback=get_file_time(paths[0]))
+        writer.head = make_current_head(reader.head, stream.session)
         yield None if reader.foreign else stream
 
 
-def _finished(loaded: Loaded) -> tuple[Message, ...]:
+def _list_finished(loaded: LoadedSession) -> tuple[Message, ...]:
     return loaded.session.messages[:-1] if loaded.unfinished else loaded.session.messages
 
 
-def _last(messages: tuple[Message, ...]) -> int:
+def _find_last_number(messages: tuple[Message, ...]) -> int:
     return max((message.id for message in messages), default=0)
 
 
-def _is_sound(session: Session, known: Known) -> bool:
+def _is_sound(session: Session, known: KnownDocument) -> bool:
     """Whether every call that is spoken of was found, and the messages go as far as they must."""
     calls = {call.id for call in session.tool_calls}
     asked = {name for message in session.messages for name in message.call_ids}
-    return (known.surely or asked <= calls) and _last(session.messages) >= known.last_number
+    return (known.surely or asked <= calls) and _find_last_number(session.messages) >= known.last_number
 
 
 def _sweep_temporaries(places: SessionPlaces, session_id: str) -> None:
@@ -166,26 +168,26 @@ def _sweep_temporaries(places: SessionPlaces, session_id: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _finish(writer: SessionWriter, loaded: Loaded, clock: Clock) -> Loaded:
+def _finish_interrupted(writer: SessionWriter, loaded: LoadedSession, clock: Clock) -> LoadedSession:
     """Write down what the crash left open, and give the session with it."""
-    session, at = loaded.session, stamp(clock())
+    session, at = loaded.session, format_stamp(clock())
     if loaded.unfinished:
         writer.record_message(at, session.messages[-1], 0)
-    calls = [interrupted(call) if call.status == "running" else call for call in session.tool_calls]
+    calls = [mark_interrupted(call) if call.status == "running" else call for call in session.tool_calls]
     changed = [call for call, before in zip(calls, session.tool_calls, strict=True) if call is not before]
-    unrecorded = _unrecorded(session, at)
+    unrecorded = _make_unrecorded_calls(session, at)
     for call in (*changed, *unrecorded):
         writer.record_call(at, msgspec.to_builtins(call), 0)
     calls += unrecorded
     messages = list(session.messages)
-    for message in _missing_results(session, writer.last_number, at):
+    for message in _make_missing_results(session, writer.last_number, at):
         writer.record_message(at, message, 0)
         messages.append(message)
     whole = msgspec.structs.replace(session, messages=tuple(messages), tool_calls=tuple(calls))
     return msgspec.structs.replace(loaded, session=whole, unfinished=False)
 
 
-def _open_calls(session: Session) -> tuple[Message | None, list[str]]:
+def _find_open_calls(session: Session) -> tuple[Message | None, list[str]]:
     """The last message that asked for calls, and those of them that no tool message answers."""
     answered: set[str] = set()
     for message in reversed(session.messages):
@@ -198,21 +200,21 @@ def _open_calls(session: Session) -> tuple[Message | None, list[str]]:
     return None, []
 
 
-def _unrecorded(session: Session, at: str) -> list[ToolCallRecord]:
+def _make_unrecorded_calls(session: Session, at: str) -> list[ToolCallRecord]:
     """Calls that were asked for and never started: what they were is lost, that they were is not."""
-    message, open_calls = _open_calls(session)
+    message, open_calls = _find_open_calls(session)
     known = {call.id for call in session.tool_calls}
     asked = [call_id for call_id in open_calls if call_id not in known]
     return [
-        interrupted(
+        mark_interrupted(
             ToolCallRecord(id=call_id, name="unknown", args={}, timestamp=at, message_id=message.id if message else 0)
         )
         for call_id in asked
     ]
 
 
-def _missing_results(session: Session, last: int, at: str) -> list[Message]:
-    _, open_calls = _open_calls(session)
+def _make_missing_results(session: Session, last: int, at: str) -> list[Message]:
+    _, open_calls = _find_open_calls(session)
     return [
         Message(role="tool", parts=(ToolResultPart(id=call_id),), timestamp=at, id=last + place)
         for place, call_id in enumerate(open_calls, start=1)

@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 import msgspec
 
-from ollm.domain.clock import Clock, stamp
+from ollm.domain.clock import Clock, format_stamp
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, layout, lenient
-from ollm.store.session_files.damage import Damage
+from ollm.store.session_files.damage import DamageReport
 from ollm.store.session_files.loading import (
-    Loaded,
+    LoadedSession,
     SessionStream,
-    calls_of,
-    file_time,
-    loaded_with,
-    messages_of,
-    partial_message,
-    whole_head,
+    complete_head,
+    get_file_time,
+    make_loaded_session,
+    make_partial_message,
+    read_calls,
+    read_messages,
 )
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.reader import SessionReader
@@ -34,10 +34,10 @@ from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import replace_file
 
 
-class Found(NamedTuple):
+class RecoveredSession(NamedTuple):
     """A session whose files are whole. `numbers` (messages, number of the last) leave out the answer under way."""
 
-    loaded: Loaded
+    loaded: LoadedSession
     numbers: tuple[int, int]
     partial: journal.Parts
     held: bool = True  # messages and calls are in `loaded`
@@ -47,7 +47,7 @@ class _NothingWrongError(Exception):
     """What was read is what stands there: it need not be written."""
 
 
-class _Taking:
+class _EntryCollector:
     """The entries as they are to be written, counted on the way, and held where somebody goes on with them."""
 
     def __init__(self, reader: SessionReader, *, hold: bool) -> None:
@@ -57,50 +57,58 @@ class _Taking:
         self._reader = reader
         self._hold = hold
 
-    def message_bytes(self) -> Iterator[bytes]:
-        for found, data, sound in messages_of(self._reader):
-            self._take(found)
-            if sound and (line := _as_we_write(data)).startswith(MESSAGE):
-                yield lenient.as_it_stands(line, found, sound)
+    def iter_message_bytes(self) -> Iterator[bytes]:
+        for found, data, sound in read_messages(self._reader):
+            self._take_message(found)
+            if sound and (line := _normalize_entry(data)).startswith(MESSAGE):
+                yield lenient.preserve_bytes(line, found, sound)
             else:
-                yield journal.encode(lenient.parse_object(data) | msgspec.to_builtins(found))
+                yield journal.encode_json(lenient.parse_object(data) | msgspec.to_builtins(found))
         if self._reader.partial:
-            ending = partial_message(self._reader, self.last + 1)
-            self._take(ending)
-            yield journal.encode(ending)
+            ending = make_partial_message(self._reader, self.last + 1)
+            self._take_message(ending)
+            yield journal.encode_json(ending)
 
-    def found(self, stream: SessionStream) -> Found:
+    def make_recovered(self, stream: SessionStream) -> RecoveredSession:
         """What came of it, when all was read."""
-        loaded = loaded_with(stream, tuple(self.messages), tuple(self.calls))
+        loaded = make_loaded_session(stream, tuple(self.messages), tuple(self.calls))
         under_way = int(loaded.unfinished)
-        return Found(loaded, (self.count - under_way, self.last - under_way), stream.reader.partial, self._hold)
+        return RecoveredSession(
+            loaded, (self.count - under_way, self.last - under_way), stream.reader.partial, self._hold
+        )
 
-    def _take(self, message: Message) -> None:
+    def _take_message(self, message: Message) -> None:
         self.count += 1
         self.last = max(self.last, message.id)
         if self._hold:
             self.messages.append(message)
 
-    def call_bytes(self) -> Iterator[bytes]:
-        for found, data, sound in calls_of(self._reader):
+    def iter_call_bytes(self) -> Iterator[bytes]:
+        for found, data, sound in read_calls(self._reader):
             if self._hold:
                 self.calls.append(found)
-            if sound and (line := _as_we_write(data)).startswith(CALL):
-                yield lenient.as_it_stands(line, found, sound)
+            if sound and (line := _normalize_entry(data)).startswith(CALL):
+                yield lenient.preserve_bytes(line, found, sound)
             else:
                 known: JsonObject = msgspec.to_builtins(found)
-                yield journal.encode({**known, **lenient.parse_object(data), **known})
+                yield journal.encode_json({**known, **lenient.parse_object(data), **known})
 
 
-def _as_we_write(data: bytes) -> bytes:
+def _normalize_entry(data: bytes) -> bytes:
     """A sound entry on one line, without the blanks of another layout."""
     ours = data.startswith((MESSAGE, CALL)) and b"\n" not in data
     return data if ours else msgspec.json.format(data, indent=-1)
 
 
-def written_anew(
-    places: SessionPlaces, paths: tuple[Path, Path], writer: SessionWriter, clock: Clock, *, damage: Damage, hold: bool
-) -> Found:
+def rewrite_session(
+    places: SessionPlaces,
+    paths: tuple[Path, Path],
+    writer: SessionWriter,
+    clock: Clock,
+    *,
+    damage: DamageReport,
+    hold: bool,
+) -> RecoveredSession:
     """A clean document in the sessions' own directory, the journal in it; damaged files are kept beside.
 
     One that is whole and in its place is only read. What it holds is given only with `hold`. Raises `DamagedError` when
@@ -108,13 +116,13 @@ def written_anew(
     """
     home, session_id = paths[0].parent, writer.session_id
     with contextlib.closing(SessionReader(*paths, damage=damage)) as reader:
-        stream = SessionStream(reader, session_id, alive=True, fallback=file_time(paths[0]))
+        stream = SessionStream(reader, session_id, alive=True, fallback=get_file_time(paths[0]))
         refuse_read_only(stream, paths[0])
-        writer.head = current_head(reader.head, stream.session)
-        taking = _Taking(reader, hold=hold)
+        writer.head = make_current_head(reader.head, stream.session)
+        taking = _EntryCollector(reader, hold=hold)
 
         def pieces() -> Iterator[bytes]:
-            yield from layout.document(writer.head, taking.message_bytes(), taking.call_bytes())
+            yield from layout.iter_document(writer.head, taking.iter_message_bytes(), taking.iter_call_bytes())
             refuse_read_only(stream, paths[0])
             if stream.damage:
                 keep_damaged(home, session_id, clock)
@@ -122,12 +130,12 @@ def written_anew(
                 raise _NothingWrongError
 
         try:
-            replace_file(places.document(session_id), pieces())
+            replace_file(places.get_document_path(session_id), pieces())
         except _NothingWrongError:
-            return taking.found(stream)
-        places.journal(session_id).unlink(missing_ok=True)
+            return taking.make_recovered(stream)
+        places.get_journal_path(session_id).unlink(missing_ok=True)
         _remove_moved(home, places, session_id)
-        found = taking.found(stream)
+        found = taking.make_recovered(stream)
     written = msgspec.structs.replace(found.loaded, unfinished=False, journal_good=0)
     return found._replace(loaded=written, numbers=(taking.count, taking.last), partial=[])
 
@@ -142,7 +150,7 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
 
 def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
     """Give the damaged files a second name, so that writing anew takes nothing away."""
-    when = stamp(clock()).replace(":", "").replace(".", "-")
+    when = format_stamp(clock()).replace(":", "").replace(".", "-")
     kept = []
     for name in (f"{session_id}.json", f"{session_id}.journal"):
         if (home / name).is_file():
@@ -152,11 +160,11 @@ def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
     return kept
 
 
-def current_head(head: JsonObject, session: Session) -> JsonObject:
+def make_current_head(head: JsonObject, session: Session) -> JsonObject:
     """The head as this version writes it."""
     metadata = {**msgspec.to_builtins(session.metadata), **head.get("metadata", {}), "schemaVersion": SCHEMA_VERSION}
     described = msgspec.structs.replace(session, messages=(), tool_calls=())
-    return {**whole_head(head, described), "metadata": metadata}
+    return {**complete_head(head, described), "metadata": metadata}
 
 
 def _remove_moved(home: Path, places: SessionPlaces, session_id: str) -> None:

@@ -12,40 +12,40 @@ from typing import BinaryIO
 import msgspec
 
 from ollm.domain.messages import JsonObject
-from ollm.store.session_files.damage import MAX_BYTES, Damage
-from ollm.store.session_files.lenient import deeper_than, parse_object
-from ollm.store.session_files.objects import TooDeepError, end_of, entries
+from ollm.store.session_files.damage import MAX_BYTES, DamageReport
+from ollm.store.session_files.lenient import is_deeper_than, parse_object
+from ollm.store.session_files.objects import TooDeepError, find_end, find_entries
 from ollm.store.session_files.sections import MESSAGE
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _KEY = re.compile(rb"[\s,]*(" + _STRING + rb")\s*:\s*", re.DOTALL)
 _SCALAR = re.compile(rb"(?:" + _STRING + rb'|[^\s,{}\[\]"]++)', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*+")
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ARRAYS = {"messages", "toolCalls"}
-_LOOK_EVERY = 256
+_CHECK_EVERY_ENTRIES = 256
 
 
-class _Kind(msgspec.Struct):
+class _EntryKind(msgspec.Struct):
     """What tells a message from a call."""
 
     role: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     args: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-_kind = msgspec.json.Decoder(_Kind)
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_entries = msgspec.json.Decoder(list[msgspec.Raw])
+_kind_decoder = msgspec.json.Decoder(_EntryKind)
+_fields_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_entries_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class _Broken(Exception):  # noqa: N818 - a signal inside this module
+class _BrokenDocument(Exception):  # noqa: N818 - a signal inside this module
     """The text stops making sense at this place."""
 
 
-class Scan:
+class DocumentScan:
     """Where the entries of a document stand, and its other fields. `read` is how many bytes were gone through."""
 
-    def __init__(self, file: BinaryIO, damage: Damage) -> None:
+    def __init__(self, file: BinaryIO, damage: DamageReport) -> None:
         self.head: JsonObject = {}
         self.read = 0
         self._whole: dict[str, list[msgspec.Raw]] = {}
@@ -58,27 +58,27 @@ class Scan:
         if not self._read_whole():
             self._read_broken()
 
-    def messages(self) -> Iterator[bytes]:
-        return self._bytes_of("messages")
+    def iter_messages(self) -> Iterator[bytes]:
+        return self._iter_bytes("messages")
 
-    def calls(self) -> Iterator[bytes]:
-        return self._bytes_of("toolCalls")
+    def iter_calls(self) -> Iterator[bytes]:
+        return self._iter_bytes("toolCalls")
 
-    def _bytes_of(self, name: str) -> Iterator[bytes]:
-        for entry in map(bytes, self._whole[name]) if self._whole else self._found(name):
+    def _iter_bytes(self, name: str) -> Iterator[bytes]:
+        for entry in map(bytes, self._whole[name]) if self._whole else self._iter_found(name):
             self.read += len(entry)
             yield entry
 
-    def _found(self, name: str) -> Iterator[bytes]:
+    def _iter_found(self, name: str) -> Iterator[bytes]:
         places = iter(self._places[name])
         return (bytes(self._data[start:end]) for start, end in zip(places, places, strict=True))
 
     def _read_whole(self) -> bool:
         """A document without a fault, in any layout: the places of its entries, ten times as quick."""
         try:
-            fields = _fields.decode(self._data)
-            found = {name: _entries.decode(fields.pop(name, b"[]")) for name in _ARRAYS}
-            if any(deeper_than(bytes(value)) for value in fields.values()):
+            fields = _fields_decoder.decode(self._data)
+            found = {name: _entries_decoder.decode(fields.pop(name, b"[]")) for name in _ARRAYS}
+            if any(is_deeper_than(bytes(value)) for value in fields.values()):
                 return False
             head = {name: parse_object(b'{"v":' + bytes(value) + b"}")["v"] for name, value in fields.items()}
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
@@ -93,83 +93,83 @@ class Scan:
             self._read_top()
         except TooDeepError:
             self._damage.refuse_depth()
-        except _Broken as broken:
+        except _BrokenDocument as broken:
             self._damage.note(str(broken) or "the file ends before its end")
             if not self._damage.too_large:
-                self._search()
+                self._search_entries()
 
     def _read_top(self) -> None:
-        place = self._gap(len(_MARK) if bytes(self._data[:3]) == _MARK else 0)
-        if self._at(place) != b"{":
-            raise _Broken("the file is not a JSON document")
+        place = self._skip_gap(len(_BYTE_ORDER_MARK) if bytes(self._data[:3]) == _BYTE_ORDER_MARK else 0)
+        if self._read_byte(place) != b"{":
+            raise _BrokenDocument("the file is not a JSON document")
         place += 1
-        while self._at(self._gap(place)) != b"}":
+        while self._read_byte(self._skip_gap(place)) != b"}":
             found = _KEY.match(self._data, place)
             if not found:
-                raise _Broken
-            key = _text(found[1])
-            if key in _ARRAYS and self._at(found.end()) == b"[":
+                raise _BrokenDocument
+            key = _decode_text(found[1])
+            if key in _ARRAYS and self._read_byte(found.end()) == b"[":
                 place = self._read_array(key, found.end() + 1)
             elif key in _ARRAYS:
-                raise _Broken(f"{key} is no list")
+                raise _BrokenDocument(f"{key} is no list")
             else:
                 place = self._read_field(key, found.end())
-        if self._at(self._gap(self._gap(place) + 1)):
+        if self._read_byte(self._skip_gap(self._skip_gap(place) + 1)):
             self._damage.note("something stands behind the end of the document")
 
     def _read_array(self, key: str, place: int) -> int:
         while True:
-            self._in_time()
-            place = self._gap(place)
-            mark = self._at(place)
+            self._check_time()
+            place = self._skip_gap(place)
+            mark = self._read_byte(place)
             if mark == b"]":
                 return place + 1
-            end = self._end_of_value(place)
+            end = self._find_value_end(place)
             if mark == b"{":
                 self._places[key].extend((place, end))
             else:
-                self._damage.lose(f"{key} holds something that is no object")
+                self._damage.count_lost_entry(f"{key} holds something that is no object")
             place = end
 
     def _read_field(self, key: str, place: int) -> int:
-        end = self._end_of_value(place)
+        end = self._find_value_end(place)
         value = bytes(self._data[place:end])
-        if deeper_than(value):
+        if is_deeper_than(value):
             raise TooDeepError
         try:
             self.head[key] = parse_object(b'{"v":' + value + b"}")["v"]
         except (ValueError, RecursionError):
-            self._damage.lose(f"the field {key[:40]!r} cannot be read")
+            self._damage.count_lost_entry(f"the field {key[:40]!r} cannot be read")
         return end
 
-    def _end_of_value(self, place: int) -> int:
+    def _find_value_end(self, place: int) -> int:
         """The place behind the value that starts here."""
-        if self._at(place) in (b"{", b"["):
-            end = end_of(self._data, place)
+        if self._read_byte(place) in (b"{", b"["):
+            end = find_end(self._data, place)
         else:
             found = _SCALAR.match(self._data, place)
             end = found.end() if found else None
         if end is None:
-            raise _Broken
+            raise _BrokenDocument
         return end
 
-    def _search(self) -> None:
+    def _search_entries(self) -> None:
         """From where the text stopped making sense: take everything that is an entry by itself."""
         place = max((places[-1] for places in self._places.values() if places), default=0)
         try:
-            for start, end in entries(self._data, place, self._is_late):
-                self._in_time()
-                if name := _array_of(self._data[start:end]):
+            for start, end in find_entries(self._data, place, self._is_late):
+                self._check_time()
+                if name := _classify_entry(self._data[start:end]):
                     self._places[name].extend((start, end))
         except TooDeepError:
             self._damage.refuse_depth()
-        except _Broken:
+        except _BrokenDocument:
             return  # it took too long, which has been said
 
-    def _in_time(self) -> None:
+    def _check_time(self) -> None:
         self._looks += 1
-        if self._looks % _LOOK_EVERY == 0 and self._is_late():
-            raise _Broken("the file takes too long to read")
+        if self._looks % _CHECK_EVERY_ENTRIES == 0 and self._is_late():
+            raise _BrokenDocument("the file takes too long to read")
 
     def _is_late(self) -> bool:
         if time.process_time() <= self._damage.find_until:
@@ -177,19 +177,19 @@ class Scan:
         self._damage.refuse("the file takes too long to read")
         return True
 
-    def _gap(self, place: int) -> int:
+    def _skip_gap(self, place: int) -> int:
         found = _GAP.match(self._data, place)
         return found.end() if found else place
 
-    def _at(self, place: int) -> bytes:
+    def _read_byte(self, place: int) -> bytes:
         return bytes(self._data[place : place + 1])
 
 
-def _array_of(entry: memoryview) -> str | None:
+def _classify_entry(entry: memoryview) -> str | None:
     if bytes(entry[: len(MESSAGE)]) == MESSAGE:
         return "messages"
     try:
-        kind = _kind.decode(entry)
+        kind = _kind_decoder.decode(entry)
         role, args = kind.role is not msgspec.UNSET, kind.args is not msgspec.UNSET
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         try:
@@ -200,7 +200,7 @@ def _array_of(entry: memoryview) -> str | None:
     return "messages" if role else "toolCalls" if args else None
 
 
-def _text(quoted: bytes) -> str:
+def _decode_text(quoted: bytes) -> str:
     try:
         value = parse_object(b'{"v":' + quoted + b"}")["v"]
     except ValueError:

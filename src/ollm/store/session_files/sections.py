@@ -32,11 +32,11 @@ class _Call(msgspec.Struct, rename="camel"):
     message_id: int
 
 
-_message = msgspec.json.Decoder(_Message)
-_call = msgspec.json.Decoder(_Call)
+_message_decoder = msgspec.json.Decoder(_Message)
+_call_decoder = msgspec.json.Decoder(_Call)
 
 
-class Sections:
+class DocumentSections:
     """Raises `OddLayoutError` wherever a line is not what it should be. `block` bytes are read through, not halved."""
 
     def __init__(self, file: BinaryIO, block: int = 64 * 1024) -> None:
@@ -45,47 +45,47 @@ class Sections:
         file.seek(0)
         self._messages = len(file.readline(MAX_BYTES))
         self._end = file.seek(0, 2) - len(CLOSE)
-        if self._end < self._messages or self._lines(self._end, self._end + len(CLOSE)) != [CLOSE]:
+        if self._end < self._messages or self._read_lines(self._end, self._end + len(CLOSE)) != [CLOSE]:
             raise OddLayoutError
-        self.middle = self._first(self._messages, self._end, _is_behind_messages)
+        self.middle = self._find_first(self._messages, self._end, _is_behind_messages)
         self._calls = self.middle + len(MIDDLE)
-        if self._lines(self.middle, self._calls) != [MIDDLE]:
+        if self._read_lines(self.middle, self._calls) != [MIDDLE]:
             raise OddLayoutError
 
-    def messages(self, after: int, before: int | None = None) -> tuple[int, int]:
+    def find_messages(self, after: int, before: int | None = None) -> tuple[int, int]:
         """From where to where the messages between two numbers stand."""
 
         def first(number: int) -> int:
-            return self._first(self._messages, self.middle, lambda line: number_of(line) > number)
+            return self._find_first(self._messages, self.middle, lambda line: read_number(line) > number)
 
         return first(after), first(before - 1) if before else self.middle
 
-    def calls(self, after: int, before: int | None = None) -> tuple[int, int]:
+    def find_calls(self, after: int, before: int | None = None) -> tuple[int, int]:
         """From where to where the calls of the messages between two numbers stand."""
 
         def first(number: int) -> int:
-            return self._first(self._calls, self._end, lambda line: _call_in(line).message_id > number)
+            return self._find_first(self._calls, self._end, lambda line: _parse_call(line).message_id > number)
 
         return first(after), first(before - 1) if before else self._end
 
-    def beginning(self, number: int, least: int) -> int:
+    def find_beginning(self, number: int, least: int) -> int:
         """A number not over `number`, which a message of the user's follows, and `least` messages where there are."""
-        newest = self._newest(self._messages, self.middle)
-        last = number_of(newest[-1]) if newest else 0
+        newest = self._read_newest(self._messages, self.middle)
+        last = read_number(newest[-1]) if newest else 0
         wanted, step = min(number, last - least), least
         while wanted > 0 and step < 2 * wanted:
-            lines = self._lines(*self.messages(wanted - step, wanted + 2))
-            asked = next((line for line in reversed(lines) if _is_users(line)), None)
+            lines = self._read_lines(*self.find_messages(wanted - step, wanted + 2))
+            asked = next((line for line in reversed(lines) if _is_user_message(line)), None)
             if asked:
-                return number_of(asked) - 1
+                return read_number(asked) - 1
             step *= 2
         return 0
 
-    def newest_calls(self) -> list[str]:
+    def list_newest_calls(self) -> list[str]:
         """The ids of the last few calls there are."""
-        return [_call_in(line).id for line in self._newest(self._calls, self._end)]
+        return [_parse_call(line).id for line in self._read_newest(self._calls, self._end)]
 
-    def _first(self, low: int, end: int, is_behind: Callable[[bytes], bool]) -> int:
+    def _find_first(self, low: int, end: int, is_behind: Callable[[bytes], bool]) -> int:
         """The place of the first line that `is_behind` the one looked for; all that follow it are."""
         high = end
         while high - low > self._block:
@@ -102,17 +102,17 @@ class Sections:
             low += len(line)
         return low
 
-    def _newest(self, start: int, end: int) -> list[bytes]:
+    def _read_newest(self, start: int, end: int) -> list[bytes]:
         """The last lines between two places, whole ones: at least one, where there is one."""
         size = self._block
         while end - size > start:
-            found = self._lines(end - size, end)[1:]
+            found = self._read_lines(end - size, end)[1:]
             if found:
                 return found
             size *= 2
-        return self._lines(start, end)
+        return self._read_lines(start, end)
 
-    def _lines(self, start: int, end: int) -> list[bytes]:
+    def _read_lines(self, start: int, end: int) -> list[bytes]:
         self._file.seek(start)
         *lines, rest = self._file.read(end - start).split(b"\n")
         if rest:
@@ -120,13 +120,13 @@ class Sections:
         return [line + b"\n" for line in lines]
 
 
-def number_of(line: bytes) -> int:
-    return _message_in(line).id
+def read_number(line: bytes) -> int:
+    return _parse_message(line).id
 
 
-def _message_in(line: bytes) -> _Message:
+def _parse_message(line: bytes) -> _Message:
     try:
-        found = _message.decode(line.rstrip(b",\n"))
+        found = _message_decoder.decode(line.rstrip(b",\n"))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise OddLayoutError from error
     if found.id <= 0:
@@ -134,14 +134,14 @@ def _message_in(line: bytes) -> _Message:
     return found
 
 
-def _is_users(line: bytes) -> bool:
+def _is_user_message(line: bytes) -> bool:
     """A message of another layout, kept as it was, may have blanks or name its role further back."""
-    return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _message_in(line).role == "user")
+    return line.startswith(_USER) or (not line.startswith(MESSAGE + b'"') and _parse_message(line).role == "user")
 
 
-def _call_in(line: bytes) -> _Call:
+def _parse_call(line: bytes) -> _Call:
     try:
-        return _call.decode(line.rstrip(b",\n"))
+        return _call_decoder.decode(line.rstrip(b",\n"))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise OddLayoutError from error
 

@@ -15,19 +15,19 @@ from ollm.domain.clock import Clock, now
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
 from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session, SessionSummary
-from ollm.store.session_files.places import SessionPlaces, ids_in, parse_id
+from ollm.store.session_files.places import SessionPlaces, list_ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
 from ollm.system.atomic import make_private_directory, sync_directory
-from ollm.system.locks import owner
+from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
-    from ollm.store.session_files.damage import Damage
-    from ollm.store.session_files.loading import Loaded, SessionStream
+    from ollm.store.session_files.damage import DamageReport
+    from ollm.store.session_files.loading import LoadedSession, SessionStream
     from ollm.store.session_files.reader import SessionReader
-    from ollm.store.session_files.recovery import Known
+    from ollm.store.session_files.recovery import KnownDocument
 
 
-class Page(NamedTuple):
+class MessagePage(NamedTuple):
     """So many messages: the newest, or those before a number."""
 
     before: int | None
@@ -51,9 +51,9 @@ class SessionFiles:
         *,
         to_continue: bool = True,
         since: int = 0,
-        known: Callable[[], Known | None] = lambda: None,
+        known: Callable[[], KnownDocument | None] = lambda: None,
         repair: bool = False,
-    ) -> tuple[SessionWriter, Loaded]:
+    ) -> tuple[SessionWriter, LoadedSession]:
         """Lock a session, mend damage, and give its writer and what it holds.
 
         `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
@@ -61,15 +61,15 @@ class SessionFiles:
         changed: its end is then enough. Of a large session what follows number `since` is given, or its end.
         `repair`: it is likely to be damaged, and mending may take its time.
         """
-        from ollm.store.session_files.recovery import mend
+        from ollm.store.session_files.recovery import recover_session
 
-        session_id = self._known(session_id)
+        session_id = self._require_known(session_id)
         writer = SessionWriter(self.places, session_id, {})
-        with self._writing(session_id):
+        with self._translate_errors(session_id):
             writer.lock()
         try:
-            with self._writing(session_id):
-                loaded = mend(
+            with self._translate_errors(session_id):
+                loaded = recover_session(
                     self.places, writer, self.clock, to_continue=to_continue, since=since, known=known(), repair=repair
                 )
         except BaseException:
@@ -77,89 +77,89 @@ class SessionFiles:
             raise
         return writer, loaded
 
-    def read_open(self, writer: SessionWriter, page: Page | None = None) -> Loaded:
+    def read_open(self, writer: SessionWriter, page: MessagePage | None = None) -> LoadedSession:
         """What a session of this process holds, written or not; with `page` at least that much of it."""
-        from ollm.store.session_files.loading import SessionStream, load
+        from ollm.store.session_files.loading import SessionStream, load_session
 
-        with contextlib.closing(writer.reader()) as reader:
+        with contextlib.closing(writer.open_reader()) as reader:
             reader.head = {**reader.head, **writer.head}
-            _turn_to(reader, page)
-            return load(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
+            _skip_to_page(reader, page)
+            return load_session(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
 
-    def user_words(self, writer: SessionWriter) -> dict[int, str]:
+    def read_user_words(self, writer: SessionWriter) -> dict[int, str]:
         """The user's messages in a session of this process, in full, by number."""
         from ollm.store.session_files.loading import SessionStream
 
-        with contextlib.closing(writer.reader()) as reader:
-            return SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()).user_words()
+        with contextlib.closing(writer.open_reader()) as reader:
+            return SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()).read_user_words()
 
-    def read(self, session_id: str, page: Page | None = None) -> Loaded:
+    def read(self, session_id: str, page: MessagePage | None = None) -> LoadedSession:
         """All that can be read, changing no file; with `page` at least that much of it."""
-        from ollm.store.session_files.loading import load
+        from ollm.store.session_files.loading import load_session
 
-        with self.stream(session_id) as stream:
-            _turn_to(stream.reader, page)
-            return load(stream)
+        with self.open_stream(session_id) as stream:
+            _skip_to_page(stream.reader, page)
+            return load_session(stream)
 
     @contextlib.contextmanager
-    def stream(self, session_id: str, damage: Damage | None = None) -> Iterator[SessionStream]:
+    def open_stream(self, session_id: str, damage: DamageReport | None = None) -> Iterator[SessionStream]:
         """A session to be read piece by piece, changing no file; what is wrong with it goes to `damage`."""
         from ollm.store.session_files.loading import SessionStream
 
-        session_id = self._known(session_id)
-        with self._reader(session_id, damage) as reader:
+        session_id = self._require_known(session_id)
+        with self._open_reader(session_id, damage) as reader:
             alive = self.is_open(session_id)
-            yield SessionStream(reader, session_id, alive=alive, fallback=self._file_time(session_id))
+            yield SessionStream(reader, session_id, alive=alive, fallback=self._get_file_time(session_id))
 
-    def described(self, session_id: str) -> Session:
+    def describe_session(self, session_id: str) -> Session:
         """A session without what was said in it."""
-        with self.stream(session_id) as stream:
+        with self.open_stream(session_id) as stream:
             return stream.session
 
-    def document(self, session_id: str) -> Iterator[bytes]:
+    def iter_document(self, session_id: str) -> Iterator[bytes]:
         """The session as one JSON document, exactly as folding would write it."""
-        with self.stream(session_id) as stream:
-            yield from stream.document()
+        with self.open_stream(session_id) as stream:
+            yield from stream.iter_document()
 
     def is_large(self, session_id: str) -> bool:
         """Whether reading it takes so long that it is to be done once."""
         from ollm.store.session_files.recovery import is_large
 
-        home = self.places.home_of(session_id) or self.places.directory
+        home = self.places.find_home(session_id) or self.places.directory
         return is_large(home / f"{session_id}.json", home / f"{session_id}.journal")
 
     def is_open(self, session_id: str) -> bool:
         """Whether a living process writes it."""
-        return owner(self.places.lock(session_id)) is not None
+        return read_owner(self.places.get_lock_path(session_id)) is not None
 
-    def left_overs(self, session_id: str) -> str:
+    def describe_leftovers(self, session_id: str) -> str:
         """Files of a closed session that have no business there, in words; empty when there are none."""
         words = []
         if any(self.places.directory.glob(f".{session_id}.*.tmp")):
             words.append("a temporary file was left behind")
-        if self._second(session_id):
+        if self._find_second_document(session_id):
             words.append(f"there is a second document in {self.places.legacy}")
         return "; ".join(words)
 
     def tidy(self, session_id: str) -> None:
         """Put a second document beside the first, under a name that says so."""
-        second = self._second(session_id)
+        second = self._find_second_document(session_id)
         if second:
             from ollm.store.session_files.rewriting import keep_damaged
 
             keep_damaged(second.parent, session_id, self.clock)
             second.unlink()
 
-    def _second(self, session_id: str) -> Path | None:
+    def _find_second_document(self, session_id: str) -> Path | None:
         legacy = self.places.legacy
         path = legacy / f"{session_id}.json" if legacy else None
-        return path if path and path.exists() and self.places.document(session_id).exists() else None
+        return path if path and path.exists() and self.places.get_document_path(session_id).exists() else None
 
-    def summary(self, session_id: str) -> SessionSummary:
+    def summarize_session(self, session_id: str) -> SessionSummary:
         """What a list shows, worked out from the files."""
-        with self.stream(session_id) as stream:
-            session, count = stream.session, sum(1 for _ in stream.messages())
-            deque(stream.calls(), maxlen=0)
+        with self.open_stream(session_id) as stream:
+            session, count = stream.session, sum(1 for _ in stream.iter_messages())
+            deque(stream.iter_calls(), maxlen=0)
             damage = stream.damage
         archived = session.metadata.workspace_state.get("status") == "archived"
         active = self.is_open(session.session_id)
@@ -180,38 +180,38 @@ class SessionFiles:
     def remove(self, session_id: str) -> None:
         """Take away every file with this session's name, in the trash too. Raises `BusyError` while it is open."""
         session_id = parse_id(session_id)
-        if not list(self.places.files_of(session_id)):
-            raise self._unknown(session_id)
-        with self._held(session_id):
-            for path in self.places.files_of(session_id):
-                if path != self.places.lock(session_id):
+        if not list(self.places.iter_files(session_id)):
+            raise self._make_unknown_error(session_id)
+        with self._hold_lock(session_id):
+            for path in self.places.iter_files(session_id):
+                if path != self.places.get_lock_path(session_id):
                     path.unlink(missing_ok=True)
 
     def move(self, session_id: str, directory: Path, *, at: datetime) -> None:
         """Move a session's files to another directory; their time becomes `at`. Raises `BusyError` while it is open."""
-        session_id = self._known(session_id)
-        with self._held(session_id):
-            self._move_files(session_id, self.places.home_of(session_id) or self.places.directory, directory, at)
+        session_id = self._require_known(session_id)
+        with self._hold_lock(session_id):
+            self._move_files(session_id, self.places.find_home(session_id) or self.places.directory, directory, at)
 
-    def bring_back(self, session_id: str, *, at: datetime) -> None:
+    def restore_from_trash(self, session_id: str, *, at: datetime) -> None:
         """Move a session from the trash to where sessions live."""
         session_id = parse_id(session_id)
-        if self.places.trash is None or session_id not in ids_in(self.places.trash):
-            raise self._unknown(session_id)
-        if self.places.home_of(session_id):
+        if self.places.trash is None or session_id not in list_ids_in(self.places.trash):
+            raise self._make_unknown_error(session_id)
+        if self.places.find_home(session_id):
             raise UsageError(f"Session {session_id} is there already.", action="Delete or export one of the two.")
-        with self._held(session_id):
+        with self._hold_lock(session_id):
             self._move_files(session_id, self.places.trash, self.places.directory, at)
 
-    def trashed_before(self, oldest: datetime) -> list[str]:
+    def list_trashed_before(self, oldest: datetime) -> list[str]:
         """The sessions in the trash that were put there before `oldest`."""
         trash = self.places.trash
-        found = ids_in(trash) if trash else []
+        found = list_ids_in(trash) if trash else []
         if not found:
             return []
-        from ollm.store.session_files.loading import file_time
+        from ollm.store.session_files.loading import get_file_time
 
-        return [name for name in found if trash and file_time(*trash.glob(f"{name}.*")) < oldest]
+        return [name for name in found if trash and get_file_time(*trash.glob(f"{name}.*")) < oldest]
 
     def _move_files(self, session_id: str, source: Path, target: Path, at: datetime) -> None:
         import shutil
@@ -225,9 +225,9 @@ class SessionFiles:
         sync_directory(source)
 
     @contextlib.contextmanager
-    def _held(self, session_id: str) -> Iterator[None]:
+    def _hold_lock(self, session_id: str) -> Iterator[None]:
         writer = SessionWriter(self.places, session_id, {})
-        with self._writing(session_id):
+        with self._translate_errors(session_id):
             writer.lock()
             try:
                 yield
@@ -235,7 +235,7 @@ class SessionFiles:
                 writer.abandon()
 
     @contextlib.contextmanager
-    def _writing(self, session_id: str) -> Iterator[None]:
+    def _translate_errors(self, session_id: str) -> Iterator[None]:
         """What the system refuses is said with the place and the way out."""
         try:
             yield
@@ -245,35 +245,35 @@ class SessionFiles:
                 action="Check the permissions of the directory and its files, and the room on the disk.",
             ) from error
 
-    def _unknown(self, session_id: str) -> NotFoundError:
+    def _make_unknown_error(self, session_id: str) -> NotFoundError:
         return NotFoundError(
             f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
         )
 
-    def _known(self, session_id: str) -> str:
+    def _require_known(self, session_id: str) -> str:
         session_id = parse_id(session_id)
-        if self.places.home_of(session_id) is None:
-            raise self._unknown(session_id)
+        if self.places.find_home(session_id) is None:
+            raise self._make_unknown_error(session_id)
         return session_id
 
     @contextlib.contextmanager
-    def _reader(self, session_id: str, damage: Damage | None) -> Iterator[SessionReader]:
+    def _open_reader(self, session_id: str, damage: DamageReport | None) -> Iterator[SessionReader]:
         from ollm.store.session_files.reader import SessionReader
 
-        home = self.places.home_of(session_id) or self.places.directory
+        home = self.places.find_home(session_id) or self.places.directory
         reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal", damage=damage)
         try:
             yield reader
         finally:
             reader.close()
 
-    def _file_time(self, session_id: str) -> datetime:
-        from ollm.store.session_files.loading import file_time
+    def _get_file_time(self, session_id: str) -> datetime:
+        from ollm.store.session_files.loading import get_file_time
 
-        home = self.places.home_of(session_id) or self.places.directory
-        return file_time(home / f"{session_id}.json", home / f"{session_id}.journal")
+        home = self.places.find_home(session_id) or self.places.directory
+        return get_file_time(home / f"{session_id}.json", home / f"{session_id}.journal")
 
 
-def _turn_to(reader: SessionReader, page: Page | None) -> None:
+def _skip_to_page(reader: SessionReader, page: MessagePage | None) -> None:
     if page:
         reader.skip_to((page.before or sys.maxsize) - 1 - page.limit, page.limit, page.before)

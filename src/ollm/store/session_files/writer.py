@@ -19,7 +19,7 @@ from ollm.system.locks import OwnerLock
 if TYPE_CHECKING:
     from ollm.store.session_files.reader import SessionReader
 
-FOLD_ALWAYS_BELOW = 64 * 1024
+FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
 
 
 class SessionWriter:
@@ -33,8 +33,8 @@ class SessionWriter:
         self.pending: list[bytes] = []
         self.deferred = False  # gather records until `flush`
         self._places = places
-        self._lock = OwnerLock(places.lock(session_id))
-        self._journal = AppendFile(places.journal(session_id))
+        self._lock = OwnerLock(places.get_lock_path(session_id))
+        self._journal = AppendFile(places.get_journal_path(session_id))
         self._document_size = 0
         self._written = False  # the document exists
         self._partial: journal.Parts = []
@@ -82,7 +82,7 @@ class SessionWriter:
             self._journal.truncate(journal_good)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def batch_writes(self) -> Iterator[None]:
         """What is recorded inside goes to the disk at the end, with one sync."""
         usual, self.deferred = self.deferred, True
         try:
@@ -99,18 +99,18 @@ class SessionWriter:
             return
         self.last_number = message.id
         self.message_count += 1
-        journal.advance(self.head, at, tokens)
-        self._write(journal.line(journal.Said(at=at, message=message, tokens=tokens)))
+        journal.advance_head(self.head, at, tokens)
+        self._write_line(journal.encode_line(journal.JournalMessage(at=at, message=message, tokens=tokens)))
 
     def record_partial(self, at: str, parts: Iterable[JsonObject]) -> None:
         """Add what the answer under way has grown by."""
         parts = list(parts)
-        more = journal.growth(self._partial, parts)
+        more = journal.compute_growth(self._partial, parts)
         if more == []:
             return
         anew = more is None
         self._partial = parts
-        self._append(journal.Record(at=at, partial=parts if more is None else more, anew=anew))
+        self._append_record(journal.JournalRecord(at=at, partial=parts if more is None else more, anew=anew))
 
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
         """Add a call, or what has changed in it since it started."""
@@ -118,17 +118,17 @@ class SessionWriter:
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
-        from ollm.store.session_files.lenient import deeper_than
+        from ollm.store.session_files.lenient import is_deeper_than
 
-        raw = journal.encode(changed)
-        if deeper_than(raw, journal.DEEPEST):
-            raw = journal.encode(journal.clean(changed))
-        self._append(journal.Record(at=at, call=msgspec.Raw(raw), tokens=tokens))
+        raw = journal.encode_json(changed)
+        if is_deeper_than(raw, journal.MAX_NESTING_LEVELS):
+            raw = journal.encode_json(journal.clean_json(changed))
+        self._append_record(journal.JournalRecord(at=at, call=msgspec.Raw(raw), tokens=tokens))
 
-    def change(self, at: str, top: JsonObject, metadata: JsonObject) -> None:
+    def change_fields(self, at: str, top: JsonObject, metadata: JsonObject) -> None:
         """Set fields of the document and of its metadata; a list that only grew is written as its new items."""
         held = self.head.get("metadata", {})
-        metadata = msgspec.json.decode(journal.encode(metadata))
+        metadata = msgspec.json.decode(journal.encode_json(metadata))
         append: dict[str, tuple[int, list[Any]]] = {}
         replaced: JsonObject = {}
         for name, value in metadata.items():
@@ -137,7 +137,7 @@ class SessionWriter:
                 append[name] = (len(old), value[len(old) :])
             else:
                 replaced[name] = value
-        self._append(journal.Record(at=at, top=top or None, set=replaced or None, append=append or None))
+        self._append_record(journal.JournalRecord(at=at, top=top or None, set=replaced or None, append=append or None))
 
     def flush(self) -> None:
         """Write what waits. Raises `StorageError`; everything is still there to be tried again."""
@@ -147,13 +147,13 @@ class SessionWriter:
             try:
                 self._journal.append(b"".join(self.pending))
             except OSError as error:
-                raise self._failure(error) from error
+                raise self._make_error(error) from error
             self.pending = []
 
     def fold_when_due(self) -> bool:
         """Fold at the end of a turn: always while the document is small, later when the journal has outgrown it."""
         self.flush()
-        due = self._document_size < FOLD_ALWAYS_BELOW or self._journal.good > self._document_size
+        due = self._document_size < FOLD_ALWAYS_BELOW_BYTES or self._journal.good > self._document_size
         return self.fold() if due else False
 
     def fold(self) -> bool:
@@ -161,15 +161,15 @@ class SessionWriter:
         self.flush()
         if not self._journal.good:
             return False
-        reader = self._reader()
+        reader = self._make_reader()
         try:
-            pieces = layout.document(self.head, reader.messages(), reader.calls())
-            self._document_size = replace_file(self._places.document(self.session_id), pieces)
+            pieces = layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
+            self._document_size = replace_file(self._places.get_document_path(self.session_id), pieces)
         except OSError as error:
-            raise self._failure(error) from error
+            raise self._make_error(error) from error
         finally:
             reader.close()
-        self._start_journal_anew()
+        self._restart_journal()
         return True
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
@@ -181,7 +181,7 @@ class SessionWriter:
             self._keep_interrupted()
             folded = self.fold()
             self._journal.close()
-            self._places.journal(self.session_id).unlink(missing_ok=True)
+            self._places.get_journal_path(self.session_id).unlink(missing_ok=True)
             if note:
                 note()
             return folded
@@ -194,9 +194,9 @@ class SessionWriter:
         self._journal.close()
         self._lock.release()
 
-    def reader(self) -> SessionReader:
+    def open_reader(self) -> SessionReader:
         """Reads the session with the records that are not on disk yet."""
-        return self._reader(b"".join(self.pending))
+        return self._make_reader(b"".join(self.pending))
 
     def _keep_interrupted(self) -> None:
         """An answer that will not be finished any more becomes a message."""
@@ -206,27 +206,27 @@ class SessionWriter:
             self._finish_partial(at, {**message, "interrupted": True}, 0)
 
     def _finish_partial(self, at: str, message: JsonObject, tokens: int) -> None:
-        more = journal.growth(self._partial, list(message["parts"]))
+        more = journal.compute_growth(self._partial, list(message["parts"]))
         shown = message if more is None else {**message, "parts": more}
-        raw = msgspec.Raw(journal.encode(shown))
+        raw = msgspec.Raw(journal.encode_json(shown))
         self._partial = []
         self.last_number = message["id"]
         self.message_count += 1
-        self._append(journal.Record(at=at, message=raw, continues=more is not None, tokens=tokens))
+        self._append_record(journal.JournalRecord(at=at, message=raw, continues=more is not None, tokens=tokens))
 
-    def _append(self, record: journal.Record) -> None:
+    def _append_record(self, record: journal.JournalRecord) -> None:
         journal.change_head(self.head, record)
-        self._write(journal.line(record))
+        self._write_line(journal.encode_line(record))
 
-    def _write(self, line: bytes) -> None:
+    def _write_line(self, line: bytes) -> None:
         self.pending.append(line)
         if not self.deferred:
             self.flush()
 
-    def _reader(self, waiting: bytes = b"") -> SessionReader:
+    def _make_reader(self, waiting: bytes = b"") -> SessionReader:
         from ollm.store.session_files.reader import SessionReader
 
-        paths = self._places.document(self.session_id), self._places.journal(self.session_id)
+        paths = self._places.get_document_path(self.session_id), self._places.get_journal_path(self.session_id)
         return SessionReader(*paths, waiting=waiting)
 
     def _write_document(self) -> None:
@@ -234,27 +234,27 @@ class SessionWriter:
         try:
             if not self._lock.held:
                 self.lock()
-            path = self._places.document(self.session_id)
-            self._document_size = replace_file(path, layout.document(self.head, (), ()))
+            path = self._places.get_document_path(self.session_id)
+            self._document_size = replace_file(path, layout.iter_document(self.head, (), ()))
         except OSError as error:
-            raise self._failure(error) from error
+            raise self._make_error(error) from error
         self._written = True
 
-    def _start_journal_anew(self) -> None:
+    def _restart_journal(self) -> None:
         """A new file, so that whoever reads the old one reads it to the end; an answer under way is carried over."""
-        path = self._places.journal(self.session_id)
+        path = self._places.get_journal_path(self.session_id)
         try:
             self._journal.close()
             if self._partial:
-                record = journal.Record(at=self.head["lastActivity"], partial=self._partial, anew=True)
-                replace_file(path, journal.line(record))
+                record = journal.JournalRecord(at=self.head["lastActivity"], partial=self._partial, anew=True)
+                replace_file(path, journal.encode_line(record))
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
         except OSError as error:
-            raise self._failure(error) from error
+            raise self._make_error(error) from error
 
-    def _failure(self, error: OSError) -> StorageError:
+    def _make_error(self, error: OSError) -> StorageError:
         reason = error.strerror or os.strerror(error.errno or 0)
         return StorageError(
             f"Session {self.session_id} cannot be written to {self._places.directory}: {reason}.",

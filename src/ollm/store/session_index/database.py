@@ -30,7 +30,7 @@ CREATE VIRTUAL TABLE words USING fts5(
 Done = TypeVar("Done")
 
 
-def in_one(connection: sqlite3.Connection, work: Callable[[], Done]) -> Done:
+def run_transaction(connection: sqlite3.Connection, work: Callable[[], Done]) -> Done:
     """Do it in one transaction: all of it or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -48,18 +48,18 @@ def connect(path: Path) -> tuple[sqlite3.Connection, bool]:
     for _ in range(2):
         try:
             return _open(str(path), path), True
-        except _Newer:
+        except _NewerVersion:
             break
         except sqlite3.OperationalError:
             break
         except sqlite3.DatabaseError:
-            remove(path)
+            remove_index(path)
         except OSError:
             break
-    return in_memory(), False
+    return connect_in_memory(), False
 
 
-def in_memory() -> sqlite3.Connection:
+def connect_in_memory() -> sqlite3.Connection:
     """An empty index that goes with the process."""
     return _open(":memory:", None)
 
@@ -69,7 +69,7 @@ def is_broken(error: sqlite3.Error) -> bool:
     return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
 
 
-class _Newer(Exception):  # noqa: N818 - a signal inside this module
+class _NewerVersion(Exception):  # noqa: N818 - a signal inside this module
     """A later version of ollm wrote the file."""
 
 
@@ -82,7 +82,7 @@ def _open(name: str, path: Path | None) -> sqlite3.Connection:
         connection.execute("PRAGMA secure_delete = ON")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > VERSION:
-            raise _Newer
+            raise _NewerVersion
         if version != VERSION:
             _create(connection)
     except BaseException:
@@ -103,10 +103,10 @@ def _create(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("SELECT name FROM sqlite_master").fetchall()  # another process may have made the tables
 
-    in_one(connection, work)
+    run_transaction(connection, work)
 
 
-def remove(path: Path) -> None:
+def remove_index(path: Path) -> None:
     """Take a broken index away; the next connection builds it anew."""
     for end in ("", "-journal", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)

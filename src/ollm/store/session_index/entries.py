@@ -14,27 +14,34 @@ from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import SessionWriter, journal, lenient
-from ollm.store.session_files.damage import Damage
-from ollm.store.session_files.loading import LOOK_EVERY, calls_of, file_time, messages_of, partial_message, session_of
-from ollm.store.session_files.reader import SessionReader, continued
-from ollm.store.session_index.texts import UNDER_WAY, Entry
+from ollm.store.session_files.damage import DamageReport
+from ollm.store.session_files.loading import (
+    CHECK_EVERY_ENTRIES,
+    get_file_time,
+    make_partial_message,
+    make_session,
+    read_calls,
+    read_messages,
+)
+from ollm.store.session_files.reader import SessionReader, complete_message
+from ollm.store.session_index.texts import UNDER_WAY, IndexEntry
 
-MAX_TEXT = 200_000
+MAX_TEXT_CHARS = 200_000
 
 
-class Take(Protocol):
+class EntrySink(Protocol):
     """Is handed every entry, and may work on them for so many `seconds` in all."""
 
     seconds: float
     late: bool
 
-    def __call__(self, entry: Entry) -> None: ...
+    def __call__(self, entry: IndexEntry) -> None: ...
 
-    def look(self, read: int) -> None:
+    def report_progress(self, read: int) -> None:
         """Is told now and then how many bytes were gone through."""
 
 
-class Line(NamedTuple):
+class SessionRow(NamedTuple):
     """What a list shows, with the place up to which the journal has been read."""
 
     journal_read: int
@@ -52,65 +59,65 @@ class Line(NamedTuple):
     last_number: int
 
 
-def read_all(directory: Path, session_id: str, take: Take | None = None) -> Line:
+def read_session(directory: Path, session_id: str, take: EntrySink | None = None) -> SessionRow:
     """The line of a session, everything read and checked; each entry is handed to `take`."""
     document, journal_path = directory / f"{session_id}.json", directory / f"{session_id}.journal"
     with contextlib.closing(SessionReader(document, journal_path)) as reader:
-        reader.damage.allow(take.seconds if take else 0)
+        reader.damage.extend_time(take.seconds if take else 0)
         count = last = 0
-        for message, _, _ in messages_of(reader):
+        for message, _, _ in read_messages(reader):
             count, last = count + 1, max(last, message.id)
             if take:
-                take(of_message(message))
-                if count % LOOK_EVERY == 0:
-                    take.look(reader.progress[0])
+                take(make_message_entry(message))
+                if count % CHECK_EVERY_ENTRIES == 0:
+                    take.report_progress(reader.progress[0])
         if take:
             _take_rest(reader, last, take)
         else:
-            deque(calls_of(reader), maxlen=0)
-        return _line(reader, session_id, file_time(document, journal_path), count, last)
+            deque(read_calls(reader), maxlen=0)
+        return _make_reader_row(reader, session_id, get_file_time(document, journal_path), count, last)
 
 
-def unreadable(document: Path, session_id: str, why: str) -> Line:
+def make_unreadable_row(document: Path, session_id: str, why: str) -> SessionRow:
     """The line of a session whose files may not be read."""
-    return _described(session_of({}, session_id, file_time(document)), 0, 0)._replace(damaged=why)
+    return _make_row(make_session({}, session_id, get_file_time(document)), 0, 0)._replace(damaged=why)
 
 
-def read_on(directory: Path, session_id: str, taken: tuple[int, int], take: Take) -> bool:
+def read_further(directory: Path, session_id: str, taken: tuple[int, int], take: EntrySink) -> bool:
     """Hand over what follows the messages up to one number, and the calls of messages from another on.
 
     False when that cannot be found without reading all of it.
     """
     paths = directory / f"{session_id}.json", directory / f"{session_id}.journal"
     with contextlib.closing(SessionReader(*paths)) as reader:
-        if not reader.go_on(*taken):
+        if not reader.continue_after(*taken):
             return False
         last = taken[0]
-        for message, _, _ in messages_of(reader):
+        for message, _, _ in read_messages(reader):
             last = max(last, message.id)
-            take(of_message(message))
+            take(make_message_entry(message))
             if take.late:
                 return True
         _take_rest(reader, last, take)
     return True
 
 
-def _take_rest(reader: SessionReader, last: int, take: Take) -> None:
+def _take_rest(reader: SessionReader, last: int, take: EntrySink) -> None:
     if reader.partial:
-        take(of_message(partial_message(reader, last + 1))._replace(call=UNDER_WAY))
-    for call, _, _ in calls_of(reader):
-        if entry := of_call(call):
+        take(make_message_entry(make_partial_message(reader, last + 1))._replace(call=UNDER_WAY))
+    for call, _, _ in read_calls(reader):
+        if entry := make_call_entry(call):
             take(entry)
 
 
-def line_of(writer: SessionWriter) -> Line:
+def make_writer_row(writer: SessionWriter) -> SessionRow:
     """The line of a session as its writer knows it, with nothing left in the journal to read."""
-    described = session_of(writer.head, writer.session_id, datetime.now(UTC))
-    return _described(described, writer.message_count, writer.last_number)._replace(journal_read=writer.journal_size)
+    described = make_session(writer.head, writer.session_id, datetime.now(UTC))
+    return _make_row(described, writer.message_count, writer.last_number)._replace(journal_read=writer.journal_size)
 
 
-def _line(reader: SessionReader, session_id: str, fallback: datetime, count: int, last: int) -> Line:
-    described = _described(session_of(reader.head, session_id, fallback), count, last)
+def _make_reader_row(reader: SessionReader, session_id: str, fallback: datetime, count: int, last: int) -> SessionRow:
+    described = _make_row(make_session(reader.head, session_id, fallback), count, last)
     return described._replace(
         journal_read=reader.partial_start if reader.partial else reader.journal_good,
         partial=int(bool(reader.partial)),
@@ -118,9 +125,9 @@ def _line(reader: SessionReader, session_id: str, fallback: datetime, count: int
     )
 
 
-def _described(session: Session, count: int, last: int) -> Line:
+def _make_row(session: Session, count: int, last: int) -> SessionRow:
     metadata = session.metadata
-    return Line(
+    return SessionRow(
         journal_read=0,
         start_time=session.start_time,
         last_activity=session.last_activity,
@@ -137,29 +144,29 @@ def _described(session: Session, count: int, last: int) -> Line:
     )
 
 
-def read_tail(journal_path: Path, line: Line, take: Take | None = None) -> Line | None:
+def read_journal_tail(journal_path: Path, line: SessionRow, take: EntrySink | None = None) -> SessionRow | None:
     """The line with what the journal says since it was last read; None when everything must be read again."""
-    tail = _Tail(line, take)
+    tail = _TailReader(line, take)
     with journal_path.open("rb") as file:
         file.seek(line.journal_read)
         for data in file:
             if not data.endswith(b"\n"):
                 break
             try:
-                tail.read(journal.parse(data), len(data))
+                tail.read(journal.parse_record(data), len(data))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, _CannotTellError):
                 return None
-    return tail.line()
+    return tail.make_row()
 
 
 class _CannotTellError(Exception):
     """The tail alone does not say it: the record goes on from one that was read before."""
 
 
-class _Tail:
+class _TailReader:
     """Goes through new journal records."""
 
-    def __init__(self, line: Line, take: Take | None) -> None:
+    def __init__(self, line: SessionRow, take: EntrySink | None) -> None:
         self._before = line
         self._take = take
         self._head: JsonObject = {"lastActivity": line.last_activity, "model": line.model, "metadata": {}}
@@ -168,46 +175,48 @@ class _Tail:
         self._place = self._read = line.journal_read
         self._number, self._count = line.last_number, line.message_count
 
-    def read(self, record: journal.Record, size: int) -> None:
+    def read(self, record: journal.JournalRecord, size: int) -> None:
         self._place += size
         journal.change_head(self._head, record)
         if record.partial is not None:
-            self._partial = journal.extend([] if record.anew else self._partial, record.partial)
+            self._partial = journal.extend_parts([] if record.anew else self._partial, record.partial)
             return
         if isinstance(record.message, msgspec.Raw):
-            self._message(record)
+            self._read_message(record)
         elif isinstance(record.call, msgspec.Raw) and self._take:
-            self._call(lenient.parse_object(bytes(record.call)))
+            self._read_call(lenient.parse_object(bytes(record.call)))
         if not self._partial and not self._calls:
             self._read = self._place
 
-    def _message(self, record: journal.Record) -> None:
-        message = lenient.message(continued(self._partial, record), self._number + 1, Damage())
+    def _read_message(self, record: journal.JournalRecord) -> None:
+        message = lenient.parse_message(complete_message(self._partial, record), self._number + 1, DamageReport())
         self._partial = []
         if message is None:
             raise _CannotTellError
         if message.id > self._number:
             self._number, self._count = message.id, self._count + 1
             if self._take:
-                self._take(of_message(message))
+                self._take(make_message_entry(message))
 
-    def _call(self, changes: JsonObject) -> None:
+    def _read_call(self, changes: JsonObject) -> None:
         known = self._calls.pop(str(changes.get("id")), {}) | changes
         if "name" not in known:
             raise _CannotTellError
         if known.get("status") == "running":
             self._calls[str(changes.get("id"))] = known
-        elif (entry := of_call(lenient.call(journal.encode(known), Damage()))) and self._take:
+        elif (entry := make_call_entry(lenient.parse_call(journal.encode_json(known), DamageReport()))) and self._take:
             self._take(entry)
 
-    def line(self) -> Line:
+    def make_row(self) -> SessionRow:
         if self._partial and self._take:
             said = "".join(str(part.get("text", "")) for part in self._partial)
-            self._take(Entry(self._number + 1, "assistant", self._head["lastActivity"], UNDER_WAY, said[:MAX_TEXT]))
-        return _changed(self._before, self._head, self._read, (self._count, self._number, int(bool(self._partial))))
+            self._take(
+                IndexEntry(self._number + 1, "assistant", self._head["lastActivity"], UNDER_WAY, said[:MAX_TEXT_CHARS])
+            )
+        return _change_row(self._before, self._head, self._read, (self._count, self._number, int(bool(self._partial))))
 
 
-def _changed(line: Line, head: JsonObject, read: int, counts: tuple[int, int, int]) -> Line:
+def _change_row(line: SessionRow, head: JsonObject, read: int, counts: tuple[int, int, int]) -> SessionRow:
     count, number, partial = counts
     metadata: dict[str, Any] = head["metadata"]
     state = metadata.get("workspaceState")
@@ -225,14 +234,16 @@ def _changed(line: Line, head: JsonObject, read: int, counts: tuple[int, int, in
     )
 
 
-def of_message(message: Message) -> Entry:
+def make_message_entry(message: Message) -> IndexEntry:
     said = "\n".join(text for text in (message.text, message.thinking) if text)
-    return Entry(message.id, message.role, message.timestamp, None, said[:MAX_TEXT])
+    return IndexEntry(message.id, message.role, message.timestamp, None, said[:MAX_TEXT_CHARS])
 
 
-def of_call(call: ToolCallRecord | None) -> Entry | None:
+def make_call_entry(call: ToolCallRecord | None) -> IndexEntry | None:
     if call is None or call.status == "running":
         return None
     arguments = "\n".join(value for value in call.args.values() if isinstance(value, str))
     result = call.result.llm_content if call.result else ""
-    return Entry(call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}"[:MAX_TEXT])
+    return IndexEntry(
+        call.message_id, "tool", call.timestamp, call.id, f"{call.name} {arguments}\n{result}"[:MAX_TEXT_CHARS]
+    )

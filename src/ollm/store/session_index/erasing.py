@@ -11,24 +11,24 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from ollm.store.session_index.database import in_one
-from ollm.store.session_index.texts import forget_some, session_mark
+from ollm.store.session_index.database import run_transaction
+from ollm.store.session_index.texts import forget_rows, make_session_mark
 
 Progress = Callable[[int, int], None]
-STEP = 500  # pages merged in one transaction: others may write in between
-AT_ONCE = 2_000  # texts taken out in one transaction
+STEP_PAGES = 500  # pages merged in one transaction: others may write in between
+BATCH_TEXTS = 2_000  # texts taken out in one transaction
 
 
 def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Progress | None = None) -> None:
     """Rows, texts and words of these sessions; the words go for good with the next `scrub`."""
     rows = [row for name in ids for row in connection.execute("SELECT id FROM sessions WHERE session_id = ?", (name,))]
-    total = sum(len(_texts(connection, row[0])) for row in rows) if progress else 0
+    total = sum(len(_find_texts(connection, row[0])) for row in rows) if progress else 0
     done = 0
     for (session,) in rows:
-        texts = _texts(connection, session)
-        for place in range(0, len(texts), AT_ONCE):
-            in_one(connection, partial(_forget, connection, texts[place : place + AT_ONCE]))
-            done += AT_ONCE
+        texts = _find_texts(connection, session)
+        for place in range(0, len(texts), BATCH_TEXTS):
+            run_transaction(connection, partial(_forget_texts, connection, texts[place : place + BATCH_TEXTS]))
+            done += BATCH_TEXTS
             if progress:
                 progress(min(done, total), total)
         connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
@@ -47,9 +47,9 @@ def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seco
         return
     until = None if seconds is None else time.monotonic() + seconds
     total = connection.execute("SELECT count(*) FROM words_data").fetchone()[0] if progress else 0
-    pages, done = -STEP, 0
-    while _merged(connection, pages):
-        pages, done = STEP, done + STEP
+    pages, done = -STEP_PAGES, 0
+    while _merge_pages(connection, pages):
+        pages, done = STEP_PAGES, done + STEP_PAGES
         if progress:
             progress(min(done, total), total)
         if until and time.monotonic() > until:
@@ -58,7 +58,7 @@ def scrub(connection: sqlite3.Connection, progress: Progress | None = None, seco
         progress(total, total)
 
 
-def _merged(connection: sqlite3.Connection, pages: int) -> bool:
+def _merge_pages(connection: sqlite3.Connection, pages: int) -> bool:
     """Merge so many pages; False when there was nothing left to merge, and the mark is gone."""
     before = connection.total_changes
 
@@ -69,18 +69,18 @@ def _merged(connection: sqlite3.Connection, pages: int) -> bool:
             connection.execute("PRAGMA application_id = 0")
         return goes_on
 
-    return in_one(connection, work)
+    return run_transaction(connection, work)
 
 
-def _forget(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
+def _forget_texts(connection: sqlite3.Connection, texts: list[tuple[int]]) -> None:
     connection.execute("PRAGMA application_id = 1")  # the mark: words were taken out that still stand in the file
-    forget_some(connection, texts)
+    forget_rows(connection, texts)
 
 
 def _is_marked(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("PRAGMA application_id").fetchone()[0])
 
 
-def _texts(connection: sqlite3.Connection, session: int) -> list[tuple[int]]:
+def _find_texts(connection: sqlite3.Connection, session: int) -> list[tuple[int]]:
     query = "SELECT rowid FROM words WHERE words MATCH ?"
-    return connection.execute(query, (f'"{session_mark(session)}"',)).fetchall()
+    return connection.execute(query, (f'"{make_session_mark(session)}"',)).fetchall()

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import StorageError
-from ollm.store.session_index.stamps import Stamp, stamp_of, stamps
+from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from ollm.store.session_index.entries import Line
-    from ollm.store.session_index.texts import Taker
+    from ollm.store.session_index.entries import SessionRow
+    from ollm.store.session_index.texts import EntryIndexer
 
 Progress = Callable[[int, int], None]  # bytes gone through, and all there are
-LINE = (
+ROW_COLUMNS = (
     "journal_read",
     "start_time",
     "last_activity",
@@ -34,7 +34,7 @@ LINE = (
     "damaged",
     "last_number",
 )
-SHOWN = (
+LIST_COLUMNS = (
     "session_id, stamp, start_time, last_activity, model, message_count, partial, token_count, title, workspace, "
     "archived, damaged, origin"
 )
@@ -42,7 +42,7 @@ Row = tuple[Any, ...]
 BATCH_BYTES = 8_000_000
 LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
 LARGE_SECONDS = 3.0
-LEAST_SECONDS = 0.2
+MIN_WORK_SECONDS = 0.2
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 ERASE_MILLISECONDS = 10_000  # to wait for others
 
@@ -56,7 +56,7 @@ class SessionIndex:
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
         self._large_until = 0.0
-        self._look: Callable[[int], None] = partial(_tell, None, 0, 0)
+        self._look: Callable[[int], None] = partial(_report_progress, None, 0, 0)
         self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
     @property
@@ -72,57 +72,57 @@ class SessionIndex:
             self._connection.close()
             self._connection = None
 
-    def lines(self, progress: Progress | None = None) -> list[dict[str, Any]]:
+    def list_sessions(self, progress: Progress | None = None) -> list[dict[str, Any]]:
         """Every session as a list shows it, last active first; a broken index is built anew on the way."""
-        found, locked = stamps(self.directories)
-        rows: list[Row] = self.guarded(lambda: self._current_rows(found, progress))
-        active = {session_id for session_id in locked if session_id in found and self._owned(session_id)}
-        shown = [_shown(row, row[0] in active) for row in rows]
+        found, locked = read_stamps(self.directories)
+        rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress))
+        active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
+        shown = [_row_to_summary(row, row[0] in active) for row in rows]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
 
-    def _current_rows(self, found: dict[str, Stamp], progress: Progress | None) -> list[Row]:
+    def _load_current_rows(self, found: dict[str, Stamp], progress: Progress | None) -> list[Row]:
         """What a list shows of every session, after reading those that changed."""
         for _ in range(2):
-            rows: list[Row] = self.connection.execute(f"SELECT {SHOWN} FROM sessions").fetchall()  # noqa: S608
+            rows: list[Row] = self.connection.execute(f"SELECT {LIST_COLUMNS} FROM sessions").fetchall()  # noqa: S608
             known = {row[0]: row[1] for row in rows}
             if known.keys() == found.keys() and all(known[name] == stamp.text for name, stamp in found.items()):
                 return rows
             refreshed = self._refresh(found, progress, text=False)
-        return [tuple(row[name] for name in SHOWN.split(", ")) for row in refreshed.values()]
+        return [tuple(row[name] for name in LIST_COLUMNS.split(", ")) for row in refreshed.values()]
 
     def refresh_text(self, progress: Progress | None = None) -> None:
         """Bring the words up to date, reading the unread part of changed sessions."""
-        found, _ = stamps(self.directories)
-        self.guarded(lambda: self._is_current(found) or self._refresh(found, progress, text=True))
+        found, _ = read_stamps(self.directories)
+        self.run_guarded(lambda: self._is_current(found) or self._refresh(found, progress, text=True))
 
     def _is_current(self, found: dict[str, Stamp]) -> bool:
         known = dict(self.connection.execute("SELECT session_id, text_stamp FROM sessions"))
         return known.keys() == found.keys() and all(known[name] == stamp.text for name, stamp in found.items())
 
-    def note(self, session_id: str, line: Line | None = None) -> None:
+    def update_session(self, session_id: str, line: SessionRow | None = None) -> None:
         """One session's row: as its writer knows it (`line`), or read anew. An index that is busy is left alone."""
         import sqlite3
 
         with contextlib.suppress(sqlite3.Error, OSError):
-            found = stamp_of(self.directories, session_id)
+            found = read_stamp(self.directories, session_id)
             if found:
-                self._writing(lambda: self._note(session_id, found, line))
+                self._run_transaction(lambda: self._note(session_id, found, line))
 
-    def _note(self, session_id: str, stamp: Stamp, line: Line | None) -> None:
-        self._update(session_id, stamp, self._rows(session_id).get(session_id), False, line)
+    def _note(self, session_id: str, stamp: Stamp, line: SessionRow | None) -> None:
+        self._update_row(session_id, stamp, self._load_rows(session_id).get(session_id), False, line)
 
-    def counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
+    def get_counts(self, session_id: str, least_bytes: int) -> tuple[int, int] | None:
         """How many messages a session has and the number of the last, as they were when all of it was found whole.
 
         None when the document is smaller than `least_bytes`, has changed since, or nothing is known.
         """
-        stamp = stamp_of(self.directories, session_id)
+        stamp = read_stamp(self.directories, session_id)
         if stamp is None or stamp.document is None or stamp.document[1] < least_bytes:
             return None
         import sqlite3
 
         try:
-            row = self._rows(session_id).get(session_id)
+            row = self._load_rows(session_id).get(session_id)
         except (sqlite3.Error, OSError):
             return None
         if row is None or row["damaged"] or row["stamp"].partition("|")[0] != stamp.document_text:
@@ -142,21 +142,21 @@ class SessionIndex:
             self.connection.execute(f"PRAGMA busy_timeout = {ERASE_MILLISECONDS}")
             if holds_most(self.connection, set(ids)):
                 self.close()
-                database.remove(self.path)
+                database.remove_index(self.path)
                 return
             erase_rows(self.connection, ids, progress)
             scrub(self.connection, progress, seconds)
 
-        self.guarded(work)
+        self.run_guarded(work)
         if self._connection and not self.in_file and self.path.exists():
-            self._take_away()
+            self._remove_file()
 
-    def _take_away(self) -> None:
+    def _remove_file(self) -> None:
         """An index that is locked or of a newer version cannot be changed, but done without: it is built anew."""
         from ollm.store.session_index import database
 
         try:
-            database.remove(self.path)
+            database.remove_index(self.path)
         except OSError as error:
             raise StorageError(
                 f"{self.path} cannot be changed now.", action="Remove it: it is built anew from the sessions there are."
@@ -167,14 +167,14 @@ class SessionIndex:
         erased."""
         from ollm.store.session_index.erasing import erase_rows
 
-        self.guarded(lambda: erase_rows(self.connection, [session_id]))
+        self.run_guarded(lambda: erase_rows(self.connection, [session_id]))
 
-    def _owned(self, session_id: str) -> bool:
-        from ollm.system.locks import owner
+    def _is_owned(self, session_id: str) -> bool:
+        from ollm.system.locks import read_owner
 
-        return any(owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
+        return any(read_owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
 
-    def guarded(self, work: Callable[[], Any]) -> Any:
+    def run_guarded(self, work: Callable[[], Any]) -> Any:
         """Run against the file; when that is broken build it anew, when it cannot be used work in memory."""
         import sqlite3
 
@@ -186,53 +186,53 @@ class SessionIndex:
             except sqlite3.Error as error:
                 self.close()
                 if database.is_broken(error):
-                    database.remove(self.path)
+                    database.remove_index(self.path)
                 else:
-                    self._connection, self.in_file = database.in_memory(), False
+                    self._connection, self.in_file = database.connect_in_memory(), False
         return work()
 
     def _refresh(self, found: dict[str, Stamp], progress: Progress | None, *, text: bool) -> dict[str, dict[str, Any]]:
-        rows = self._rows()
+        rows = self._load_rows()
         gone = [session_id for session_id in rows if session_id not in found]
         known = "text_stamp" if text else "stamp"
         changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
-        changed.sort(key=lambda name: _time(found[name]))
+        changed.sort(key=lambda name: _get_newest_time(found[name]))
         if gone:
-            self._clear_away(gone)
+            self._erase_missing(gone)
         self._large_until = time.process_time() + LARGE_SECONDS
         total, done = sum(found[name].size for name in changed), 0
-        for batch in _batches(changed, found):
-            self._look = partial(_tell, progress, done, total)
-            rows.update(self._writing(partial(self._update_all, batch, found, rows, text)))
+        for batch in _make_batches(changed, found):
+            self._look = partial(_report_progress, progress, done, total)
+            rows.update(self._run_transaction(partial(self._update_rows, batch, found, rows, text)))
             done += sum(found[name].size for name in batch)
-            self._look(0) if done < total else _tell(progress, total, total, 0)
+            self._look(0) if done < total else _report_progress(progress, total, total, 0)
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
 
-    def _clear_away(self, gone: list[str]) -> None:
+    def _erase_missing(self, gone: list[str]) -> None:
         """Somebody else removed these sessions' files: what the index holds of them goes too."""
         from ollm.store.session_index.erasing import erase_rows, scrub
 
         erase_rows(self.connection, gone)
         scrub(self.connection, seconds=SCRUB_SECONDS)
 
-    def _rows(self, only: str | None = None) -> dict[str, dict[str, Any]]:
+    def _load_rows(self, only: str | None = None) -> dict[str, dict[str, Any]]:
         where = " WHERE session_id = ?" if only else ""
         cursor = self.connection.execute(f"SELECT * FROM sessions{where}", (only,) if only else ())  # noqa: S608
         names = [column[0] for column in cursor.description]
         return {row[1]: dict(zip(names, row, strict=True)) for row in cursor}
 
-    def _writing(self, work: Callable[[], Any]) -> Any:
-        from ollm.store.session_index.database import in_one
+    def _run_transaction(self, work: Callable[[], Any]) -> Any:
+        from ollm.store.session_index.database import run_transaction
 
-        return in_one(self.connection, work)
+        return run_transaction(self.connection, work)
 
-    def _update_all(
+    def _update_rows(
         self, batch: list[str], found: dict[str, Stamp], rows: dict[str, dict[str, Any]], text: bool
     ) -> dict[str, dict[str, Any]]:
-        return {name: self._update(name, found[name], rows.get(name), text) for name in batch}
+        return {name: self._update_row(name, found[name], rows.get(name), text) for name in batch}
 
-    def _update(
-        self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool, line: Line | None = None
+    def _update_row(
+        self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool, line: SessionRow | None = None
     ) -> dict[str, Any]:
         """Read what is new in one session and write its row."""
         values: dict[str, Any] = dict(
@@ -241,17 +241,21 @@ class SessionIndex:
         if "id" not in values:
             query = "INSERT INTO sessions(session_id, stamp, journal_read) VALUES (?, '', 0)"
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
-        taker = self._taker(values, self._seconds(stamp)) if text else None
+        taker = self._make_indexer(values, self._compute_time_limit(stamp)) if text else None
         try:
-            line = line or _read(session_id, stamp, row, taker)
+            line = line or _read_session(session_id, stamp, row, taker)
             if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
-                self._forget(values["id"])
-                taker = self._taker({**values, "text_number": 0})
-                line = _read(session_id, stamp, None, taker)
+                self._forget_session(values["id"])
+                taker = self._make_indexer({**values, "text_number": 0})
+                line = _read_session(session_id, stamp, None, taker)
             known = stamp.text
         except StorageError as error:
-            line, taker, known = _unreadable(session_id, stamp, error), None, ""  # to be tried again the next time
-        values |= dict(zip(LINE, line, strict=True)) | {"stamp": known}
+            line, taker, known = (
+                _make_unreadable_row(session_id, stamp, error),
+                None,
+                "",
+            )  # to be tried again the next time
+        values |= dict(zip(ROW_COLUMNS, line, strict=True)) | {"stamp": known}
         if taker:
             values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
             if taker.late:
@@ -264,49 +268,51 @@ class SessionIndex:
         self.connection.execute(query, [*(values[name] for name in columns), values["id"]])
         return values
 
-    def _taker(self, row: dict[str, Any], seconds: float | None = None) -> Taker:
-        from ollm.store.session_index.texts import Taker
+    def _make_indexer(self, row: dict[str, Any], seconds: float | None = None) -> EntryIndexer:
+        from ollm.store.session_index.texts import EntryIndexer
 
-        return Taker(self.connection, row, seconds, self._look)
+        return EntryIndexer(self.connection, row, seconds, self._look)
 
-    def _seconds(self, stamp: Stamp) -> float | None:
+    def _compute_time_limit(self, stamp: Stamp) -> float | None:
         """How long a session may be worked on: all large ones together for a few seconds in one go."""
-        return max(LEAST_SECONDS, self._large_until - time.process_time()) if stamp.size > LARGE_BYTES else None
+        return max(MIN_WORK_SECONDS, self._large_until - time.process_time()) if stamp.size > LARGE_BYTES else None
 
-    def _forget(self, session: int) -> None:
-        from ollm.store.session_index.texts import forget
+    def _forget_session(self, session: int) -> None:
+        from ollm.store.session_index.texts import forget_session
 
-        forget(self.connection, session)
+        forget_session(self.connection, session)
 
 
-def _read(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: Taker | None) -> Line:
+def _read_session(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: EntryIndexer | None) -> SessionRow:
     """The tail of the journal when that is all that changed, otherwise everything."""
-    from ollm.store.session_index.entries import Line, read_all, read_on, read_tail
+    from ollm.store.session_index.entries import SessionRow, read_further, read_journal_tail, read_session
 
     if row and taker and row["stamp"] == stamp.text and not row["text_stamp"]:
-        taken = Line(*(row[name] for name in LINE))  # listed, or searched in part: only what follows is new
-        if not row["damaged"] and read_on(stamp.directory, session_id, taker.places, taker):
+        taken = SessionRow(
+            *(row[name] for name in ROW_COLUMNS)
+        )  # listed, or searched in part: only what follows is new
+        if not row["damaged"] and read_further(stamp.directory, session_id, taker.last_numbers, taker):
             return taken
     if row and stamp.journal and _only_grew(row["text_stamp" if taker else "stamp"], stamp):
-        before = Line(*(row[name] for name in LINE))
+        before = SessionRow(*(row[name] for name in ROW_COLUMNS))
         if taker:
             before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
             if row["text_stamp"] != row["stamp"]:
-                return read_all(stamp.directory, session_id, taker)
+                return read_session(stamp.directory, session_id, taker)
         with contextlib.suppress(FileNotFoundError):  # folded just now
-            line = read_tail(stamp.directory / f"{session_id}.journal", before, taker)
+            line = read_journal_tail(stamp.directory / f"{session_id}.journal", before, taker)
             if line:
                 return line
-    return read_all(stamp.directory, session_id, taker)
+    return read_session(stamp.directory, session_id, taker)
 
 
-def _unreadable(session_id: str, stamp: Stamp, error: StorageError) -> Line:
-    from ollm.store.session_index.entries import unreadable
+def _make_unreadable_row(session_id: str, stamp: Stamp, error: StorageError) -> SessionRow:
+    from ollm.store.session_index.entries import make_unreadable_row
 
-    return unreadable(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
+    return make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
 
 
-def _tell(progress: Progress | None, done: int, total: int, more: int) -> None:
+def _report_progress(progress: Progress | None, done: int, total: int, more: int) -> None:
     if progress:
         progress(min(done + more, total), total)
 
@@ -320,7 +326,7 @@ def _only_grew(known: str, stamp: Stamp) -> bool:
     )
 
 
-def _batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
+def _make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for name in names:
@@ -333,11 +339,11 @@ def _batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
         yield batch
 
 
-def _time(stamp: Stamp) -> int:
+def _get_newest_time(stamp: Stamp) -> int:
     return max((part[2] for part in (stamp.document, stamp.journal) if part), default=0)
 
 
-def _shown(row: Row, active: bool) -> dict[str, Any]:
+def _row_to_summary(row: Row, active: bool) -> dict[str, Any]:
     """SessionSummary with its outside names."""
     session_id, _, start, last, model, count, under_way, tokens, title, workspace, archived, damaged, origin = row
     return {

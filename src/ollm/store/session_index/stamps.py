@@ -21,11 +21,11 @@ class Stamp(NamedTuple):
 
     @property
     def text(self) -> str:
-        return f"{self.document_text}|{_shown(self.journal)}"
+        return f"{self.document_text}|{_format_stat(self.journal)}"
 
     @property
     def document_text(self) -> str:
-        return f"{self.directory.name}/{_shown(self.document)}"
+        return f"{self.directory.name}/{_format_stat(self.document)}"
 
     @property
     def journal_inode(self) -> int:
@@ -40,29 +40,29 @@ class Stamp(NamedTuple):
         return (self.document[1] if self.document else 0) + self.journal_size
 
 
-def stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:
+def read_stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:
     """Every session's stamp, and the ids that have a lock file. The first directory that has a session wins."""
     found: dict[str, Stamp] = {}
     locked: set[str] = set()
     for directory in directories:
         if directory is not None:
-            here, locks = _scan(directory)
+            here, locks = _scan_directory(directory)
             locked |= locks
             found = {**here, **found}
     return found, locked
 
 
-def stamp_of(directories: Iterable[Path | None], session_id: str) -> Stamp | None:
+def read_stamp(directories: Iterable[Path | None], session_id: str) -> Stamp | None:
     """One session's stamp, without looking at the others."""
     for directory in directories:
         if directory:
-            both = [_stat(directory / f"{session_id}{end}") for end in _ENDS]
+            both = [_read_stat(directory / f"{session_id}{end}") for end in _ENDS]
             if any(both):
                 return Stamp(directory, both[0], both[1])
     return None
 
 
-def _stat(path: Path) -> tuple[int, int, int] | None:
+def _read_stat(path: Path) -> tuple[int, int, int] | None:
     try:
         stat = path.lstat()
     except OSError:
@@ -70,7 +70,7 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
     return (stat.st_ino, stat.st_size, stat.st_mtime_ns)
 
 
-def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
+def _scan_directory(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
     parts: dict[str, list[tuple[int, int, int] | None]] = {}
     locked: set[str] = set()
     try:
@@ -78,9 +78,9 @@ def _scan(directory: Path) -> tuple[dict[str, Stamp], set[str]]:
     except FileNotFoundError:
         return {}, set()
     except OSError as error:
-        from ollm.store.session_files.places import cannot_be_read
+        from ollm.store.session_files.places import make_unreadable_error
 
-        raise cannot_be_read(directory, error) from error
+        raise make_unreadable_error(directory, error) from error
     for entry in entries:
         stem, end = entry.name[:ID_LENGTH], entry.name[ID_LENGTH:]
         if end == ".lock":
@@ -103,5 +103,5 @@ def _looks_like_id(stem: str) -> bool:
     )
 
 
-def _shown(stat: tuple[int, int, int] | None) -> str:
+def _format_stat(stat: tuple[int, int, int] | None) -> str:
     return "-" if stat is None else f"{stat[0]},{stat[1]},{stat[2]}"

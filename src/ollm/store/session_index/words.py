@@ -13,12 +13,12 @@ _WORD = r"\w"
 _ENDING = r"[^\W_]+\Z"
 _SEPARATOR = "\x1f"
 MAX_WORDS = 64
-HALF_WORD = 3  # from this length on a word also finds longer ones that begin with it
+MIN_PREFIX_CHARS = 3  # from this length on a word also finds longer ones that begin with it
 OPEN, CLOSE = "«", "»"
-AROUND = 60
+SNIPPET_CHARS = 60
 
 
-class Word(NamedTuple):
+class SearchWord(NamedTuple):
     """One word that was typed. It may be several to the index (a path, a name with dashes): `front` and, when longer
     words that begin with the last of them count too, that last one as `ending`, folded."""
 
@@ -28,19 +28,19 @@ class Word(NamedTuple):
 
     @property
     def phrase(self) -> str:
-        return quoted(self.front + self.ending)
+        return quote_phrase(self.front + self.ending)
 
-    def ending_in(self, ending: str) -> str:
+    def make_phrase(self, ending: str) -> str:
         """The phrase with another last word."""
-        return quoted(self.front + ending)
+        return quote_phrase(self.front + ending)
 
     def begins_in(self, text: str) -> bool:
         """Whether a folded text holds it where a word begins."""
-        pattern = rf"(?<![^\W_]){re.escape(folded(self.typed))}" if self.typed[:1].isalnum() else None
-        return bool(re.search(pattern, text)) if pattern else folded(self.typed) in text
+        pattern = rf"(?<![^\W_]){re.escape(fold_text(self.typed))}" if self.typed[:1].isalnum() else None
+        return bool(re.search(pattern, text)) if pattern else fold_text(self.typed) in text
 
 
-def spaced(text: str) -> str:
+def separate_words(text: str) -> str:
     """The text as the index is given it."""
     if text.isascii():
         return text
@@ -48,38 +48,38 @@ def spaced(text: str) -> str:
     return re.sub(_ALONE, rf"\1{_SEPARATOR}", clean)
 
 
-def words_of(text: str) -> list[Word]:
+def parse_words(text: str) -> list[SearchWord]:
     """What must be found, word by word; empty when there are only signs."""
     typed = [word for word in text.replace("\0", " ").split() if re.search(_WORD, word)][:MAX_WORDS]
-    return [_word(word) for word in typed]
+    return [_parse_word(word) for word in typed]
 
 
-def _word(typed: str) -> Word:
-    cut = spaced(typed)
+def _parse_word(typed: str) -> SearchWord:
+    cut = separate_words(typed)
     found = re.search(_ENDING, cut)
-    if not found or len(typed) < HALF_WORD:
-        return Word(typed, cut, "")
-    return Word(typed, cut[: found.start()], folded(found[0]))
+    if not found or len(typed) < MIN_PREFIX_CHARS:
+        return SearchWord(typed, cut, "")
+    return SearchWord(typed, cut[: found.start()], fold_text(found[0]))
 
 
-def quoted(words: str) -> str:
+def quote_phrase(words: str) -> str:
     """A phrase of FTS5: these words, one after the other."""
     return '"' + words.replace('"', '""') + '"'
 
 
-def snippet(text: str, typed: str) -> str:
+def make_snippet(text: str, typed: str) -> str:
     """A piece of the text around the first hit, on one line, with the hits marked."""
     words = sorted(set(typed.split()), key=len, reverse=True)[:MAX_WORDS]
-    pattern = "|".join(re.escape(folded(word)) for word in words)
-    plain = folded(text)
+    pattern = "|".join(re.escape(fold_text(word)) for word in words)
+    plain = fold_text(text)
     found = re.search(pattern, plain) if pattern else None
     if pattern and not found:
-        pieces = [piece for word in words for piece in re.findall(r"\w+", folded(word))]
+        pieces = [piece for word in words for piece in re.findall(r"\w+", fold_text(word))]
         pattern = "|".join(re.escape(piece) for piece in pieces)
         found = re.search(pattern, plain) if pattern else None
     if not found:
-        return " ".join(text[: 2 * AROUND].split())
-    start, end = max(0, found.start() - AROUND), min(len(text), found.end() + AROUND)
+        return " ".join(text[: 2 * SNIPPET_CHARS].split())
+    start, end = max(0, found.start() - SNIPPET_CHARS), min(len(text), found.end() + SNIPPET_CHARS)
     marked, place = [], start
     for hit in re.finditer(pattern, plain[start:end]):
         marked += [text[place : start + hit.start()], OPEN, text[start + hit.start() : start + hit.end()], CLOSE]
@@ -89,13 +89,13 @@ def snippet(text: str, typed: str) -> str:
     return ("…" if start else "") + shown + ("…" if end < len(text) else "")
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Lower case without accents, letter for letter, so that places stay the same."""
     if text.isascii():
         return text.lower()
-    return "".join(_base(letter) for letter in text)
+    return "".join(_fold_letter(letter) for letter in text)
 
 
-def _base(letter: str) -> str:
+def _fold_letter(letter: str) -> str:
     lower = normalize("NFD", letter)[0].lower()
     return lower if len(lower) == 1 else letter

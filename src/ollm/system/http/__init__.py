@@ -8,34 +8,34 @@ connection at once, which is how a model server learns that nobody waits for the
 from ollm.system.http.client import Client, open_client
 from ollm.system.http.failures import (
     BadResponse,
-    BrokenOff,
+    CertificateNotTrusted,
     ConnectFailed,
+    ConnectionBroken,
+    FirstByteTimeout,
     HttpFailure,
-    NoFirstByte,
-    NotTrusted,
-    Stalled,
+    StreamStalled,
     TooLarge,
 )
-from ollm.system.http.lines import ServerEvent, lines, server_events
-from ollm.system.http.response import Response, Whole
-from ollm.system.http.timeouts import Patience, Timeouts
+from ollm.system.http.lines import ServerEvent, iter_lines, iter_server_events
+from ollm.system.http.response import FullResponse, Response
+from ollm.system.http.timeouts import SilenceTimer, Timeouts
 
 __all__ = [
     "BadResponse",
-    "BrokenOff",
+    "CertificateNotTrusted",
     "Client",
     "ConnectFailed",
+    "ConnectionBroken",
+    "FirstByteTimeout",
+    "FullResponse",
     "HttpFailure",
-    "NoFirstByte",
-    "NotTrusted",
-    "Patience",
     "Response",
     "ServerEvent",
-    "Stalled",
+    "SilenceTimer",
+    "StreamStalled",
     "Timeouts",
     "TooLarge",
-    "Whole",
-    "lines",
+    "iter_lines",
+    "iter_server_events",
     "open_client",
-    "server_events",
 ]

@@ -26,7 +26,7 @@ class Address(Data, frozen=True):
         return f"{'https' if self.secure else 'http'}://{self.authority}{self.prefix}"
 
 
-def parse(url: str, socket_path: str | None = None) -> Address:
+def parse_address(url: str, socket_path: str | None = None) -> Address:
     """Raises ValueError with the reason when the URL cannot be a server's."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https"):
@@ -41,7 +41,7 @@ def parse(url: str, socket_path: str | None = None) -> Address:
         secure=parts.scheme == "https",
         authority=host if parts.port is None else f"{host}:{port}",
         prefix=parts.path.rstrip("/"),
-        places=(socket_path,) if socket_path else _places(parts.hostname, port),
+        places=(socket_path,) if socket_path else _list_endpoints(parts.hostname, port),
     )
 
 
@@ -52,7 +52,7 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def _places(host: str, port: int) -> tuple[tuple[str, int], ...]:
+def _list_endpoints(host: str, port: int) -> tuple[tuple[str, int], ...]:
     """`localhost` is known without asking anybody, and whichever of its two addresses listens is taken."""
     if host == "localhost":
         return (("127.0.0.1", port), ("::1", port))

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from ollm.system.http import address as addresses
 from ollm.system.http.connection import Connection
-from ollm.system.http.failures import BrokenOff, HttpFailure
-from ollm.system.http.response import Response, Whole, read_whole
-from ollm.system.http.timeouts import Patience, Timeouts
+from ollm.system.http.failures import ConnectionBroken, HttpFailure
+from ollm.system.http.response import FullResponse, Response, read_full_response
+from ollm.system.http.timeouts import SilenceTimer, Timeouts
 
-MAX_IDLE = 4
+MAX_IDLE_CONNECTIONS = 4
 DRAIN_SECONDS = 0.1
 
 
@@ -26,7 +26,9 @@ class Client(Protocol):
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
     ) -> AbstractAsyncContextManager[Response]: ...
 
-    async def fetch(self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None) -> Whole: ...
+    async def fetch(
+        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
+    ) -> FullResponse: ...
 
     async def close(self) -> None: ...
 
@@ -41,7 +43,7 @@ def open_client(
 ) -> Client:
     """A client for this base URL; nothing is connected yet. Raises ValueError when the URL is no server's. `proxied`
     says that the environment names a proxy for `http://`; a server on this machine is spoken to without one."""
-    address = addresses.parse(url, socket_path)
+    address = addresses.parse_address(url, socket_path)
     if address.secure or (proxied and not address.local):
         from ollm.system.http.secure import SecureClient
 
@@ -52,14 +54,14 @@ def open_client(
 class PlainResponse:
     """An answer on a kept connection."""
 
-    def __init__(self, connection: Connection, status: int, headers: Mapping[str, str], patience: Patience) -> None:
+    def __init__(self, connection: Connection, status: int, headers: Mapping[str, str], patience: SilenceTimer) -> None:
         self._connection = connection
         self.status = status
         self.headers = headers
         self.patience = patience
 
-    def chunks(self) -> AsyncGenerator[bytes, None]:
-        return self._connection.chunks(self.patience)
+    def iter_chunks(self) -> AsyncGenerator[bytes, None]:
+        return self._connection.iter_chunks(self.patience)
 
 
 class PlainClient:
@@ -76,7 +78,7 @@ class PlainClient:
     async def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
     ) -> AsyncIterator[Response]:
-        patience = Patience(timeouts or self._timeouts)
+        patience = SilenceTimer(timeouts or self._timeouts)
         connection, response = await self._exchange(method, path, body, patience)
         try:
             yield response
@@ -85,9 +87,11 @@ class PlainClient:
             connection.abort()
             raise
 
-    async def fetch(self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None) -> Whole:
+    async def fetch(
+        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
+    ) -> FullResponse:
         async with self.stream(method, path, body, timeouts=timeouts) as response:
-            return await read_whole(response)
+            return await read_full_response(response)
 
     async def close(self) -> None:
         idle, self._idle = self._idle, []
@@ -95,19 +99,19 @@ class PlainClient:
             await connection.close()
 
     async def _exchange(
-        self, method: str, path: str, body: bytes, patience: Patience
+        self, method: str, path: str, body: bytes, patience: SilenceTimer
     ) -> tuple[Connection, PlainResponse]:
         """A kept connection may have been closed by the server meanwhile: then, and only then, a new one is tried."""
-        while connection := self._kept():
+        while connection := self._take_idle():
             try:
                 return connection, await self._ask(connection, method, path, body, patience)
-            except BrokenOff as failure:
+            except ConnectionBroken as failure:
                 if failure.started:
                     raise
         connection = await Connection.open(self._address, self._timeouts.connect)
         return connection, await self._ask(connection, method, path, body, patience)
 
-    def _kept(self) -> Connection | None:
+    def _take_idle(self) -> Connection | None:
         while self._idle:
             connection = self._idle.pop()
             if not connection.stale:
@@ -116,15 +120,15 @@ class PlainClient:
         return None
 
     async def _ask(
-        self, connection: Connection, method: str, path: str, body: bytes, patience: Patience
+        self, connection: Connection, method: str, path: str, body: bytes, patience: SilenceTimer
     ) -> PlainResponse:
         headers = [*self._headers.items(), ("Content-Length", str(len(body)))]
         if body:
             headers.append(("Content-Type", "application/json"))
         try:
-            async with patience.waiting():
+            async with patience.limit_wait():
                 await connection.send(method, self._address.prefix + path, headers, body)
-            status, found = await connection.head(patience)
+            status, found = await connection.read_head(patience)
         except BaseException:
             connection.abort()
             raise
@@ -134,12 +138,12 @@ class PlainClient:
         """Read the little that may be left after the part that mattered; what takes longer is not worth keeping."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
-                async for _ in response.chunks():
+                async for _ in response.iter_chunks():
                     pass
         except (TimeoutError, HttpFailure):
             connection.abort()
             return
-        if len(self._idle) < MAX_IDLE and connection.ready_again():
+        if len(self._idle) < MAX_IDLE_CONNECTIONS and connection.try_reuse():
             self._idle.append(connection)
         else:
             connection.abort()

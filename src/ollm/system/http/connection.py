@@ -10,10 +10,10 @@ from contextlib import suppress
 import h11
 
 from ollm.system.http.address import Address
-from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed
-from ollm.system.http.timeouts import Patience
+from ollm.system.http.failures import BadResponse, ConnectFailed, ConnectionBroken
+from ollm.system.http.timeouts import SilenceTimer
 
-MAX_HEADERS = 64 * 1024
+MAX_HEADER_BYTES = 64 * 1024
 READ_SIZE = 64 * 1024
 
 
@@ -23,7 +23,7 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADERS)
+        self._protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEADER_BYTES)
         self._heard = False
 
     @classmethod
@@ -35,7 +35,7 @@ class Connection:
                     try:
                         return cls(*await _connect(place))
                     except OSError as error:
-                        reason = _reason(error)
+                        reason = _explain_error(error)
         except TimeoutError as error:
             raise ConnectFailed(f"no connection within {timeout:g} s") from error
         raise ConnectFailed(reason)
@@ -56,45 +56,47 @@ class Connection:
             self._writer.write(data)
             await self._writer.drain()
         except OSError as error:
-            raise BrokenOff(error.strerror or "the connection was closed", started=False) from error
+            raise ConnectionBroken(error.strerror or "the connection was closed", started=False) from error
 
-    async def head(self, patience: Patience) -> tuple[int, Mapping[str, str]]:
-        event = await self._event(patience)
+    async def read_head(self, patience: SilenceTimer) -> tuple[int, Mapping[str, str]]:
+        event = await self._next_event(patience)
         while isinstance(event, h11.InformationalResponse):
-            event = await self._event(patience)
+            event = await self._next_event(patience)
         if not isinstance(event, h11.Response):
-            raise BrokenOff("the server closed the connection without an answer", started=False)
+            raise ConnectionBroken("the server closed the connection without an answer", started=False)
         return event.status_code, {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
 
-    async def chunks(self, patience: Patience) -> AsyncGenerator[bytes, None]:
+    async def iter_chunks(self, patience: SilenceTimer) -> AsyncGenerator[bytes, None]:
         """May be asked for again when it was left before the end; gives nothing once the answer is over."""
         while self._protocol.their_state is h11.SEND_BODY:
-            event = await self._event(patience)
+            event = await self._next_event(patience)
             if isinstance(event, h11.Data):
                 yield bytes(event.data)
 
-    async def _event(self, patience: Patience) -> object:
+    async def _next_event(self, patience: SilenceTimer) -> object:
         while True:
             try:
                 event = self._protocol.next_event()
             except h11.RemoteProtocolError as error:
                 if self._reader.at_eof():
-                    raise BrokenOff("the server closed the connection in mid-answer", started=self._heard) from error
+                    raise ConnectionBroken(
+                        "the server closed the connection in mid-answer", started=self._heard
+                    ) from error
                 raise BadResponse(f"not an HTTP answer: {error}") from error
             if event is not h11.NEED_DATA:
                 return event
-            async with patience.waiting():
+            async with patience.limit_wait():
                 self._protocol.receive_data(await self._read())
 
     async def _read(self) -> bytes:
         try:
             data = await self._reader.read(READ_SIZE)
         except OSError as error:
-            raise BrokenOff(error.strerror or "the connection was reset", started=self._heard) from error
+            raise ConnectionBroken(error.strerror or "the connection was reset", started=self._heard) from error
         self._heard = self._heard or bool(data)
         return data
 
-    def ready_again(self) -> bool:
+    def try_reuse(self) -> bool:
         """Whether the exchange is over on both sides and another may follow."""
         if self._protocol.their_state is not h11.DONE or self._protocol.our_state is not h11.DONE or self.stale:
             return False
@@ -111,7 +113,7 @@ class Connection:
             await self._writer.wait_closed()
 
 
-def _reason(error: OSError) -> str:
+def _explain_error(error: OSError) -> str:
     """In the system's own words; a failed look-up of a name has a number below zero and words of its own."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
 

@@ -13,21 +13,21 @@ class ConnectFailed(HttpFailure):
     """Nobody listens there, the name is unknown, or connecting took too long."""
 
 
-class NotTrusted(ConnectFailed):
+class CertificateNotTrusted(ConnectFailed):
     """Somebody answers, with a certificate that nobody this machine trusts vouches for, or for another name."""
 
 
-class NoFirstByte(HttpFailure):
+class FirstByteTimeout(HttpFailure):
     """Connected, but no sign of an answer in time."""
 
 
-class Stalled(HttpFailure):
+class StreamStalled(HttpFailure):
     """The answer began and then nothing came for too long."""
 
     started = True
 
 
-class BrokenOff(HttpFailure):
+class ConnectionBroken(HttpFailure):
     """The connection ended before the answer did."""
 
     def __init__(self, message: str, *, started: bool) -> None:

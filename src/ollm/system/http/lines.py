@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ollm.system.http.failures import TooLarge
 
-MAX_LINE = 32 * 1024 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024
 
 
-async def lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE) -> AsyncGenerator[bytes, None]:
+async def iter_lines(chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES) -> AsyncGenerator[bytes, None]:
     """Lines without their ending (`\\n` or `\\r\\n`); what stands after the last `\\n` counts as one when not empty."""
     pending = bytearray()
     async with aclosing(chunks):
@@ -38,14 +38,14 @@ class ServerEvent(NamedTuple):
     id: str = ""
 
 
-async def server_events(
-    chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE
+async def iter_server_events(
+    chunks: AsyncGenerator[bytes, None], limit: int = MAX_LINE_BYTES
 ) -> AsyncGenerator[ServerEvent, None]:
     """Events of a `text/event-stream`. Comments are dropped; an event at the very end needs no empty line."""
     data: list[str] = []
     size = 0
     name, identity = "message", ""
-    async with aclosing(lines(chunks, limit)) as found:
+    async with aclosing(iter_lines(chunks, limit)) as found:
         async for raw in found:
             if not raw:
                 if data:

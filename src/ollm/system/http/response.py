@@ -7,12 +7,12 @@ from typing import Protocol
 
 from ollm.domain.struct import Data
 from ollm.system.http.failures import TooLarge
-from ollm.system.http.timeouts import Patience
+from ollm.system.http.timeouts import SilenceTimer
 
-MAX_BODY = 64 * 1024 * 1024
+MAX_BODY_BYTES = 64 * 1024 * 1024
 
 
-class Whole(Data, frozen=True):
+class FullResponse(Data, frozen=True):
     """An answer read to its end; header names are lower case."""
 
     status: int
@@ -25,18 +25,18 @@ class Response(Protocol):
 
     status: int
     headers: Mapping[str, str]
-    patience: Patience
+    patience: SilenceTimer
 
-    def chunks(self) -> AsyncGenerator[bytes, None]:
+    def iter_chunks(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes; borders mean nothing."""
         ...
 
 
-async def read_whole(response: Response, limit: int = MAX_BODY) -> Whole:
+async def read_full_response(response: Response, limit: int = MAX_BODY_BYTES) -> FullResponse:
     body = bytearray()
-    async for chunk in response.chunks():
-        response.patience.sign()
+    async for chunk in response.iter_chunks():
+        response.patience.reset()
         body += chunk
         if len(body) > limit:
             raise TooLarge(f"the answer is longer than {limit} bytes")
-    return Whole(status=response.status, headers=dict(response.headers), body=bytes(body))
+    return FullResponse(status=response.status, headers=dict(response.headers), body=bytes(body))

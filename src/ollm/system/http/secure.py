@@ -13,28 +13,28 @@ from contextlib import asynccontextmanager
 import httpx2
 
 from ollm.system.http.address import Address
-from ollm.system.http.failures import BadResponse, BrokenOff, ConnectFailed, HttpFailure, NotTrusted
-from ollm.system.http.response import Response, Whole, read_whole
-from ollm.system.http.timeouts import Patience, Timeouts
+from ollm.system.http.failures import BadResponse, CertificateNotTrusted, ConnectFailed, ConnectionBroken, HttpFailure
+from ollm.system.http.response import FullResponse, Response, read_full_response
+from ollm.system.http.timeouts import SilenceTimer, Timeouts
 
 
 class SecureResponse:
     """An answer over TLS."""
 
-    def __init__(self, response: httpx2.Response, patience: Patience) -> None:
+    def __init__(self, response: httpx2.Response, patience: SilenceTimer) -> None:
         self._response = response
         self.status = response.status_code
         self.headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
         self.patience = patience
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
+    async def iter_chunks(self) -> AsyncGenerator[bytes, None]:
         source = self._response.aiter_bytes()
         while True:
             try:
-                async with self.patience.waiting():
+                async with self.patience.limit_wait():
                     chunk = await anext(source, None)
             except httpx2.RequestError as error:
-                raise _failure(error, started=True) from error
+                raise _make_failure(error, started=True) from error
             if chunk is None:
                 return
             yield chunk
@@ -57,41 +57,43 @@ class SecureClient:
     async def stream(
         self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
     ) -> AsyncIterator[Response]:
-        patience = Patience(timeouts or self._timeouts)
+        patience = SilenceTimer(timeouts or self._timeouts)
         headers = {"Content-Type": "application/json"} if body else {}
         request = self._client.build_request(method, self.url + path, content=body or None, headers=headers)
         try:
-            async with patience.waiting():
+            async with patience.limit_wait():
                 response = await self._client.send(request, stream=True)
         except httpx2.RequestError as error:
-            raise _failure(error, started=False) from error
+            raise _make_failure(error, started=False) from error
         try:
             yield SecureResponse(response, patience)
         finally:
             await response.aclose()
 
-    async def fetch(self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None) -> Whole:
+    async def fetch(
+        self, method: str, path: str, body: bytes = b"", *, timeouts: Timeouts | None = None
+    ) -> FullResponse:
         async with self.stream(method, path, body, timeouts=timeouts) as response:
-            return await read_whole(response)
+            return await read_full_response(response)
 
     async def close(self) -> None:
         await self._client.aclose()
 
 
-def _failure(error: httpx2.RequestError, *, started: bool) -> HttpFailure:
-    if refused := _certificate(error):
-        return NotTrusted(refused.verify_message or str(refused))
+def _make_failure(error: httpx2.RequestError, *, started: bool) -> HttpFailure:
+    if refused := _find_certificate_error(error):
+        return CertificateNotTrusted(refused.verify_message or str(refused))
     reason = str(error) or type(error).__name__
     if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol):
         return ConnectFailed(reason)
     if isinstance(error, httpx2.RemoteProtocolError) and started:
-        return BrokenOff(reason, started=True)
+        return ConnectionBroken(reason, started=True)
     if isinstance(error, httpx2.ProtocolError | httpx2.DecodingError):
         return BadResponse(reason)
-    return BrokenOff(reason, started=started)
+    return ConnectionBroken(reason, started=started)
 
 
-def _certificate(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+def _find_certificate_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
     """What was wrong with the certificate, when that is behind the error."""
     while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
         error = error.__cause__ or error.__context__

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from ollm.domain.clock import monotonic
 from ollm.domain.struct import Data
-from ollm.system.http.failures import HttpFailure, NoFirstByte, Stalled
+from ollm.system.http.failures import FirstByteTimeout, HttpFailure, StreamStalled
 
 
 class Timeouts(Data, frozen=True):
@@ -19,7 +19,7 @@ class Timeouts(Data, frozen=True):
     stall: float = 120
 
 
-class Patience:
+class SilenceTimer:
     """Counts only the time spent waiting, so a slow reader of the stream is never taken for a slow server."""
 
     def __init__(self, timeouts: Timeouts) -> None:
@@ -27,22 +27,26 @@ class Patience:
         self._waited = 0.0
         self._begun = False
 
-    def sign(self, *, begun: bool = True) -> None:
+    def reset(self, *, begun: bool = True) -> None:
         """The server showed work. `begun=False` resets the clock but still counts as reading the prompt."""
         self._begun = self._begun or begun
         self._waited = 0.0
 
     @asynccontextmanager
-    async def waiting(self) -> AsyncIterator[None]:
+    async def limit_wait(self) -> AsyncIterator[None]:
         limit = self._timeouts.stall if self._begun else self._timeouts.first
         start = monotonic()
         try:
             async with asyncio.timeout(max(0.0, limit - self._waited)):
                 yield
         except TimeoutError as error:
-            raise self._failure(limit) from error
+            raise self._make_failure(limit) from error
         finally:
             self._waited += monotonic() - start
 
-    def _failure(self, limit: float) -> HttpFailure:
-        return Stalled(f"nothing came for {limit:g} s") if self._begun else NoFirstByte(f"no answer within {limit:g} s")
+    def _make_failure(self, limit: float) -> HttpFailure:
+        return (
+            StreamStalled(f"nothing came for {limit:g} s")
+            if self._begun
+            else FirstByteTimeout(f"no answer within {limit:g} s")
+        )

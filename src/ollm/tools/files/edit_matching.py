@@ -12,11 +12,11 @@ from itertools import pairwise
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.tools.files.closest_text import closest_text
+from ollm.tools.files.closest_text import find_closest_text
 
 _NUMBERED = re.compile(r"^\s*\d+\t")
 _BESIDE_SIGNS = re.compile(r" ?([^\w\s]) ?")
-LISTED = 10
+MAX_LISTED_LINES = 10
 
 
 class Edit(Data, frozen=True):
@@ -27,7 +27,7 @@ class Edit(Data, frozen=True):
     replace_all: bool = False
 
 
-class Place(Data, frozen=True):
+class EditMatch(Data, frozen=True):
     """A stretch of the text and what takes its place; `note` says when it was not matched to the letter."""
 
     edit: int
@@ -43,7 +43,7 @@ class FlatText:
     def __init__(self, raw: str) -> None:
         self.raw = raw
         self.flat = raw.replace("\r\n", "\n")
-        self._breaks = list(self._crlf()) if len(self.flat) != len(raw) else []
+        self._breaks = list(self._find_crlfs()) if len(self.flat) != len(raw) else []
 
     @property
     def newline(self) -> str:
@@ -53,10 +53,10 @@ class FlatText:
     def raw_offset(self, offset: int) -> int:
         return offset + bisect_left(self._breaks, offset)
 
-    def line(self, offset: int) -> int:
+    def get_line_number(self, offset: int) -> int:
         return self.flat.count("\n", 0, offset) + 1
 
-    def _crlf(self) -> Iterator[int]:
+    def _find_crlfs(self) -> Iterator[int]:
         found = self.raw.find("\r\n")
         count = 0
         while found >= 0:
@@ -65,22 +65,22 @@ class FlatText:
             found = self.raw.find("\r\n", found + 2)
 
 
-def applied(text: str, edits: tuple[Edit, ...], given: str) -> tuple[str, list[Place]]:
+def apply_edits(text: str, edits: tuple[Edit, ...], given: str) -> tuple[str, list[EditMatch]]:
     """The text with every edit made, all against the text as it was, or a ToolFailure that names the one at fault."""
     flat = FlatText(text)
-    places = [place for number, edit in enumerate(edits, 1) for place in _places(flat, edit, number, given)]
+    places = [place for number, edit in enumerate(edits, 1) for place in _find_matches(flat, edit, number, given)]
     places.sort(key=lambda place: (place.start, place.end))
     for one, following in pairwise(places):
         if following.start < one.end:
             raise ToolFailure(
                 "EditsOverlap",
                 f"Edits {one.edit} and {following.edit} change the same text of {given}, at line "
-                f"{flat.line(following.start)}; nothing was changed. Make them one edit.",
+                f"{flat.get_line_number(following.start)}; nothing was changed. Make them one edit.",
             )
-    return _joined(flat, places), places
+    return _replace_matches(flat, places), places
 
 
-def _joined(flat: FlatText, places: list[Place]) -> str:
+def _replace_matches(flat: FlatText, places: list[EditMatch]) -> str:
     pieces, position = [], 0
     for place in places:
         pieces.append(flat.raw[position : flat.raw_offset(place.start)])
@@ -89,12 +89,12 @@ def _joined(flat: FlatText, places: list[Place]) -> str:
     return "".join([*pieces, flat.raw[position:]])
 
 
-def _places(flat: FlatText, edit: Edit, number: int, given: str) -> list[Place]:
+def _find_matches(flat: FlatText, edit: Edit, number: int, given: str) -> list[EditMatch]:
     target, replacement = edit.target.replace("\r\n", "\n"), edit.replacement.replace("\r\n", "\n")
-    starts = list(_occurrences(flat.flat, target))
+    starts = list(_find_occurrences(flat.flat, target))
     if len(starts) > 1 and not edit.replace_all:
-        lines = ", ".join(str(flat.line(start)) for start in starts[:LISTED])
-        more = ", …" if len(starts) > LISTED else ""
+        lines = ", ".join(str(flat.get_line_number(start)) for start in starts[:MAX_LISTED_LINES])
+        more = ", …" if len(starts) > MAX_LISTED_LINES else ""
         raise ToolFailure(
             "EditTargetAmbiguous",
             f"Edit {number}: its target is found {len(starts)} times in {given}, at lines {lines}{more}; nothing was "
@@ -102,24 +102,24 @@ def _places(flat: FlatText, edit: Edit, number: int, given: str) -> list[Place]:
         )
     if starts:
         end = len(target)
-        return [Place(edit=number, start=start, end=start + end, replacement=replacement) for start in starts]
-    tolerant = _tolerant(flat, target, replacement, number)
+        return [EditMatch(edit=number, start=start, end=start + end, replacement=replacement) for start in starts]
+    tolerant = _find_tolerant_match(flat, target, replacement, number)
     if tolerant is not None:
         return [tolerant]
     raise ToolFailure(
         "EditTargetNotFound",
-        f"Edit {number}: its target is not in {given}; nothing was changed. {closest_text(flat.flat, target)}",
+        f"Edit {number}: its target is not in {given}; nothing was changed. {find_closest_text(flat.flat, target)}",
     )
 
 
-def _occurrences(text: str, target: str) -> Iterator[int]:
+def _find_occurrences(text: str, target: str) -> Iterator[int]:
     found = text.find(target)
     while found >= 0:
         yield found
         found = text.find(target, found + len(target))
 
 
-def _tolerant(flat: FlatText, target: str, replacement: str, number: int) -> Place | None:
+def _find_tolerant_match(flat: FlatText, target: str, replacement: str, number: int) -> EditMatch | None:
     """The one place that matches but for white space, or but for line numbers copied along with the text."""
     lines = target.strip("\n").split("\n")
     if not target.strip():
@@ -127,52 +127,52 @@ def _tolerant(flat: FlatText, target: str, replacement: str, number: int) -> Pla
     bare = [_NUMBERED.sub("", line) for line in lines]
     ways: list[tuple[list[str], Callable[[str], str], str]] = [
         (lines, str.rstrip, "white space at the ends of lines was not compared"),
-        (lines, _squeezed, "white space was not compared"),
-        (lines, _tight, "white space was not compared"),
+        (lines, _squeeze_whitespace, "white space was not compared"),
+        (lines, _squeeze_signs, "white space was not compared"),
     ]
     if all(_NUMBERED.match(line) for line in lines):
         ways.append((bare, str.rstrip, "the line numbers in the target were left out"))
     standing = flat.flat.split("\n")
     for wanted, form, note in ways:
-        found = _windows(standing, wanted, form)
+        found = _find_windows(standing, wanted, form)
         if len(found) == 1:
-            return _place(standing, found[0], wanted, replacement, number, note, keep_end=target.endswith("\n"))
+            return _make_match(standing, found[0], wanted, replacement, number, note, keep_end=target.endswith("\n"))
     return None
 
 
-def _squeezed(line: str) -> str:
+def _squeeze_whitespace(line: str) -> str:
     return " ".join(line.split())
 
 
-def _tight(line: str) -> str:
+def _squeeze_signs(line: str) -> str:
     """`port=80` for `port = 80`: white space beside a sign; between words it matters."""
-    return _BESIDE_SIGNS.sub(r"\1", _squeezed(line))
+    return _BESIDE_SIGNS.sub(r"\1", _squeeze_whitespace(line))
 
 
-def _windows(standing: list[str], wanted: list[str], form: Callable[[str], str]) -> list[int]:
+def _find_windows(standing: list[str], wanted: list[str], form: Callable[[str], str]) -> list[int]:
     """Lines where the wanted ones begin, in this form."""
     have, want = [form(line) for line in standing], [form(line) for line in wanted]
     first = [index for index, line in enumerate(have) if line == want[0]]
     return [index for index in first if have[index : index + len(want)] == want]
 
 
-def _place(
+def _make_match(
     standing: list[str], first: int, wanted: list[str], replacement: str, number: int, note: str, *, keep_end: bool
-) -> Place:
+) -> EditMatch:
     start = sum(len(line) + 1 for line in standing[:first])
     end = start + sum(len(line) + 1 for line in standing[first : first + len(wanted)]) - 1
-    text = _indented(replacement, _indent(wanted), _indent(standing[first : first + len(wanted)]))
+    text = _reindent(replacement, _find_indent(wanted), _find_indent(standing[first : first + len(wanted)]))
     if keep_end:
         text = text.removesuffix("\n")
-    return Place(edit=number, start=start, end=end, replacement=text, note=f"edit {number}: {note}")
+    return EditMatch(edit=number, start=start, end=end, replacement=text, note=f"edit {number}: {note}")
 
 
-def _indent(lines: list[str]) -> str:
+def _find_indent(lines: list[str]) -> str:
     first = next((line for line in lines if line.strip()), "")
     return first[: len(first) - len(first.lstrip())]
 
 
-def _indented(replacement: str, given: str, standing: str) -> str:
+def _reindent(replacement: str, given: str, standing: str) -> str:
     """The replacement with the indentation the text has, when the target's differed from it."""
     if given == standing:
         return replacement

@@ -6,7 +6,7 @@ import codecs
 
 from ollm.domain.struct import Data
 
-SAMPLE = 64 * 1024
+SAMPLE_BYTES = 64 * 1024
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -60,47 +60,47 @@ class Encoding(Data, frozen=True):
         return self.mark + text.encode(self.name)
 
 
-def detect(data: bytes, *, whole: bool = True) -> Encoding | None:
+def detect_encoding(data: bytes, *, whole: bool = True) -> Encoding | None:
     """How these bytes are text, or None when they are not. A sample (not `whole`) may be cut inside a character."""
     for mark, name in _MARKS:
         if data.startswith(mark):
-            return _checked(Encoding(name=name, mark=mark), data, whole=whole)
+            return _check_encoding(Encoding(name=name, mark=mark), data, whole=whole)
     if b"\0" in data:
-        return _wide(data, whole=whole)
-    if _decodes(data, "utf-8", whole=whole) is not None:
+        return _detect_utf16(data, whole=whole)
+    if _try_decode(data, "utf-8", whole=whole) is not None:
         return Encoding()
-    return _legacy(data)
+    return _detect_legacy(data)
 
 
-def _checked(encoding: Encoding, data: bytes, *, whole: bool) -> Encoding | None:
-    text = _decodes(data.removeprefix(encoding.mark), encoding.name, whole=whole)
+def _check_encoding(encoding: Encoding, data: bytes, *, whole: bool) -> Encoding | None:
+    text = _try_decode(data.removeprefix(encoding.mark), encoding.name, whole=whole)
     if text is None:
         return Encoding(name=encoding.name, mark=encoding.mark, exact=False)
     return None if "\0" in text else encoding
 
 
-def _decodes(data: bytes, name: str, *, whole: bool) -> str | None:
+def _try_decode(data: bytes, name: str, *, whole: bool) -> str | None:
     try:
         return codecs.getincrementaldecoder(name)().decode(data, final=whole)
     except UnicodeDecodeError:
         return None
 
 
-def _wide(data: bytes, *, whole: bool) -> Encoding | None:
+def _detect_utf16(data: bytes, *, whole: bool) -> Encoding | None:
     """UTF-16 without a mark: text in which every second byte of most characters is zero."""
     even, odd = data[0::2].count(0), data[1::2].count(0)
     half = len(data) // 2
     for name, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
         if half >= 4 and here > half * 0.7 and not there and len(data) % 2 == 0:
-            return _checked(Encoding(name=name), data, whole=whole)
+            return _check_encoding(Encoding(name=name), data, whole=whole)
     return None
 
 
-def _legacy(data: bytes) -> Encoding | None:
-    sample = data[:SAMPLE]
+def _detect_legacy(data: bytes) -> Encoding | None:
+    sample = data[:SAMPLE_BYTES]
     if sum(byte in _BINARY for byte in sample) > len(sample) * 0.01:
         return None
-    if _mostly_utf8(sample):
+    if _is_mostly_utf8(sample):
         return Encoding(exact=False)
     from charset_normalizer import from_bytes
 
@@ -115,7 +115,7 @@ def _legacy(data: bytes) -> Encoding | None:
     return None
 
 
-def _mostly_utf8(sample: bytes) -> bool:
+def _is_mostly_utf8(sample: bytes) -> bool:
     """UTF-8 with a few bytes spoilt, rather than another encoding: most of what is not ASCII decodes well."""
     text = sample.decode("utf-8", "replace")
     spoilt = text.count("\ufffd")
@@ -123,7 +123,7 @@ def _mostly_utf8(sample: bytes) -> bool:
     return good > 4 * spoilt
 
 
-def newline_of(text: str) -> str:
+def detect_newline(text: str) -> str:
     """The line end a text uses: CRLF only when every line has it."""
     crlf = text.count("\r\n")
     return "\r\n" if crlf and crlf == text.count("\n") else "\n"

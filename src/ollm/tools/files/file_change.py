@@ -10,16 +10,16 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolResult
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.files.encoding import Encoding, detect
-from ollm.tools.files.file_text import too_large
+from ollm.tools.files.encoding import Encoding, detect_encoding
+from ollm.tools.files.file_text import make_too_large_failure
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.framework.output import visible
+from ollm.tools.framework.output import show_controls
 
-SHOWN_CHARS = 4_000
-LONGEST_DIFF = 4_000
+MAX_SHOWN_CHARS = 4_000
+MAX_DIFF_LINES = 4_000
 
 
-class Standing(Data, frozen=True):
+class CurrentFile(Data, frozen=True):
     """A file as it is now. `encoding` is None when it is not text."""
 
     content: bytes
@@ -31,7 +31,7 @@ class Standing(Data, frozen=True):
         return self.encoding.decode(self.content) if self.encoding else ""
 
 
-def standing(context: ToolContext, given: str) -> Standing | None:
+def read_current(context: ToolContext, given: str) -> CurrentFile | None:
     """What is at a path, or None when nothing is."""
     try:
         file = context.boundary.open_file(given)
@@ -42,39 +42,39 @@ def standing(context: ToolContext, given: str) -> Standing | None:
     with file:
         status, limit = os.fstat(file.fileno()), context.settings.read_file.max_bytes
         if status.st_size > limit:
-            raise too_large(given, status.st_size, limit)
+            raise make_too_large_failure(given, status.st_size, limit)
         content = file.read()
-        return Standing(content=content, status=status, encoding=detect(content))
+        return CurrentFile(content=content, status=status, encoding=detect_encoding(content))
 
 
-def refuse_stale(context: ToolContext, ledger: EditLedger, given: str, now: Standing) -> None:
+def refuse_stale(context: ToolContext, ledger: EditLedger, given: str, now: CurrentFile) -> None:
     """A file changed by others since the model saw it is not written; what it says now comes with the refusal."""
     path = context.boundary.check(given, "write")
     if not ledger.is_stale(path, now.status, now.content):
         return
-    text = visible(now.text)
-    if now.encoding is not None and len(text) <= SHOWN_CHARS:
-        ledger.saw(path, now.status, now.content)
+    text = show_controls(now.text)
+    if now.encoding is not None and len(text) <= MAX_SHOWN_CHARS:
+        ledger.remember_file(path, now.status, now.content)
         reach = f"This is what it says now:\n{text}"
     else:
         reach = "Read it again, then make the change anew."
     raise ToolFailure("FileChanged", f"{given} was changed since you last saw it; nothing was written. {reach}")
 
 
-def put(context: ToolContext, ledger: EditLedger, given: str, before: bytes | None, after: bytes) -> None:
+def write_change(context: ToolContext, ledger: EditLedger, given: str, before: bytes | None, after: bytes) -> None:
     """Write it, keeping a copy to undo with first."""
     path = context.boundary.check(given, "write")
-    copy = ledger.keep_copy(path, before, after)
+    copy = ledger.save_undo_copy(path, before, after)
     try:
         context.boundary.write_file(given, after, overwrite=before is not None)
     except BaseException:
         if copy is not None:
             copy.unlink(missing_ok=True)
         raise
-    ledger.saw(path, path.stat(), after)
+    ledger.remember_file(path, path.stat(), after)
 
 
-def encoded(given: str, text: str, encoding: Encoding) -> bytes:
+def encode_text(given: str, text: str, encoding: Encoding) -> bytes:
     try:
         return encoding.encode(text)
     except UnicodeEncodeError as error:
@@ -85,14 +85,14 @@ def encoded(given: str, text: str, encoding: Encoding) -> bytes:
         ) from error
 
 
-def changed(summary: str, diff: str) -> ToolResult:
+def make_result(summary: str, diff: str) -> ToolResult:
     """The result of a change: a sentence for the model, the difference for the person."""
     return ToolResult(llm_content=summary, return_display=f"{summary}\n{diff}" if diff else summary, diff=diff)
 
 
-def diff_of(given: str, before: str, after: str) -> str:
+def make_diff(given: str, before: str, after: str) -> str:
     """A unified diff, or how many lines differ when it would be too long to read."""
-    old, new = _lines(before), _lines(after)
+    old, new = _split_lines(before), _split_lines(after)
     head = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
     rest = min(len(old), len(new)) - head
     tail = 0
@@ -100,19 +100,19 @@ def diff_of(given: str, before: str, after: str) -> str:
         tail += 1
     start = max(head - 3, 0)
     old_part, new_part = old[start : len(old) - max(tail - 3, 0)], new[start : len(new) - max(tail - 3, 0)]
-    if max(len(old_part), len(new_part)) > LONGEST_DIFF:
+    if max(len(old_part), len(new_part)) > MAX_DIFF_LINES:
         return f"--- {given}\n+++ {given}\n({len(old_part):,} lines become {len(new_part):,})\n"
     lines = list(difflib.unified_diff(old_part, new_part, f"a/{given}", f"b/{given}"))
-    return "".join(_moved(line, start) if line.startswith("@@") else line for line in lines)
+    return "".join(_shift_hunk_header(line, start) if line.startswith("@@") else line for line in lines)
 
 
-def _lines(text: str) -> list[str]:
-    lines = visible(text).split("\n")
+def _split_lines(text: str) -> list[str]:
+    lines = show_controls(text).split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([f"{last}\n"] if last else [])
 
 
-def _moved(header: str, start: int) -> str:
+def _shift_hunk_header(header: str, start: int) -> str:
     """A hunk header, counted from the start of the file and not of the part that was compared."""
     pieces = header.split()
     for index in (1, 2):

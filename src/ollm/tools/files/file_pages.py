@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ollm.config.settings import OutputSettings
 from ollm.domain.errors import ToolFailure
-from ollm.services.token_counting import units
+from ollm.services.token_counting import estimate_units
 from ollm.tools.files.file_text import NOTE_CHARS
-from ollm.tools.framework.output import head
+from ollm.tools.framework.output import take_head
 
-LEAST_CHARS = 200
-LEAST_TOKENS = 10
+MIN_PAGE_CHARS = 200
+MIN_PAGE_TOKENS = 10
 CHARS_PER_TOKEN = 4
-FAIR_CHARS = 2_000
+FAIR_PAGE_CHARS = 2_000
 
 
 class FilePages:
@@ -27,14 +27,14 @@ class FilePages:
 
     @property
     def full(self) -> bool:
-        tight = self._tokens is not None and self._tokens < LEAST_TOKENS
-        return bool(self.texts) and (self._chars < LEAST_CHARS or self._lines < 5 or tight)
+        tight = self._tokens is not None and self._tokens < MIN_PAGE_TOKENS
+        return bool(self.texts) and (self._chars < MIN_PAGE_CHARS or self._lines < 5 or tight)
 
-    def limits(self, files_left: int) -> OutputSettings:
+    def limit_next(self, files_left: int) -> OutputSettings:
         """What the next file may take: half of the room while others wait, so that one long file is not all."""
         chars = self._chars if self._tokens is None else min(self._chars, int(CHARS_PER_TOKEN * self._tokens))
         if files_left > 1:
-            chars = max(chars // 2, min(chars, FAIR_CHARS))
+            chars = max(chars // 2, min(chars, FAIR_PAGE_CHARS))
         return OutputSettings(max_chars=max(chars, 1) + NOTE_CHARS, max_lines=max(self._lines, 1))
 
     def add(self, path: str, page: str | ToolFailure) -> None:
@@ -44,14 +44,14 @@ class FilePages:
             text = f"=== {path} ===\n[{page.kind}: {page.message}]"
         else:
             self.read += 1
-            text = self._within_tokens(f"=== {path} ===\n{page.removesuffix(chr(10))}")
+            text = self._trim_to_tokens(f"=== {path} ===\n{page.removesuffix(chr(10))}")
         self.texts.append(text)
         self._chars -= len(text) + 1
         self._lines -= text.count("\n") + 1
         if self._tokens is not None:
-            self._tokens -= units(text)
+            self._tokens -= estimate_units(text)
 
-    def left_out(self, paths: list[str]) -> list[str]:
+    def describe_left_out(self, paths: list[str]) -> list[str]:
         """The files there was no room for."""
         rest = paths[len(self.texts) :]
         if not rest:
@@ -59,8 +59,8 @@ class FilePages:
         named = ", ".join(rest[:10]) + (" …" if len(rest) > 10 else "")
         return [f"{len(rest)} more {'file' if len(rest) == 1 else 'files'} not shown for want of room: {named}"]
 
-    def _within_tokens(self, text: str) -> str:
+    def _trim_to_tokens(self, text: str) -> str:
         whole = text
-        while self._tokens is not None and (needed := units(text)) > max(self._tokens, LEAST_TOKENS):
-            text = head(text, int(len(text) * 0.9 * self._tokens / needed), len(text))
+        while self._tokens is not None and (needed := estimate_units(text)) > max(self._tokens, MIN_PAGE_TOKENS):
+            text = take_head(text, int(len(text) * 0.9 * self._tokens / needed), len(text))
         return text if text is whole else f"{text.removesuffix(chr(10))}\n[cut: maxTokens]"

@@ -8,7 +8,7 @@ from typing import BinaryIO
 from ollm.domain.messages import ImagePart
 from ollm.domain.struct import Data
 
-LARGEST = 5 * 1024 * 1024
+MAX_PICTURE_BYTES = 5 * 1024 * 1024
 _KINDS = (
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
@@ -37,20 +37,20 @@ class Picture(Data, frozen=True):
     part: ImagePart
 
 
-def kind_of(data: bytes) -> str:
+def describe_kind(data: bytes) -> str:
     """What bytes are, in words."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "a WebP picture"
     return next((words for start, words in _KINDS if data.startswith(start)), "binary data")
 
 
-def picture_in(file: BinaryIO) -> Picture | None:
+def read_picture(file: BinaryIO) -> Picture | None:
     """The file as a picture, or None (and then it is at its start again)."""
     start = file.read(16)
-    media = _MEDIA.get(kind_of(start))
-    data = start + file.read(LARGEST) if media else b""
+    media = _MEDIA.get(describe_kind(start))
+    data = start + file.read(MAX_PICTURE_BYTES) if media else b""
     file.seek(0)
-    if media is None or len(data) > LARGEST:
+    if media is None or len(data) > MAX_PICTURE_BYTES:
         return None
     part = ImagePart(media_type=media, data=base64.b64encode(data).decode("ascii"))
-    return Picture(words=f"{kind_of(start)} of {len(data):,} bytes", part=part)
+    return Picture(words=f"{describe_kind(start)} of {len(data):,} bytes", part=part)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.system.paths import is_environment_file, protected_for_reading
+from ollm.system.paths import explain_read_protection, is_environment_file
 from ollm.tools.framework.base import ToolContext
 
 
-def without_private(context: ToolContext, root: Path, paths: list[str]) -> list[str]:
+def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> list[str]:
     """Those of the paths below a root that may be read without asking."""
     places = context.boundary.places
     if any(place and place.is_relative_to(root) for place in (places.user_home, places.ollm_home)):
-        return [path for path in paths if protected_for_reading(root / path, places) is None]
+        return [path for path in paths if explain_read_protection(root / path, places) is None]
     if _is_harmless("\0".join(paths)):
         return paths
     return [path for path in paths if not _may_hold_secrets(path)]
 
 
-def skipped_note(count: int) -> str:
+def describe_skipped(count: int) -> str:
     files = "1 file that may hold secrets (.env and the like) was"
     if count > 1:
         files = f"{count:,} files that may hold secrets (.env and the like) were"

@@ -7,22 +7,22 @@ from typing import Any
 
 from msgspec import inspect as types
 
-from ollm.tools.framework.schema import note_of, optional, plain
+from ollm.tools.framework.schema import find_note, is_optional, unwrap_type
 
-LIMIT = 20
+MAX_MISTAKES = 20
 
 
-def mistakes_in(value: Any, info: types.StructType) -> list[str]:
+def find_mistakes(value: Any, info: types.StructType) -> list[str]:
     """One line per mistake, the first twenty."""
     found: list[str] = []
-    for line in _object(value, info, ""):
-        if len(found) == LIMIT:
+    for line in _check_object(value, info, ""):
+        if len(found) == MAX_MISTAKES:
             return [*found, "and more of the kind."]
         found.append(line)
     return found
 
 
-def nearest(name: str, names: list[str], count: int = 1) -> list[str]:
+def find_nearest_names(name: str, names: list[str], count: int = 1) -> list[str]:
     """Names that look like this one, the likeliest first."""
     from rapidfuzz import fuzz, process, utils
 
@@ -32,12 +32,12 @@ def nearest(name: str, names: list[str], count: int = 1) -> list[str]:
     return [choice for choice, _score, _index in found]
 
 
-def expected(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of type
+def describe_type(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of type
     """A type in words."""
-    info = plain(info)
+    info = unwrap_type(info)
     match info:
         case types.IntType() | types.FloatType():
-            return ("a whole number" if isinstance(info, types.IntType) else "a number") + _bounds(info)
+            return ("a whole number" if isinstance(info, types.IntType) else "a number") + _describe_bounds(info)
         case types.StrType():
             return "text that is not empty" if info.min_length else "text"
         case types.BoolType():
@@ -46,53 +46,53 @@ def expected(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of
             return "one of " + ", ".join(str(value) for value in info.values)
         case types.VarTupleType() | types.ListType():
             least = "a list with at least one item" if info.min_length else "a list"
-            return f"{least}, each {expected(info.item_type)}"
+            return f"{least}, each {describe_type(info.item_type)}"
         case types.StructType():
             return "an object with " + ", ".join(field.encode_name for field in info.fields)
     return "a value"
 
 
-def _bounds(info: types.IntType | types.FloatType) -> str:
+def _describe_bounds(info: types.IntType | types.FloatType) -> str:
     words = {"of at least": info.ge, "greater than": info.gt, "of at most": info.le, "less than": info.lt}
     return "".join(f" {word} {bound:g}" for word, bound in words.items() if bound is not None)
 
 
-def _object(value: Any, info: types.StructType, where: str) -> Iterator[str]:
+def _check_object(value: Any, info: types.StructType, where: str) -> Iterator[str]:
     if not isinstance(value, dict):
-        yield f"{where}: expected {expected(info)}, got {_shown(value)}."
+        yield f"{where}: expected {describe_type(info)}, got {_describe_value(value)}."
         return
     fields = {field.encode_name: field for field in info.fields}
     for key in value:
         if key not in fields:
-            yield _unknown(str(key), list(fields), where)
+            yield _describe_unknown(str(key), list(fields), where)
     for name, field in fields.items():
         path = f"{where}.{name}" if where else name
         if name in value:
-            yield from _value(value[name], field.type, path)
+            yield from _check_value(value[name], field.type, path)
         elif field.required:
-            note = note_of(field.type).rstrip(".")
-            yield f"{path}: missing; expected {expected(field.type)}" + (f" ({note})." if note else ".")
+            note = find_note(field.type).rstrip(".")
+            yield f"{path}: missing; expected {describe_type(field.type)}" + (f" ({note})." if note else ".")
 
 
-def _unknown(key: str, names: list[str], where: str) -> str:
-    near = nearest(key, names)
+def _describe_unknown(key: str, names: list[str], where: str) -> str:
+    near = find_nearest_names(key, names)
     hint = f'did you mean "{near[0]}"?' if near else f"the parameters are {', '.join(names) or 'none'}."
     return f"{where + '.' if where else ''}{key[:60]}: no such parameter; {hint}"
 
 
-def _value(value: Any, info: types.Type, path: str) -> Iterator[str]:
-    if value is None and optional(info):
+def _check_value(value: Any, info: types.Type, path: str) -> Iterator[str]:
+    if value is None and is_optional(info):
         return
-    info = plain(info)
+    info = unwrap_type(info)
     if isinstance(info, types.StructType):
-        yield from _object(value, info, path)
+        yield from _check_object(value, info, path)
     elif isinstance(info, types.VarTupleType | types.ListType) and isinstance(value, list):
         if len(value) < (info.min_length or 0):
-            yield f"{path}: expected {expected(info)}, got an empty list."
+            yield f"{path}: expected {describe_type(info)}, got an empty list."
         for index, item in enumerate(value):
-            yield from _value(item, info.item_type, f"{path}[{index}]")
+            yield from _check_value(item, info.item_type, f"{path}[{index}]")
     elif not _fits(value, info):
-        yield f"{path}: expected {expected(info)}, got {_shown(value)}."
+        yield f"{path}: expected {describe_type(info)}, got {_describe_value(value)}."
 
 
 def _fits(value: Any, info: types.Type) -> bool:  # noqa: PLR0911 - one return per kind of type
@@ -121,7 +121,7 @@ def _within(value: float, info: types.IntType | types.FloatType) -> bool:
     )
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     text = repr(value) if isinstance(value, str | int | float | bool) or value is None else type(value).__name__
     named = {"None": "null", "True": "true", "False": "false", "dict": "an object", "list": "a list"}
     return named.get(text, text if len(text) <= 60 else text[:57] + "...")

@@ -14,11 +14,11 @@ from msgspec import inspect as types
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.tools.framework.argument_errors import mistakes_in
-from ollm.tools.framework.schema import optional, plain, struct_type
+from ollm.tools.framework.argument_errors import find_mistakes
+from ollm.tools.framework.schema import get_struct_type, is_optional, unwrap_type
 
 
-class Parameters(Protocol):
+class ToolParameters(Protocol):
     """What is asked of a tool's class here."""
 
     name: ClassVar[str]
@@ -28,9 +28,9 @@ class Parameters(Protocol):
     def reshape(cls, arguments: JsonObject) -> JsonObject: ...
 
 
-ToolType = TypeVar("ToolType", bound=Parameters)
+ToolType = TypeVar("ToolType", bound=ToolParameters)
 
-YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+BOOLEAN_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
@@ -38,35 +38,35 @@ def parse_arguments(tool: type[ToolType], arguments: Any) -> ToolType:
     try:
         made: ToolType = msgspec.convert(arguments, tool)
     except (msgspec.ValidationError, RecursionError):
-        return _parse_slowly(tool, arguments)
+        return _parse_tolerantly(tool, arguments)
     return made
 
 
-def _parse_slowly(tool: type[ToolType], arguments: Any) -> ToolType:
-    given = _from_json(arguments) if isinstance(arguments, str) else arguments
+def _parse_tolerantly(tool: type[ToolType], arguments: Any) -> ToolType:
+    given = _decode_json(arguments) if isinstance(arguments, str) else arguments
     if given is None:
         given = {}
     if not isinstance(given, dict):
-        raise _invalid(tool.name, [f"the arguments must be a JSON object, got {_kind(arguments)}."])
-    info = struct_type(tool)
-    shaped = _understood(tool.reshape(_renamed(given, tool, info)), info)
-    found = mistakes_in(shaped, info)
+        raise _make_failure(tool.name, [f"the arguments must be a JSON object, got {_describe_kind(arguments)}."])
+    info = get_struct_type(tool)
+    shaped = _coerce_value(tool.reshape(_apply_aliases(given, tool, info)), info)
+    found = find_mistakes(shaped, info)
     if found:
-        raise _invalid(tool.name, found)
+        raise _make_failure(tool.name, found)
     try:
         made: ToolType = msgspec.convert(shaped, tool)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise _invalid(tool.name, [f"{error}."]) from error
+        raise _make_failure(tool.name, [f"{error}."]) from error
     return made
 
 
-def _invalid(name: str, lines: list[str]) -> ToolFailure:
+def _make_failure(name: str, lines: list[str]) -> ToolFailure:
     count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
     listed = "\n".join(f"- {line}" for line in lines)
     return ToolFailure("ValidationError", f"{name} was not run: {count} in its arguments.\n{listed}")
 
 
-def _renamed(given: JsonObject, tool: type[Parameters], info: types.StructType) -> JsonObject:
+def _apply_aliases(given: JsonObject, tool: type[ToolParameters], info: types.StructType) -> JsonObject:
     names = {field.encode_name for field in info.fields}
     renamed: JsonObject = {}
     for key, value in given.items():
@@ -78,29 +78,29 @@ def _renamed(given: JsonObject, tool: type[Parameters], info: types.StructType) 
     return renamed
 
 
-def _understood(value: Any, info: types.Type) -> Any:  # noqa: PLR0911 - one return per kind of type
+def _coerce_value(value: Any, info: types.Type) -> Any:  # noqa: PLR0911 - one return per kind of type
     """The value in the form the type wants, where that is plain; otherwise the value as it is."""
-    if value is None and optional(info):
+    if value is None and is_optional(info):
         return None
-    info = plain(info)
+    info = unwrap_type(info)
     match info:
         case types.StructType():
-            return _struct(_from_json(value) if isinstance(value, str) else value, info)
+            return _coerce_struct(_decode_json(value) if isinstance(value, str) else value, info)
         case types.VarTupleType() | types.ListType():
-            return _list(value, info.item_type)
+            return _coerce_list(value, info.item_type)
         case types.BoolType():
-            return YES.get(str(value).strip().lower(), value) if isinstance(value, str | int) else value
+            return BOOLEAN_WORDS.get(str(value).strip().lower(), value) if isinstance(value, str | int) else value
         case types.IntType() | types.FloatType():
-            return _number(value, whole=isinstance(info, types.IntType))
+            return _coerce_number(value, whole=isinstance(info, types.IntType))
         case types.LiteralType():
             wanted = str(value).strip().lower()
             return next((choice for choice in info.values if str(choice).lower() == wanted), value)
         case types.StrType():
-            return _text(value)
+            return _coerce_text(value)
     return value
 
 
-def _struct(value: Any, info: types.StructType) -> Any:
+def _coerce_struct(value: Any, info: types.StructType) -> Any:
     if not isinstance(value, dict):
         return value
     by_name: dict[Any, types.Field] = {field.encode_name: field for field in info.fields}
@@ -111,20 +111,20 @@ def _struct(value: Any, info: types.StructType) -> Any:
         field = by_name.get(name)
         if field is None:
             shaped[name] = item
-        elif item is not None or field.required or optional(field.type):
-            shaped[name] = _understood(item, field.type)
+        elif item is not None or field.required or is_optional(field.type):
+            shaped[name] = _coerce_value(item, field.type)
     return shaped
 
 
-def _list(value: Any, item: types.Type) -> Any:
+def _coerce_list(value: Any, item: types.Type) -> Any:
     if isinstance(value, str):
-        value = _from_json(value)
+        value = _decode_json(value)
     if isinstance(value, str | dict):
         value = [value]
-    return [_understood(each, item) for each in value] if isinstance(value, list | tuple) else value
+    return [_coerce_value(each, item) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _number(value: Any, *, whole: bool) -> Any:
+def _coerce_number(value: Any, *, whole: bool) -> Any:
     if isinstance(value, str):
         try:
             value = float(value) if not value.strip().lstrip("+-").isdecimal() else int(value)
@@ -135,13 +135,13 @@ def _number(value: Any, *, whole: bool) -> Any:
     return value
 
 
-def _text(value: Any) -> Any:
+def _coerce_text(value: Any) -> Any:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         return value[0]
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _from_json(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     """What a string holds when it holds a JSON object or list; otherwise the string itself."""
     if not text.lstrip().startswith(("{", "[")):
         return text
@@ -151,6 +151,6 @@ def _from_json(text: str) -> Any:
         return text
 
 
-def _kind(value: Any) -> str:
+def _describe_kind(value: Any) -> str:
     names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list"}
     return names.get(type(value), type(value).__name__)

@@ -21,11 +21,11 @@ Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
 
 
-def _quiet(_text: str) -> None:
+def _discard_output(_text: str) -> None:
     """Output that nobody listens to."""
 
 
-async def _blind() -> bool:
+async def _cannot_see_pictures() -> bool:
     """A model that reads text only."""
     return False
 
@@ -38,16 +38,16 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
     boundary: Boundary
     environment: Mapping[str, str] = {}
-    emit: Callable[[str], None] = _quiet
+    emit: Callable[[str], None] = _discard_output
     settings: ToolSettings = ToolSettings()
-    sees: Callable[[], Awaitable[bool]] = _blind
+    sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
 
     @property
     def workspace(self) -> Path:
         return self.boundary.workspace
 
 
-def question(
+def build_confirmation(
     tool: str, description: str, locations: Sequence[Location], verdict: Verdict
 ) -> ConfirmationDetails | None:
     """What a person is asked about a call; nothing when policy has decided by itself."""
@@ -67,14 +67,14 @@ def question(
     )
 
 
-class ToolType(msgspec.StructMeta, ABCMeta):
+class ToolMeta(msgspec.StructMeta, ABCMeta):
     """Structs whose subclasses must say how they are summed up and run."""
 
 
 class Tool(
     msgspec.Struct,
     Generic[Needs],
-    metaclass=ToolType,
+    metaclass=ToolMeta,
     frozen=True,
     rename="camel",
     kw_only=True,
@@ -107,7 +107,7 @@ class Tool(
 
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
         """What to ask the person, or nothing when policy has decided by itself (T10.4)."""
-        return question(self.name, self.summary(), self.locations(), verdict)
+        return build_confirmation(self.name, self.summary(), self.locations(), verdict)
 
     async def preview(self, context: ToolContext, needs: Needs) -> str:
         """The difference this call would make, shown with the question; empty when there is none to show."""
@@ -184,24 +184,24 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
         return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
 
 
-def bound(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
+def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
     """Arguments read as those of a tool. Raises ToolFailure with one line per mistake."""
     from ollm.tools.framework.arguments import parse_arguments
 
     return BoundTool(parse_arguments(tool, arguments), needs)
 
 
-def spec_of(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
+def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
     """A tool class as the registry keeps it."""
-    from ollm.tools.framework.schema import description_of, parameters_of
+    from ollm.tools.framework.schema import build_parameters, describe_tool
 
     def parse(arguments: Any) -> Invocation:
-        return bound(tool, arguments, needs)
+        return bind_tool(tool, arguments, needs)
 
     return ToolSpec(
         name=tool.name,
-        description=description_of(tool),
-        parameters=parameters_of(tool),
+        description=describe_tool(tool),
+        parameters=build_parameters(tool),
         parse=parse,
         risk=tool.risk,
         reads_only=tool.reads_only,

@@ -9,8 +9,8 @@ from ollm.config.settings import OutputSettings
 from ollm.domain.struct import Data
 from ollm.tools.framework.base import Keep
 
-KEPT_CHARS = 1024 * 1024
-HELD_CHARS = 256
+MAX_KEPT_CHARS = 1024 * 1024
+MAX_HELD_CHARS = 256
 
 # CSI, OSC and the other strings (DCS, SOS, PM, APC) with their 7- and 8-bit forms, then any two- or three-byte escape.
 # A string that never ends is cut at the line, so that one stray introducer does not swallow the output.
@@ -35,17 +35,17 @@ _DECEIVING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Without terminal escape sequences and what makes text look other than it is; other control characters are shown
     as pictures (ESC is ␛), CRLF is LF."""
     if not text.isascii():
         text = _DECEIVING.sub("", text)
     if _is_plain(text):
         return text
-    return visible(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
+    return show_controls(_ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def visible(text: str) -> str:
+def show_controls(text: str) -> str:
     """Nothing taken away: control characters, also those of escape sequences, are shown as pictures (CRLF is LF)."""
     return text if _is_plain(text) else text.replace("\r\n", "\n").translate(_CONTROLS)
 
@@ -63,12 +63,12 @@ class StreamCleaner:
     def __init__(self, emit: Callable[[str], None]) -> None:
         self._emit = emit
         self._held = ""
-        self._room = KEPT_CHARS
+        self._room = MAX_KEPT_CHARS
 
     def feed(self, text: str) -> None:
         text = self._held + text
         start = max(text.rfind(mark) for mark in "\x1b\x90\x98\x9b\x9d\x9e\x9f\r")
-        held = len(text) - start <= HELD_CHARS and start >= 0 and not _COMPLETE.match(text, start)
+        held = len(text) - start <= MAX_HELD_CHARS and start >= 0 and not _COMPLETE.match(text, start)
         self._held = text[start:] if held else ""
         self._send(text[:start] if held else text)
 
@@ -77,13 +77,13 @@ class StreamCleaner:
         self._held = ""
 
     def _send(self, text: str) -> None:
-        shown = clean(text)[: self._room]
+        shown = clean_text(text)[: self._room]
         self._room -= len(shown)
         if shown:
             self._emit(shown if self._room else f"{shown}\n[… the rest is not shown while it runs …]\n")
 
 
-class Cut(Data, frozen=True):
+class TrimmedOutput(Data, frozen=True):
     """Text within its limits; `full` is the whole (at most 1 MiB: head and tail of more), or None when nothing
     was left out."""
 
@@ -91,39 +91,39 @@ class Cut(Data, frozen=True):
     full: str | None = None
 
 
-def cut(text: str, limits: OutputSettings, *, keep: Keep = "head", way_back: str = "") -> Cut:
+def trim_output(text: str, limits: OutputSettings, *, keep: Keep = "head", way_back: str = "") -> TrimmedOutput:
     """Keep the head, or head and tail, and say how much was left out and how to get it (`way_back`, in which LINE
     stands for the first line that is missing)."""
     if len(text) <= limits.max_chars and text.count("\n", 0, len(text) - 1) < limits.max_lines:
-        return Cut(text=text)
-    head, tail = _kept(text, limits, 1.0 if keep == "head" else 0.5)
+        return TrimmedOutput(text=text)
+    head, tail = _cut_ends(text, limits, 1.0 if keep == "head" else 0.5)
     gone = text[len(head) : len(text) - len(tail)]
     lines = gone.count("\n") + (not gone.endswith("\n"))
     note = f"[… {lines:,} {'line' if lines == 1 else 'lines'}, {len(gone):,} characters left out"
     way = way_back.replace("LINE", str(head.count("\n") + 1))
     note += f"; {way} …]" if way else " …]"
     before = "" if head.endswith("\n") or not head else "\n"
-    return Cut(text=f"{head}{before}{note}" + (f"\n{tail}" if tail else ""), full=kept(text))
+    return TrimmedOutput(text=f"{head}{before}{note}" + (f"\n{tail}" if tail else ""), full=trim_for_session(text))
 
 
-def kept(text: str) -> str:
+def trim_for_session(text: str) -> str:
     """What the session keeps of a long output: all of it, or head and tail of 1 MiB."""
     size = len(text.encode("utf-8", "replace"))
-    if size <= KEPT_CHARS:
+    if size <= MAX_KEPT_CHARS:
         return text
-    room = int(KEPT_CHARS * len(text) / size) // 2 - 100
+    room = int(MAX_KEPT_CHARS * len(text) / size) // 2 - 100
     gone = len(text) - 2 * room
     return f"{text[:room]}\n[… {gone:,} characters were not kept …]\n{text[-room:]}"
 
 
-def _kept(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:
-    first = head(text, int(limits.max_chars * share), max(int(limits.max_lines * share), 1))
+def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:
+    first = take_head(text, int(limits.max_chars * share), max(int(limits.max_lines * share), 1))
     if share == 1.0:
         return first, ""
-    return first, _tail(text[len(first) :], limits.max_chars - len(first), max(limits.max_lines // 2, 1))
+    return first, _take_tail(text[len(first) :], limits.max_chars - len(first), max(limits.max_lines // 2, 1))
 
 
-def _tail(text: str, chars: int, lines: int) -> str:
+def _take_tail(text: str, chars: int, lines: int) -> str:
     """At most so much of the end, from the start of a line when one is near."""
     room = text[max(len(text) - chars, 0) :] if chars else ""
     pieces = room.removesuffix("\n").rsplit("\n", lines)
@@ -133,7 +133,7 @@ def _tail(text: str, chars: int, lines: int) -> str:
     return room[broken:] if len(room) < len(text) and 1 < broken <= len(room) // 2 else room
 
 
-def head(text: str, chars: int, lines: int) -> str:
+def take_head(text: str, chars: int, lines: int) -> str:
     """At most so much; ends at a line break when one is near, and never parts a character from its marks."""
     end = -1
     for _ in range(lines):
@@ -144,10 +144,10 @@ def head(text: str, chars: int, lines: int) -> str:
     else:
         return text[: end + 1]
     whole_lines, room = text[: end + 1], text[:chars]
-    return whole_lines if len(whole_lines) >= len(room) // 2 else _at_character(text, chars)
+    return whole_lines if len(whole_lines) >= len(room) // 2 else _cut_at_character(text, chars)
 
 
-def _at_character(text: str, end: int) -> str:
+def _cut_at_character(text: str, end: int) -> str:
     import unicodedata
 
     while 0 < end < len(text) and (unicodedata.combining(text[end]) or text[end] in "\u200d\ufe0f"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, overload
 
 from ollm.domain.tools import ToolSchema
-from ollm.tools.framework.base import Needs, Tool, ToolSpec, spec_of
+from ollm.tools.framework.base import Needs, Tool, ToolSpec, make_spec
 
 
 class ToolRegistry:
@@ -25,7 +25,7 @@ class ToolRegistry:
 
     def register(self, tool: ToolSpec | type[Tool[Any]], needs: Any = None) -> None:
         """Add a tool; one of the same name is replaced (T1.2)."""
-        spec = tool if isinstance(tool, ToolSpec) else spec_of(tool, needs)
+        spec = tool if isinstance(tool, ToolSpec) else make_spec(tool, needs)
         self._specs[spec.name] = spec
 
     def unregister(self, name: str) -> bool:
@@ -43,8 +43,8 @@ class ToolRegistry:
         """The tools as models are told of them, by name; `names` narrows them to a mode's set."""
         return tuple(spec.schema for spec in self.list() if names is None or spec.name in names)
 
-    def nearest(self, name: str) -> tuple[str, ...]:
+    def find_nearest(self, name: str) -> tuple[str, ...]:
         """Up to three tools whose names look like this one."""
-        from ollm.tools.framework.argument_errors import nearest
+        from ollm.tools.framework.argument_errors import find_nearest_names
 
-        return tuple(nearest(name, sorted(self._specs), 3))
+        return tuple(find_nearest_names(name, sorted(self._specs), 3))

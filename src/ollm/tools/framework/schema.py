@@ -14,69 +14,69 @@ from msgspec import inspect as types
 from ollm.domain.messages import JsonObject
 
 
-def description_of(tool: type) -> str:
+def describe_tool(tool: type) -> str:
     """The class's own docstring, on one line."""
     return " ".join(inspect.cleandoc(tool.__doc__ or "").split())
 
 
 @lru_cache(maxsize=256)
-def struct_type(tool: type) -> types.StructType:
+def get_struct_type(tool: type) -> types.StructType:
     found = types.type_info(tool)
     assert isinstance(found, types.StructType)
     return found
 
 
-def parameters_of(tool: type) -> JsonObject:
-    return schema_of(struct_type(tool))
+def build_parameters(tool: type) -> JsonObject:
+    return build_schema(get_struct_type(tool))
 
 
-def plain(info: types.Type) -> types.Type:
+def unwrap_type(info: types.Type) -> types.Type:
     """The type itself, without annotations and without `| None`."""
     while True:
         if isinstance(info, types.Metadata):
             info = info.type
-        elif isinstance(info, types.UnionType) and (rest := _without_none(info)) is not None:
+        elif isinstance(info, types.UnionType) and (rest := _drop_none(info)) is not None:
             info = rest
         else:
             return info
 
 
-def _without_none(info: types.UnionType) -> types.Type | None:
+def _drop_none(info: types.UnionType) -> types.Type | None:
     rest = [member for member in info.types if not isinstance(member, types.NoneType)]
     return rest[0] if len(rest) == 1 else None
 
 
-def optional(info: types.Type) -> bool:
+def is_optional(info: types.Type) -> bool:
     """Whether null is a value of this type."""
     if isinstance(info, types.Metadata):
-        return optional(info.type)
+        return is_optional(info.type)
     if isinstance(info, types.UnionType):
         return any(isinstance(member, types.NoneType) for member in info.types)
     return isinstance(info, types.AnyType | types.NoneType)
 
 
-def note_of(info: types.Type) -> str:
+def find_note(info: types.Type) -> str:
     """The description an annotation carries, however deep it stands."""
     if isinstance(info, types.Metadata):
         text = (info.extra_json_schema or {}).get("description", "")
-        return str(text) or note_of(info.type)
+        return str(text) or find_note(info.type)
     if isinstance(info, types.UnionType):
-        return next((note for member in info.types if (note := note_of(member))), "")
+        return next((note for member in info.types if (note := find_note(member))), "")
     return ""
 
 
-def schema_of(info: types.Type) -> JsonObject:
-    note, info = note_of(info), plain(info)
-    schema = _bare(info)
+def build_schema(info: types.Type) -> JsonObject:
+    note, info = find_note(info), unwrap_type(info)
+    schema = _build_bare_schema(info)
     return {**schema, "description": note} if note else schema
 
 
-def _bare(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one return per kind of type
+def _build_bare_schema(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one return per kind of type
     match info:
         case types.StructType():
-            return _object(info)
+            return _build_object_schema(info)
         case types.VarTupleType() | types.ListType():
-            return {"type": "array", "items": schema_of(info.item_type)}
+            return {"type": "array", "items": build_schema(info.item_type)}
         case types.LiteralType():
             return {"type": "string", "enum": [str(value) for value in info.values]}
         case types.IntType() | types.FloatType():
@@ -90,7 +90,7 @@ def _bare(info: types.Type) -> JsonObject:  # noqa: PLR0911 - one return per kin
     raise TypeError(f"no JSON Schema for a parameter of type {info!r}")
 
 
-def _object(info: types.StructType) -> JsonObject:
-    properties = {field.encode_name: schema_of(field.type) for field in info.fields}
+def _build_object_schema(info: types.StructType) -> JsonObject:
+    properties = {field.encode_name: build_schema(field.type) for field in info.fields}
     required = [field.encode_name for field in info.fields if field.required]
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}

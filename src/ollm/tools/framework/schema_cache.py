@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ollm.domain.clock import STARTED
+from ollm.domain.clock import PROCESS_STARTED_NS
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
 from ollm.domain.tools import Risk
@@ -26,13 +26,22 @@ if TYPE_CHECKING:
 
     from ollm.tools.framework.base import Tool
 
-ROOT = Path(__file__).parents[2]
-FLOORS = ("tools", "policy", "services", "providers", "store", "config", "system", "domain")  # what a tool may import
-LIBRARIES = f"{sys.hexversion:x} {msgspec.__version__}"
-Stamp = tuple[tuple[str, int, int], ...]
+PACKAGE_ROOT = Path(__file__).parents[2]
+TOOL_PACKAGES = (
+    "tools",
+    "policy",
+    "services",
+    "providers",
+    "store",
+    "config",
+    "system",
+    "domain",
+)  # what a tool may import
+LIBRARY_VERSIONS = f"{sys.hexversion:x} {msgspec.__version__}"
+FileStamps = tuple[tuple[str, int, int], ...]
 
 
-class Described(Data, frozen=True):
+class ToolDescription(Data, frozen=True):
     """A tool as models, policy and dispatch know it before it is imported."""
 
     name: str
@@ -43,32 +52,32 @@ class Described(Data, frozen=True):
     keep: Literal["head", "ends"]
 
 
-class Remembered(Data, frozen=True):
+class SchemaCache(Data, frozen=True):
     """`stamp` holds name, time and size of every file that had a part in it."""
 
     libraries: str
-    stamp: Stamp
-    tools: tuple[Described, ...]
+    stamp: FileStamps
+    tools: tuple[ToolDescription, ...]
 
 
-def described(places: Mapping[str, str], memory: Path | None = None) -> tuple[Described, ...]:
+def describe_tools(places: Mapping[str, str], memory: Path | None = None) -> tuple[ToolDescription, ...]:
     """The tools by name, from `memory` when they are what they were; `places` maps names to `module:Class`."""
     if memory is None:
-        return _worked_out(places)
-    found = _recalled(memory)
+        return _describe_classes(places)
+    found = _load_cache(memory)
     if found is None:
-        tools = _worked_out(places)
-        found = Remembered(libraries=LIBRARIES, stamp=_stamp(_files()), tools=tools)
-        _remember(memory, found)
+        tools = _describe_classes(places)
+        found = SchemaCache(libraries=LIBRARY_VERSIONS, stamp=_stamp_files(_list_files()), tools=tools)
+        _save_cache(memory, found)
     return found.tools
 
 
-def _worked_out(places: Mapping[str, str]) -> tuple[Described, ...]:
-    from ollm.tools.framework.base import spec_of
+def _describe_classes(places: Mapping[str, str]) -> tuple[ToolDescription, ...]:
+    from ollm.tools.framework.base import make_spec
 
-    specs = [spec_of(tool_class(place), None) for place in places.values()]
+    specs = [make_spec(load_tool_class(place), None) for place in places.values()]
     return tuple(
-        Described(
+        ToolDescription(
             name=spec.name,
             description=spec.description,
             parameters=spec.parameters,
@@ -80,37 +89,41 @@ def _worked_out(places: Mapping[str, str]) -> tuple[Described, ...]:
     )
 
 
-def tool_class(place: str) -> type[Tool[Any]]:
+def load_tool_class(place: str) -> type[Tool[Any]]:
     """The class at `module:Class` in this package."""
     module, _, name = place.partition(":")
     found: type[Tool[Any]] = getattr(import_module(f"ollm.tools.{module}"), name)
     return found
 
 
-def _files() -> list[str]:
+def _list_files() -> list[str]:
     """Everything imported that the tools may build on, as paths in our package. All of it is more than they use."""
     loaded = [(name.split("."), module.__file__) for name, module in sys.modules.items() if name.startswith("ollm.")]
-    return sorted(os.path.relpath(file, ROOT) for (_, floor, *_), file in loaded if floor in FLOORS and file)
+    return sorted(
+        os.path.relpath(file, PACKAGE_ROOT) for (_, floor, *_), file in loaded if floor in TOOL_PACKAGES and file
+    )
 
 
-def _stamp(files: Iterable[str]) -> Stamp:
-    found = ((name, os.stat(f"{ROOT}/{name}")) for name in files)  # noqa: PTH116 - a hundred of them at every start
+def _stamp_files(files: Iterable[str]) -> FileStamps:
+    found = ((name, os.stat(f"{PACKAGE_ROOT}/{name}")) for name in files)  # noqa: PTH116 - a hundred of them at every start
     return tuple((name, status.st_mtime_ns, status.st_size) for name, status in found)
 
 
-def _recalled(memory: Path) -> Remembered | None:
+def _load_cache(memory: Path) -> SchemaCache | None:
     """What is remembered and still true."""
     try:
-        found = msgspec.json.decode(memory.read_bytes(), type=Remembered)
-        current = found.libraries == LIBRARIES and found.stamp == _stamp(name for name, _, _ in found.stamp)
+        found = msgspec.json.decode(memory.read_bytes(), type=SchemaCache)
+        current = found.libraries == LIBRARY_VERSIONS and found.stamp == _stamp_files(
+            name for name, _, _ in found.stamp
+        )
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
     return found if current else None
 
 
-def _remember(memory: Path, found: Remembered) -> None:
+def _save_cache(memory: Path, found: SchemaCache) -> None:
     """Unless a file changed since it was imported: which one was it? A home that is not there yet is not made."""
-    if any(changed >= STARTED for _, changed, _ in found.stamp):
+    if any(changed >= PROCESS_STARTED_NS for _, changed, _ in found.stamp):
         return
     from ollm.system.atomic import make_private_directory, replace_file
 

@@ -6,24 +6,26 @@ import asyncio
 from functools import cache
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.framework.argument_errors import nearest
-from ollm.tools.search.ripgrep import program
+from ollm.tools.framework.argument_errors import find_nearest_names
+from ollm.tools.search.ripgrep import find_ripgrep
 
 
-async def globs_of_type(name: str) -> tuple[str, ...]:
+async def find_type_globs(name: str) -> tuple[str, ...]:
     """The globs of a file type, or a ValidationError with the nearest names there are."""
-    types = await asyncio.to_thread(_types)
+    types = await asyncio.to_thread(_load_types)
     if name not in types:
-        near = nearest(name, sorted(types), 3)
+        near = find_nearest_names(name, sorted(types), 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ", such as py, ts, rust, md."
         raise ToolFailure("ValidationError", f"fileType: there is no type {name!r}{hint}")
     return types[name]
 
 
 @cache
-def _types() -> dict[str, tuple[str, ...]]:
+def _load_types() -> dict[str, tuple[str, ...]]:
     import subprocess
 
-    said = subprocess.run([program(), "--no-config", "--type-list"], capture_output=True, check=True, text=True).stdout
+    said = subprocess.run(
+        [find_ripgrep(), "--no-config", "--type-list"], capture_output=True, check=True, text=True
+    ).stdout
     listed = (line.partition(": ") for line in said.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-_LONGEST = 400  # characters of a line that are shown
-_BEFORE = 120
-_LARGEST = 64 << 20  # bytes of one line of output
-MOST_COUNTED = 10_000
+_MAX_LINE_CHARS = 400  # characters of a line that are shown
+_CHARS_BEFORE_MATCH = 120
+_MAX_RECORD_BYTES = 64 << 20  # bytes of one line of output
+MAX_COUNTED_MATCHES = 10_000
 
 
 class FoundLine(NamedTuple):
@@ -23,7 +23,7 @@ class FoundLine(NamedTuple):
     starts: bool
 
 
-class Matches:
+class MatchCollector:
     """Fed with ripgrep's output as it comes. Stops wanting more when far more was found than anyone reads. What it says
     of files that were not to be searched is passed over."""
 
@@ -38,69 +38,69 @@ class Matches:
         self._decode = msgspec.json.Decoder().decode
 
     @property
-    def enough(self) -> bool:
-        return self.count >= MOST_COUNTED
+    def is_full(self) -> bool:
+        return self.count >= MAX_COUNTED_MATCHES
 
     def feed(self, chunk: bytes) -> None:
         first, *others = chunk.split(b"\n")
-        self._wait(first)
+        self._buffer_part(first)
         for part in others:
-            self._end_of_line()
-            self._wait(part)
+            self._finish_line()
+            self._buffer_part(part)
 
-    def _wait(self, part: bytes) -> None:
+    def _buffer_part(self, part: bytes) -> None:
         """A part of a line. One that is far too long is forgotten, not gathered."""
         self._size += len(part)
-        if self._size <= _LARGEST:
+        if self._size <= _MAX_RECORD_BYTES:
             self._waiting.append(part)
 
-    def _end_of_line(self) -> None:
-        if self._size > _LARGEST:
+    def _finish_line(self) -> None:
+        if self._size > _MAX_RECORD_BYTES:
             self.too_long += 1
         elif self._size:
-            self._take(self._decode(b"".join(self._waiting)))
+            self._take_record(self._decode(b"".join(self._waiting)))
         self._waiting, self._size = [], 0
 
-    def _take(self, said: Any) -> None:
+    def _take_record(self, said: Any) -> None:
         kind, data = said["type"], said["data"]
         if kind in ("match", "context"):
-            path = _text(data["path"], "surrogateescape").removeprefix("./")
+            path = _decode_text(data["path"], "surrogateescape").removeprefix("./")
             if path not in self._wanted:
                 return
             start = data["submatches"][0]["start"] if data["submatches"] else 0
             lines = self.files.setdefault(path, [])
-            lines.extend(_lines(data, start, matches=kind == "match"))
+            lines.extend(_make_lines(data, start, matches=kind == "match"))
             self.count += kind == "match"
         elif kind == "end" and data["binary_offset"] is not None:
-            self._is_binary(_text(data["path"], "surrogateescape").removeprefix("./"))
+            self._drop_binary(_decode_text(data["path"], "surrogateescape").removeprefix("./"))
 
-    def _is_binary(self, path: str) -> None:
+    def _drop_binary(self, path: str) -> None:
         lines = self.files.pop(path, None)
         if lines:
             self.binary.add(path)
             self.count -= sum(line.starts for line in lines)
 
 
-def _lines(data: Any, start: int, *, matches: bool) -> list[FoundLine]:
-    text = _text(data["lines"], "replace")
+def _make_lines(data: Any, start: int, *, matches: bool) -> list[FoundLine]:
+    text = _decode_text(data["lines"], "replace")
     texts = text.removesuffix("\n").split("\n")
     first = data["line_number"]
     return [
-        FoundLine(first + at, _cut(line.removesuffix("\r"), 0 if at else start), matches, matches and not at)
+        FoundLine(first + at, _trim_line(line.removesuffix("\r"), 0 if at else start), matches, matches and not at)
         for at, line in enumerate(texts)
     ]
 
 
-def _cut(line: str, start: int) -> str:
+def _trim_line(line: str, start: int) -> str:
     """A line of readable length, with the match in it. `start` is in bytes, which is near enough."""
-    if len(line) <= _LONGEST:
+    if len(line) <= _MAX_LINE_CHARS:
         return line
-    begin = max(min(start, len(line)) - _BEFORE, 0)
-    end = begin + _LONGEST
+    begin = max(min(start, len(line)) - _CHARS_BEFORE_MATCH, 0)
+    end = begin + _MAX_LINE_CHARS
     left = f"… {begin:,} characters … " if begin else ""
     right = f" … {len(line) - end:,} characters …" if end < len(line) else ""
     return left + line[begin:end] + right
 
 
-def _text(said: dict[str, str], errors: str) -> str:
+def _decode_text(said: dict[str, str], errors: str) -> str:
     return said["text"] if "text" in said else base64.b64decode(said["bytes"]).decode("utf-8", errors)

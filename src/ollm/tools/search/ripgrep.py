@@ -17,18 +17,18 @@ from ollm.domain.errors import ToolFailure
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
-_CHUNK = 1 << 18
+_CHUNK_BYTES = 1 << 18
 _WRAPPER = "(?:"
 
 
 @cache
-def program() -> str:
+def find_ripgrep() -> str:
     """The ripgrep that came with us, or the one on the PATH."""
     beside = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
     return next((str(folder / "rg") for folder in beside if (folder / "rg").is_file()), "rg")
 
 
-def places(files: Sequence[str], in_part: frozenset[str]) -> list[str]:
+def group_by_directory(files: Sequence[str], in_part: frozenset[str]) -> list[str]:
     """The same files as fewer words: a directory stands for all right in it, unless it is one of those `in_part`."""
     parents = [path.rpartition("/")[0] for path in files]
     whole = dict.fromkeys(parents)
@@ -38,16 +38,16 @@ def places(files: Sequence[str], in_part: frozenset[str]) -> list[str]:
     return [*(f"./{directory}" for directory in whole), *alone]
 
 
-async def search(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:
+async def search_files(root: Path, options: Sequence[str], files: Sequence[str]) -> AsyncGenerator[bytes, None]:
     """What ripgrep prints about the files, or all right in a directory (paths from the root), in pieces. Close it, and
     the search ends."""
-    for batch in _batches(files):
-        async with aclosing(_run(root, [*options, "--", *batch])) as printed:
+    for batch in _split_batches(files):
+        async with aclosing(_run_ripgrep(root, [*options, "--", *batch])) as printed:
             async for chunk in printed:
                 yield chunk
 
 
-def _batches(files: Sequence[str]) -> Iterator[list[bytes]]:
+def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
     names = os.fsencode("\0".join(files) or os.devnull).split(b"\0")
     ends = list(accumulate(len(name) + _ARGUMENT_COST for name in names))
     first = taken = 0
@@ -57,10 +57,10 @@ def _batches(files: Sequence[str]) -> Iterator[list[bytes]]:
         first, taken = last, ends[last - 1]
 
 
-async def _run(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[bytes, None]:
+async def _run_ripgrep(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[bytes, None]:
     try:
         process = await asyncio.create_subprocess_exec(
-            program(),
+            find_ripgrep(),
             "--no-config",
             "--no-ignore",
             "--hidden",
@@ -79,11 +79,11 @@ async def _run(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[b
     assert process.stdout is not None
     assert process.stderr is not None
     try:
-        while chunk := await process.stdout.read(_CHUNK):
+        while chunk := await process.stdout.read(_CHUNK_BYTES):
             yield chunk
         complaint = (await process.stderr.read()).decode("utf-8", "replace")
         if await process.wait() == 2 and "error" in complaint:
-            raise bad_pattern(complaint)
+            raise make_pattern_failure(complaint)
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
@@ -91,7 +91,7 @@ async def _run(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[b
             await process.wait()
 
 
-def bad_pattern(complaint: str) -> ToolFailure:
+def make_pattern_failure(complaint: str) -> ToolFailure:
     """ripgrep's words about a pattern, without the brackets it adds: the reason, the pattern, a mark below it."""
     lines = complaint.removeprefix("rg: ").strip().splitlines()
     reason = next((line.removeprefix("error: ") for line in lines if line.startswith("error: ")), lines[0])

@@ -11,17 +11,17 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.services.file_discovery import FileDiscoveryService, Found
-from ollm.system.paths import failure
-from ollm.tools.files.private_files import skipped_note, without_private
+from ollm.services.file_discovery import FileDiscoveryService, PathMatches
+from ollm.system.paths import make_tool_failure
+from ollm.tools.files.private_files import describe_skipped, drop_private_files
 from ollm.tools.framework.base import ToolContext
-from ollm.tools.framework.output import visible
+from ollm.tools.framework.output import show_controls
 
-Where = Annotated[str, Meta(min_length=1, description="Directory to look in.")]
-Most = Annotated[int, Meta(ge=1)]
+DirectoryPath = Annotated[str, Meta(min_length=1, description="Directory to look in.")]
+PositiveInt = Annotated[int, Meta(ge=1)]
 
 
-class Scope(Data, frozen=True):
+class SearchScope(Data, frozen=True):
     """A place to look in. `file` is set when a single file was named; `notes` are what there is to say about it."""
 
     root: Path
@@ -34,51 +34,51 @@ class Scope(Data, frozen=True):
         """The project whose rules apply, when the place is a part of it."""
         return str(self.workspace) if self.root.is_relative_to(self.workspace) else None
 
-    def shown(self, relative: str) -> str:
+    def render_path(self, relative: str) -> str:
         """A path below the root as the model may use it again: from the workspace, or absolute outside of it."""
         path = self.root / relative if relative else self.root
         inside = path.relative_to(self.workspace) if path.is_relative_to(self.workspace) else path
-        return shown_name(str(inside))
+        return render_name(str(inside))
 
-    def still_holds(self, relative: str) -> bool:
+    def still_contains(self, relative: str) -> bool:
         """Whether a file that was read still lies where it was found: no link was put in its place meanwhile."""
         return Path(os.path.realpath(self.root / relative)).is_relative_to(self.root)
 
 
-def shown_name(name: str) -> str:
+def render_name(name: str) -> str:
     """A name for the model: line breaks and other controls made visible, bytes that are no text replaced."""
-    return visible(os.fsencode(name).decode("utf-8", "replace")).replace("\n", "␊").replace("\t", "␉")
+    return show_controls(os.fsencode(name).decode("utf-8", "replace")).replace("\n", "␊").replace("\t", "␉")
 
 
-async def scope_of(context: ToolContext, discovery: FileDiscoveryService, path: str) -> Scope:
+async def resolve_scope(context: ToolContext, discovery: FileDiscoveryService, path: str) -> SearchScope:
     """Resolve what the model named. A path that rules hide is looked into all the same, and that is said."""
     resolved = context.boundary.check(path)
     try:
         is_directory = resolved.is_dir()
         resolved.stat()
     except OSError as error:
-        raise failure(error, path) from error
+        raise make_tool_failure(error, path) from error
     if not is_directory and not resolved.is_file():
         raise ToolFailure("NotARegularFile", f"{path} is neither a file nor a directory.")
-    return Scope(
+    return SearchScope(
         root=resolved if is_directory else resolved.parent,
         workspace=context.workspace,
         file=None if is_directory else resolved.name,
-        notes=await _ignored(context, discovery, resolved),
+        notes=await _describe_ignored(context, discovery, resolved),
     )
 
 
-async def _ignored(context: ToolContext, discovery: FileDiscoveryService, resolved: Path) -> tuple[str, ...]:
+async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryService, resolved: Path) -> tuple[str, ...]:
     if not resolved.is_relative_to(context.workspace) or resolved == context.workspace:
         return ()
     relative = str(resolved.relative_to(context.workspace))
     said = await discovery.explain(str(context.workspace), relative)
     if said.shown or said.rule is None:
         return ()
-    return (f"{shown_name(relative)} is ignored ({said.reason}); looked into because it was named",)
+    return (f"{render_name(relative)} is ignored ({said.reason}); looked into because it was named",)
 
 
-class Readable(Data, frozen=True):
+class ReadableFiles(Data, frozen=True):
     """Files that may be read without asking, and how many may not; `others` is what else there is to say."""
 
     paths: list[str]
@@ -88,16 +88,16 @@ class Readable(Data, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (skipped_note(self.skipped), *self.others) if self.skipped else self.others
+        return (describe_skipped(self.skipped), *self.others) if self.skipped else self.others
 
 
-def readable(context: ToolContext, scope: Scope, found: Found) -> Readable:
-    kept = without_private(context, scope.root, found.paths)
+def select_readable(context: ToolContext, scope: SearchScope, found: PathMatches) -> ReadableFiles:
+    kept = drop_private_files(context, scope.root, found.paths)
     in_part = found.in_part
     if in_part is not None and len(kept) < len(found.paths):
         in_part |= {path.rpartition("/")[0] for path in set(found.paths).difference(kept)}
-    return Readable(paths=kept, in_part=in_part, skipped=len(found.paths) - len(kept), others=found.notes)
+    return ReadableFiles(paths=kept, in_part=in_part, skipped=len(found.paths) - len(kept), others=found.notes)
 
 
-def with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
+def render_with_notes(lines: Iterable[str], notes: Iterable[str]) -> str:
     return "\n".join([*lines, *(f"[{note}]" for note in notes)])

@@ -12,7 +12,7 @@ from ollm.domain.struct import Data
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # IANA's special-purpose registries, less what is reachable for everybody; 168.63.129.16 is a cloud's metadata service.
-_CLOSED_4 = tuple(
+_CLOSED_IPV4 = tuple(
     ipaddress.IPv4Network(network)
     for network in (
         "0.0.0.0/8",
@@ -33,19 +33,21 @@ _CLOSED_4 = tuple(
         "240.0.0.0/4",
     )
 )
-_OPEN_6 = ipaddress.IPv6Network("2000::/3")
-_CLOSED_6 = tuple(
+_OPEN_IPV6 = ipaddress.IPv6Network("2000::/3")
+_CLOSED_IPV6 = tuple(
     ipaddress.IPv6Network(network)
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_ODD = re.compile(r"[\x00-\x20\x7f-\xa0\\\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
-_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE)
+_HOST_NAME = re.compile(
+    r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE
+)
 _PORTS = {"http": 80, "https": 443}
 
 
-class Target(Data, frozen=True):
+class WebTarget(Data, frozen=True):
     """An address taken apart. `host` is ASCII, an IPv6 one without its brackets."""
 
     scheme: str
@@ -54,7 +56,7 @@ class Target(Data, frozen=True):
     path: str
 
     @property
-    def place(self) -> str:
+    def host_and_port(self) -> str:
         """host:port, as `allowPrivate` names it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
@@ -65,50 +67,50 @@ class Target(Data, frozen=True):
         return f"{self.scheme}://{host}{port}{self.path}"
 
     @property
-    def literal(self) -> Address | None:
+    def literal_address(self) -> Address | None:
         try:
             return ipaddress.ip_address(self.host)
         except ValueError:
             return None
 
 
-def target_of(url: str) -> Target:
+def parse_url(url: str) -> WebTarget:
     """The parts of a URL, or ToolFailure("InvalidUrl") for anything that two programs might read differently."""
     url = url.strip(" ")
-    if not url or _ODD.search(url):
-        raise _invalid(url, "it is empty or holds blanks, control or invisible characters or backslashes")
+    if not url or _FORBIDDEN_CHARACTERS.search(url):
+        raise _make_failure(url, "it is empty or holds blanks, control or invisible characters or backslashes")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise _invalid(url, str(error)) from error
+        raise _make_failure(url, str(error)) from error
     if parts.scheme not in _PORTS:
         hint = f"; write https://{url}" if not parts.scheme or "://" not in url else ""
-        raise _invalid(url, f"only http and https are fetched{hint}")
+        raise _make_failure(url, f"only http and https are fetched{hint}")
     if "@" in parts.netloc:
-        raise _invalid(url, "it holds a user name or password")
-    host = _host(parts.netloc, parts.hostname or "", url)
+        raise _make_failure(url, "it holds a user name or password")
+    host = _parse_host(parts.netloc, parts.hostname or "", url)
     if port == 0:
-        raise _invalid(url, "port 0 is none")
+        raise _make_failure(url, "port 0 is none")
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     query = "?" + quote(parts.query, safe="/%:@!$&'()*+,;=~-._?") if parts.query else ""
-    return Target(scheme=parts.scheme, host=host, port=port or _PORTS[parts.scheme], path=path + query)
+    return WebTarget(scheme=parts.scheme, host=host, port=port or _PORTS[parts.scheme], path=path + query)
 
 
 def is_public(address: Address) -> bool:
     """Whether an address is a public unicast one."""
     if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _CLOSED_4)
+        return not any(address in network for network in _CLOSED_IPV4)
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
     if address in _NAT64:
         return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return address in _OPEN_6 and not any(address in network for network in _CLOSED_6)
+    return address in _OPEN_IPV6 and not any(address in network for network in _CLOSED_IPV6)
 
 
-def refuse_private(target: Target, addresses: list[Address], allowed: tuple[str, ...]) -> None:
+def refuse_private(target: WebTarget, addresses: list[Address], allowed: tuple[str, ...]) -> None:
     """Raises ToolFailure("AddressRefused") if any answer is not public, unless the place was opened by name."""
-    if target.place.lower() in {place.lower() for place in allowed}:
+    if target.host_and_port.lower() in {place.lower() for place in allowed}:
         return
     closed = next((address for address in addresses if not is_public(address)), None)
     if closed is not None:
@@ -116,36 +118,36 @@ def refuse_private(target: Target, addresses: list[Address], allowed: tuple[str,
         raise ToolFailure(
             "AddressRefused",
             f"{target.url} was not fetched: its address is not a public one{named}. "
-            f"The user can open it in the settings: tools.webFetch.allowPrivate: [{target.place}]",
+            f"The user can open it in the settings: tools.webFetch.allowPrivate: [{target.host_and_port}]",
         )
 
 
-def _host(netloc: str, host: str, url: str) -> str:
+def _parse_host(netloc: str, host: str, url: str) -> str:
     if netloc.startswith("["):
         try:
             return str(ipaddress.IPv6Address("" if "%" in host else host))
         except ValueError as error:
-            raise _invalid(url, "its host is no IPv6 address") from error
-    ascii_host = _ascii(host, url)
-    if not _NAME.fullmatch(ascii_host) or len(ascii_host) > 253:
-        raise _invalid(url, "its host is no name" if ascii_host else "it has no host")
+            raise _make_failure(url, "its host is no IPv6 address") from error
+    ascii_host = _encode_ascii(host, url)
+    if not _HOST_NAME.fullmatch(ascii_host) or len(ascii_host) > 253:
+        raise _make_failure(url, "its host is no name" if ascii_host else "it has no host")
     last = ascii_host.rstrip(".").rpartition(".")[2]
     if _NUMERIC.fullmatch(last):
         try:
             return str(ipaddress.IPv4Address(ascii_host))
         except ValueError as error:
-            raise _invalid(url, "its host is a number but no plain IPv4 address") from error
+            raise _make_failure(url, "its host is a number but no plain IPv4 address") from error
     return ascii_host.lower()
 
 
-def _ascii(host: str, url: str) -> str:
+def _encode_ascii(host: str, url: str) -> str:
     if host.isascii():
         return host
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError as error:
-        raise _invalid(url, "its host is no name") from error
+        raise _make_failure(url, "its host is no name") from error
 
 
-def _invalid(url: str, why: str) -> ToolFailure:
+def _make_failure(url: str, why: str) -> ToolFailure:
     return ToolFailure("InvalidUrl", f"{url[:200]!r} is not fetched: {why}.")

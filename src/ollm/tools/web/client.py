@@ -17,15 +17,15 @@ import msgspec
 from ollm.config.settings import WebFetchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.tools.web.address import Address, Target, refuse_private, target_of
+from ollm.tools.web.address import Address, WebTarget, parse_url, refuse_private
 
-REDIRECTS = 5
-HEADER_BYTES = 64 * 1024
-_MOVED = (301, 302, 303, 307, 308)
+MAX_REDIRECTS = 5
+MAX_HEADER_BYTES = 64 * 1024
+_REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-class Answer(Data, frozen=True):
+class WebResponse(Data, frozen=True):
     """A whole answer. Header names are lower case; `url` is where the redirects led."""
 
     url: str
@@ -47,7 +47,7 @@ class Answer(Data, frozen=True):
 class CheckedConnections(httpcore2.AsyncNetworkBackend):
     """Resolves a name once, refuses it if any answer is not public, and connects to an address it has checked."""
 
-    def __init__(self, target: Target, allowed: tuple[str, ...]) -> None:
+    def __init__(self, target: WebTarget, allowed: tuple[str, ...]) -> None:
         self._target = target
         self._allowed = allowed
         self._inner = httpcore2.AnyIOBackend()
@@ -60,7 +60,7 @@ class CheckedConnections(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        addresses = await _resolved(self._target, host, port)
+        addresses = await _resolve_host(self._target, host, port)
         refuse_private(self._target, addresses, self._allowed)
         failure: Exception | None = None
         for address in addresses[:4]:
@@ -71,7 +71,7 @@ class CheckedConnections(httpcore2.AsyncNetworkBackend):
         raise failure or httpcore2.ConnectError("no address")
 
 
-async def _resolved(target: Target, host: str, port: int) -> list[Address]:
+async def _resolve_host(target: WebTarget, host: str, port: int) -> list[Address]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -80,14 +80,14 @@ async def _resolved(target: Target, host: str, port: int) -> list[Address]:
     return [ipaddress.ip_address(str(answer[4][0]).partition("%")[0]) for answer in dict.fromkeys(found)]
 
 
-async def fetch(
+async def fetch_url(
     url: str,
     settings: WebFetchSettings,
     *,
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
-) -> Answer:
+) -> WebResponse:
     """The answer after redirects, within the limits of the settings.
 
     Raises ToolFailure: InvalidUrl, AddressRefused, Timeout, NetworkError, TooLarge, HttpError (odd answers only;
@@ -96,64 +96,68 @@ async def fetch(
     began = time.monotonic()
     try:
         async with asyncio.timeout(settings.timeout):
-            return await _followed(url, settings, _Sent(method=method, headers=headers or {}, content=content))
+            return await _follow_redirects(
+                url, settings, _WebRequest(method=method, headers=headers or {}, content=content)
+            )
     except (TimeoutError, httpcore2.TimeoutException) as error:
         spent = time.monotonic() - began
         raise ToolFailure("Timeout", f"{url} was not there within {spent:.1f} seconds.") from error
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
-        raise ToolFailure("NetworkError", f"{url} could not be fetched: {_said(error)}.") from error
+        raise ToolFailure("NetworkError", f"{url} could not be fetched: {_describe_error(error)}.") from error
 
 
-class _Sent(Data, frozen=True):
+class _WebRequest(Data, frozen=True):
     method: str
     headers: Mapping[str, str]
     content: bytes | None
 
 
-async def _followed(url: str, settings: WebFetchSettings, sent: _Sent) -> Answer:
-    target = target_of(url)
-    for hop in range(REDIRECTS + 1):
-        answer = await _asked(target, settings, sent)
+async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequest) -> WebResponse:
+    target = parse_url(url)
+    for hop in range(MAX_REDIRECTS + 1):
+        answer = await _send_request(target, settings, sent)
         location = answer.headers.get("location")
-        if answer.status not in _MOVED or not location:
+        if answer.status not in _REDIRECT_STATUSES or not location:
             return msgspec.structs.replace(answer, redirected=hop > 0)
-        following = target_of(urljoin(target.url, location))
-        if following.place != target.place:  # keys and what was sent are for the first place alone
-            sent = _Sent(method="GET", headers={}, content=None)
+        following = parse_url(urljoin(target.url, location))
+        if following.host_and_port != target.host_and_port:  # keys and what was sent are for the first place alone
+            sent = _WebRequest(method="GET", headers={}, content=None)
         target = following
-    raise ToolFailure("HttpError", f"{url} redirects more than {REDIRECTS} times.")
+    raise ToolFailure("HttpError", f"{url} redirects more than {MAX_REDIRECTS} times.")
 
 
-async def _asked(target: Target, settings: WebFetchSettings, sent: _Sent) -> Answer:
-    if literal := target.literal:
+async def _send_request(target: WebTarget, settings: WebFetchSettings, sent: _WebRequest) -> WebResponse:
+    if literal := target.literal_address:
         refuse_private(target, [literal], settings.allow_private)
     backend = CheckedConnections(target, settings.allow_private)
     headers = {"User-Agent": "ollm", "Accept-Encoding": "gzip, deflate", "Accept": "*/*", **sent.headers}
-    async with httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=_trust(target)) as pool:
-        async with pool.stream(sent.method, _url(target), headers=list(headers.items()), content=sent.content) as reply:
+    async with httpcore2.AsyncConnectionPool(network_backend=backend, ssl_context=_make_ssl_context(target)) as pool:
+        async with pool.stream(
+            sent.method, _make_url(target), headers=list(headers.items()), content=sent.content
+        ) as reply:
             received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in reply.headers}
-            if sum(len(name) + len(value) for name, value in reply.headers) > HEADER_BYTES:
+            if sum(len(name) + len(value) for name, value in reply.headers) > MAX_HEADER_BYTES:
                 raise ToolFailure(
-                    "TooLarge", f"{target.url} answered with more than {HEADER_BYTES:,} bytes of headers."
+                    "TooLarge", f"{target.url} answered with more than {MAX_HEADER_BYTES:,} bytes of headers."
                 )
-            moved = reply.status in _MOVED and "location" in received
-            body = b"" if moved else await _body(reply, received, target, settings.max_bytes)
-            return Answer(url=target.url, status=reply.status, headers=received, body=body)
+            moved = reply.status in _REDIRECT_STATUSES and "location" in received
+            body = b"" if moved else await _read_body(reply, received, target, settings.max_bytes)
+            return WebResponse(url=target.url, status=reply.status, headers=received, body=body)
 
 
-def _trust(target: Target) -> Any:
+def _make_ssl_context(target: WebTarget) -> Any:
     return httpcore2.default_ssl_context() if target.scheme == "https" else None
 
 
-def _url(target: Target) -> httpcore2.URL:
+def _make_url(target: WebTarget) -> httpcore2.URL:
     return httpcore2.URL(
         scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
     )
 
 
-async def _body(reply: httpcore2.Response, headers: Mapping[str, str], target: Target, limit: int) -> bytes:
+async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], target: WebTarget, limit: int) -> bytes:
     """Decoded as it comes, so that a small answer cannot grow without end."""
-    decode = _decoder(headers.get("content-encoding", ""), target)
+    decode = _make_decoder(headers.get("content-encoding", ""), target)
     body = bytearray()
     async for chunk in reply.aiter_stream():
         for piece in decode(chunk, limit + 1 - len(body)):
@@ -163,26 +167,26 @@ async def _body(reply: httpcore2.Response, headers: Mapping[str, str], target: T
     return bytes(body)
 
 
-def _decoder(encoding: str, target: Target) -> Callable[[bytes, int], list[bytes]]:
+def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], list[bytes]]:
     """A function from received bytes and the room left to decoded pieces."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return lambda chunk, _room: [chunk]
     if name not in _WBITS:
         raise ToolFailure("HttpError", f"{target.url} came encoded as {name[:40]!r}, which was not asked for.")
-    return _Inflating(name, target).pieces
+    return _Inflater(name, target).inflate
 
 
-class _Inflating:
+class _Inflater:
     """Unfolds gzip and deflate, never more than there is room for."""
 
-    def __init__(self, name: str, target: Target) -> None:
+    def __init__(self, name: str, target: WebTarget) -> None:
         self._name = name
         self._target = target
         self._inflate = zlib.decompressobj(_WBITS[name])
         self._bare = name != "deflate"  # some servers send deflate without its wrapper
 
-    def pieces(self, chunk: bytes, room: int) -> list[bytes]:
+    def inflate(self, chunk: bytes, room: int) -> list[bytes]:
         try:
             return [self._inflate.decompress(chunk, max(room, 1))]
         except zlib.error as error:
@@ -190,10 +194,10 @@ class _Inflating:
                 raise ToolFailure("HttpError", f"{self._target.url} came as broken {self._name}: {error}.") from error
             self._bare = True
             self._inflate = zlib.decompressobj(-15)
-            return self.pieces(chunk, room)
+            return self.inflate(chunk, room)
         finally:
             self._bare = True
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error).rstrip(".") or type(error).__name__

@@ -10,46 +10,46 @@ import sys
 from collections.abc import Mapping
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.files.encoding import detect
-from ollm.tools.files.pictures import kind_of
-from ollm.tools.web.client import Answer
+from ollm.tools.files.encoding import detect_encoding
+from ollm.tools.files.pictures import describe_kind
+from ollm.tools.web.client import WebResponse
 
-SECONDS = 25
+CONVERSION_TIMEOUT_SECONDS = 25
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
 _TEXT = re.compile(r"text/|application/(?:[\w.+-]*(?:json|xml|javascript|yaml|toml|x-sh|sql)\b|x-ndjson|ecmascript)")
 
 
-async def text_of(answer: Answer, selector: str | None, environment: Mapping[str, str]) -> str:
+async def extract_text(answer: WebResponse, selector: str | None, environment: Mapping[str, str]) -> str:
     """Raises ToolFailure: BinaryFile for what is not text, InvalidPattern and NotFound for a selector."""
     media = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media == "application/pdf" or answer.body.startswith(b"%PDF-"):
-        return await _in_child(answer, answer.body, ["pdf"], environment)
+        return await _convert_in_child(answer, answer.body, ["pdf"], environment)
     if _is_page(answer.body, media):
-        page = decoded(answer).encode("utf-8", "replace")
-        return await _in_child(answer, page, ["html", answer.url, selector or ""], environment)
+        page = decode_body(answer).encode("utf-8", "replace")
+        return await _convert_in_child(answer, page, ["html", answer.url, selector or ""], environment)
     if selector:
         raise ToolFailure(
             "ValidationError", f"selector: {answer.url} is {media or 'not a page'}; a selector needs HTML."
         )
-    if not _TEXT.match(media) and detect(answer.body) is None:
-        what = media or kind_of(answer.body)
+    if not _TEXT.match(media) and detect_encoding(answer.body) is None:
+        what = media or describe_kind(answer.body)
         raise ToolFailure("BinaryFile", f"{answer.url} is not text: it is {what} of {len(answer.body):,} bytes.")
-    text = decoded(answer)
-    return _json(text) if media.endswith("json") else text
+    text = decode_body(answer)
+    return _format_json(text) if media.endswith("json") else text
 
 
-def decoded(answer: Answer) -> str:
+def decode_body(answer: WebResponse) -> str:
     """The body as text: by its byte order mark, the header's charset, the page's own word, or the look of it."""
     body = answer.body
     if body.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        found = detect(body)
+        found = detect_encoding(body)
         return found.decode(body) if found else body.decode("utf-8", "replace")
     named = re.search(r"charset\s*=\s*[\"']?([\w:.-]+)", answer.headers.get("content-type", ""), re.IGNORECASE)
     inside = _META.search(body[:4096])
     for name in (named and named[1], inside and inside[1].decode("ascii")):
         if name and _is_charset(name):
             return body.decode(name, "replace")
-    encoding = detect(body)
+    encoding = detect_encoding(body)
     return encoding.decode(body) if encoding else body.decode("utf-8", "replace")
 
 
@@ -68,14 +68,16 @@ def _is_page(body: bytes, media: str) -> bool:
     return media in ("", "application/octet-stream") and start.startswith((b"<!doctype html", b"<html"))
 
 
-def _json(text: str) -> str:
+def _format_json(text: str) -> str:
     try:
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
     except (ValueError, RecursionError):
         return text
 
 
-async def _in_child(answer: Answer, data: bytes, arguments: list[str], environment: Mapping[str, str]) -> str:
+async def _convert_in_child(
+    answer: WebResponse, data: bytes, arguments: list[str], environment: Mapping[str, str]
+) -> str:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -89,18 +91,20 @@ async def _in_child(answer: Answer, data: bytes, arguments: list[str], environme
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(CONVERSION_TIMEOUT_SECONDS):
             out, _ = await process.communicate(data)
     except TimeoutError as error:
-        raise ToolFailure("Timeout", f"{answer.url} took more than {SECONDS} seconds to make text of.") from error
+        raise ToolFailure(
+            "Timeout", f"{answer.url} took more than {CONVERSION_TIMEOUT_SECONDS} seconds to make text of."
+        ) from error
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return _said(answer, out)
+    return _read_child_answer(answer, out)
 
 
-def _said(answer: Answer, out: bytes) -> str:
+def _read_child_answer(answer: WebResponse, out: bytes) -> str:
     try:
         said = json.loads(out)
     except ValueError as error:

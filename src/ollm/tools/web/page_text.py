@@ -10,25 +10,25 @@ import json
 import re
 import sys
 
-CPU_SECONDS = 20
-MEMORY = 2 * 1024**3
-PAGES = 200
+MAX_CPU_SECONDS = 20
+MAX_MEMORY_BYTES = 2 * 1024**3
+MAX_PDF_PAGES = 200
 
 
 def main(arguments: list[str]) -> int:
-    _limit()
+    _limit_resources()
     kind, base, selector = (*arguments, "", "")[:3]
     data = sys.stdin.buffer.read()
     try:
-        text = pdf(data) if kind == "pdf" else html(data.decode("utf-8", "replace"), base, selector)
+        text = convert_pdf(data) if kind == "pdf" else convert_html(data.decode("utf-8", "replace"), base, selector)
         answer = {"text": text}
-    except Refused as refused:
+    except DocumentRefused as refused:
         answer = {"error": refused.kind, "message": str(refused)}
     sys.stdout.buffer.write(json.dumps(answer).encode("ascii"))
     return 0
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a fault
+class DocumentRefused(Exception):  # noqa: N818 - an answer, not a fault
     """The document cannot be shown as asked."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -36,29 +36,29 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         self.kind = kind
 
 
-def html(page: str, base: str, selector: str) -> str:
+def convert_html(page: str, base: str, selector: str) -> str:
     """Markdown of a page, or of the elements a CSS selector picks."""
     from html_to_markdown import ConversionOptions, convert
 
     if selector:
-        page = selected(page, selector)
+        page = select_elements(page, selector)
     options = ConversionOptions(
         base_url=base or None, extract_metadata=False, strip_tags=["script", "style", "noscript", "template", "svg"]
     )
     text = convert(page, options).content or ""
-    return text if text.strip() else without_tags(page)
+    return text if text.strip() else remove_tags(page)
 
 
-def selected(page: str, selector: str) -> str:
+def select_elements(page: str, selector: str) -> str:
     """The outermost elements that match, one after the other."""
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
     try:
         found = LexborHTMLParser(page).css(selector)
     except SelectolaxError as error:
-        raise Refused("InvalidPattern", f"{selector!r} is not a CSS selector") from error
+        raise DocumentRefused("InvalidPattern", f"{selector!r} is not a CSS selector") from error
     if not found:
-        raise Refused("NotFound", f"nothing on the page matches {selector!r}")
+        raise DocumentRefused("NotFound", f"nothing on the page matches {selector!r}")
     identities = {node.mem_id for node in found}
     outermost = []
     for node in found:
@@ -70,7 +70,7 @@ def selected(page: str, selector: str) -> str:
     return "\n".join(outermost)
 
 
-def without_tags(page: str) -> str:
+def remove_tags(page: str) -> str:
     """Plain text of a page too deep or too odd to convert."""
     from html import unescape
 
@@ -78,7 +78,7 @@ def without_tags(page: str) -> str:
     return re.sub(r"[ \t]+", " ", unescape(re.sub(r"<[^>]*>", " ", bare))).strip()
 
 
-def pdf(data: bytes) -> str:
+def convert_pdf(data: bytes) -> str:
     """The text of a PDF, page by page."""
     import io
     import logging
@@ -89,26 +89,26 @@ def pdf(data: bytes) -> str:
     logging.disable(logging.CRITICAL)
     try:
         reader = PdfReader(io.BytesIO(data))
-        pages = [page.extract_text() for page in reader.pages[:PAGES]]
+        pages = [page.extract_text() for page in reader.pages[:MAX_PDF_PAGES]]
         count = len(reader.pages)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, RecursionError, NotImplementedError) as error:
         # the last is what pypdf raises for a way of writing text that it does not know
-        raise Refused("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
+        raise DocumentRefused("BinaryFile", f"it is a PDF that cannot be read ({type(error).__name__})") from error
     if not any(text.strip() for text in pages):
-        raise Refused("BinaryFile", f"it is a PDF of {count} pages without text (pictures of pages)")
-    note = f"\n\n[pages 1 to {PAGES} of {count}]" if count > PAGES else ""
+        raise DocumentRefused("BinaryFile", f"it is a PDF of {count} pages without text (pictures of pages)")
+    note = f"\n\n[pages 1 to {MAX_PDF_PAGES} of {count}]" if count > MAX_PDF_PAGES else ""
     return "\n\n".join(f"[page {number}]\n{text.strip()}" for number, text in enumerate(pages, 1)) + note
 
 
-def _limit() -> None:
+def _limit_resources() -> None:
     try:
         import resource
     except ImportError:  # a system without such limits; the parent's time limit stands
         return
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_SECONDS, MAX_CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
 if __name__ == "__main__":

@@ -13,13 +13,13 @@ import msgspec
 from ollm.config.settings import WebFetchSettings, WebSearchSettings
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.tools.web.address import target_of
+from ollm.tools.web.address import parse_url
 
-BRAVE = "https://api.search.brave.com"
-TAVILY = "https://api.tavily.com"
-BRAVE_MOST = 20
-KEY_REFUSED = (401, 403)
-RATE_LIMITED = (429, 432, 433)  # Tavily says 432 and 433 when a plan is used up
+BRAVE_URL = "https://api.search.brave.com"
+TAVILY_URL = "https://api.tavily.com"
+MAX_BRAVE_RESULTS = 20
+KEY_REFUSED_STATUSES = (401, 403)
+RATE_LIMITED_STATUSES = (429, 432, 433)  # Tavily says 432 and 433 when a plan is used up
 
 
 class SearchHit(Data, frozen=True):
@@ -36,7 +36,7 @@ class SearchBackend(Protocol):
     async def search(self, query: str, count: int) -> list[SearchHit]: ...
 
 
-class Service(Data, frozen=True):
+class SearchService(Data, frozen=True):
     """A search service on the web: its name, where it is, and the key it takes."""
 
     name: str
@@ -44,57 +44,59 @@ class Service(Data, frozen=True):
     key: str = ""
     timeout: float = 30
 
-    async def ask(
+    async def request_json(
         self, path: str, *, headers: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
         """The service's JSON answer. The place the user configured may be a private one; where it redirects to not."""
-        from ollm.tools.web.client import fetch
+        from ollm.tools.web.client import fetch_url
 
         url = f"{self.base_url.rstrip('/')}{path}"
-        limits = WebFetchSettings(timeout=self.timeout, allow_private=(target_of(url).place,))
+        limits = WebFetchSettings(timeout=self.timeout, allow_private=(parse_url(url).host_and_port,))
         content = msgspec.json.encode(body) if body is not None else None
         sent = {"Accept": "application/json", **(headers or {})}
         if content is not None:
             sent["Content-Type"] = "application/json"
-        answer = await fetch(url, limits, method="POST" if content else "GET", headers=sent, content=content)
+        answer = await fetch_url(url, limits, method="POST" if content else "GET", headers=sent, content=content)
         if answer.status != 200:
-            raise self._refused(answer.status, answer.reason, answer.headers.get("retry-after", ""))
+            raise self._make_failure(answer.status, answer.reason, answer.headers.get("retry-after", ""))
         try:
             return msgspec.json.decode(answer.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ToolFailure("HttpError", f"{self.name} answered with something that is not JSON.") from error
 
-    def _refused(self, status: int, reason: str, retry: str) -> ToolFailure:
-        if status in RATE_LIMITED:
+    def _make_failure(self, status: int, reason: str, retry: str) -> ToolFailure:
+        if status in RATE_LIMITED_STATUSES:
             wait = f" Try again in {retry} seconds." if retry.isdecimal() else " Try again later."
             return ToolFailure("HttpError", f"{self.name} has had enough requests for now ({reason}).{wait}")
-        if status in KEY_REFUSED and self.name == "searxng":
+        if status in KEY_REFUSED_STATUSES and self.name == "searxng":
             return ToolFailure(
                 "HttpError", f"SearXNG refused ({reason}): add json to search.formats in its settings.yml."
             )
-        if status in KEY_REFUSED:
+        if status in KEY_REFUSED_STATUSES:
             return ToolFailure("HttpError", f"{self.name} refused the key ({reason}); see tools.webSearch.apiKeyEnv.")
         return ToolFailure("HttpError", f"{self.name} answered {reason}.")
 
 
-class Searxng(Service, frozen=True):
+class Searxng(SearchService, frozen=True):
     async def search(self, query: str, count: int) -> list[SearchHit]:
-        document = await self.ask("/search?" + urlencode({"q": query, "format": "json"}))
-        return hits_in(document, ("results",), "content")[:count]
+        document = await self.request_json("/search?" + urlencode({"q": query, "format": "json"}))
+        return parse_hits(document, ("results",), "content")[:count]
 
 
-class Brave(Service, frozen=True):
+class Brave(SearchService, frozen=True):
     async def search(self, query: str, count: int) -> list[SearchHit]:
-        asked = urlencode({"q": query, "count": min(count, BRAVE_MOST), "text_decorations": "false"})
-        document = await self.ask(f"/res/v1/web/search?{asked}", headers={"X-Subscription-Token": self.key})
-        return hits_in(document, ("web", "results"), "description")[:count]
+        asked = urlencode({"q": query, "count": min(count, MAX_BRAVE_RESULTS), "text_decorations": "false"})
+        document = await self.request_json(f"/res/v1/web/search?{asked}", headers={"X-Subscription-Token": self.key})
+        return parse_hits(document, ("web", "results"), "description")[:count]
 
 
-class Tavily(Service, frozen=True):
+class Tavily(SearchService, frozen=True):
     async def search(self, query: str, count: int) -> list[SearchHit]:
         bearer = {"Authorization": f"Bearer {self.key}"}
-        document = await self.ask("/search", headers=bearer, body={"query": query, "max_results": min(count, 20)})
-        return hits_in(document, ("results",), "content")[:count]
+        document = await self.request_json(
+            "/search", headers=bearer, body={"query": query, "max_results": min(count, 20)}
+        )
+        return parse_hits(document, ("results",), "content")[:count]
 
 
 class Ddgs(Data, frozen=True):
@@ -109,7 +111,7 @@ class Ddgs(Data, frozen=True):
         except ImportError as error:
             raise ToolFailure("NoBackend", "ddgs is not installed; install ollm-cli[search].") from error
         try:
-            found = await in_thread(lambda: DDGS(timeout=int(self.timeout)).text(query, max_results=count))
+            found = await run_in_thread(lambda: DDGS(timeout=int(self.timeout)).text(query, max_results=count))
         except TimeoutException as error:
             raise ToolFailure("Timeout", f"ddgs: no engine answered in {self.timeout:g} seconds.") from error
         except DDGSException as error:
@@ -118,10 +120,10 @@ class Ddgs(Data, frozen=True):
             raise ToolFailure("NetworkError", f"ddgs found no engine that answered: {error}.") from error
         items = found if isinstance(found, list) else []
         renamed = [{**item, "url": item.get("href")} for item in items if isinstance(item, dict)]
-        return hits_in(renamed, (), "body")[:count]
+        return parse_hits(renamed, (), "body")[:count]
 
 
-async def in_thread(work: Any) -> Any:
+async def run_in_thread(work: Any) -> Any:
     """The result of blocking work, in a thread that keeps nobody waiting when the call is cancelled."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
@@ -143,7 +145,7 @@ async def in_thread(work: Any) -> Any:
     return await done
 
 
-def hits_in(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit]:
+def parse_hits(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit]:
     """The results in an answer; those that are not as documented are passed over."""
     for name in way:
         document = document.get(name) if isinstance(document, dict) else None
@@ -151,15 +153,17 @@ def hits_in(document: Any, way: tuple[str, ...], snippet: str) -> list[SearchHit
     for item in document if isinstance(document, list) else []:
         url = item.get("url") if isinstance(item, dict) else None
         if isinstance(url, str) and url.startswith(("http://", "https://")):
-            hits.append(SearchHit(title=_text(item.get("title")) or url, url=url, snippet=_text(item.get(snippet))))
+            hits.append(
+                SearchHit(title=_as_text(item.get("title")) or url, url=url, snippet=_as_text(item.get(snippet)))
+            )
     return hits
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def backend_of(settings: WebSearchSettings, key: str | None, others: Mapping[str, SearchBackend]) -> SearchBackend:
+def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping[str, SearchBackend]) -> SearchBackend:
     """The backend the settings name, or ToolFailure("NoBackend") that says what to set."""
     name = (settings.backend or "").lower()
     if name in others:
@@ -174,8 +178,8 @@ def backend_of(settings: WebSearchSettings, key: str | None, others: Mapping[str
         if not key:
             raise ToolFailure("NoBackend", f"{name} needs a key: name its variable in tools.webSearch.apiKeyEnv.")
         if name == "brave":
-            return Brave(name=name, base_url=settings.base_url or BRAVE, key=key)
-        return Tavily(name=name, base_url=settings.base_url or TAVILY, key=key)
+            return Brave(name=name, base_url=settings.base_url or BRAVE_URL, key=key)
+        return Tavily(name=name, base_url=settings.base_url or TAVILY_URL, key=key)
     known = ", ".join(["searxng", "brave", "tavily", "ddgs", *sorted(others)])
     unknown = f"There is no search backend named {settings.backend}" if name else "No web search is configured"
     raise ToolFailure("NoBackend", f"{unknown}; the user can set tools.webSearch.backend to one of {known}.")
