@@ -1,0 +1,208 @@
+"""What goes with a request to a small model: the names of the project's files, and of those it names the text.
+
+A short file goes whole; of a long one the definitions and lines that the request, or a short file it names, speaks of.
+Pure: names and texts in, one text out, the same for the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from ollm.domain.struct import Data
+from ollm.providers.text_calls.block_edits import find_definitions
+
+MAX_NAMES = 40
+MAX_WHOLE_LINES = 80
+MAX_WHOLE_CHARS = 3_200
+MAX_EXCERPT_LINES = 60
+MAX_DEFINITION_LINES = 45
+MAX_HITS = 8  # lines a word may stand on and still say where to look
+CONTEXT_LINES = 3
+_WORD = re.compile(r"#?[A-Za-z_][\w-]*[\w]|#\w{3,8}|\d+\.\d[\d.]*\d|\d{3,}")
+STOP_WORDS = frozenset(
+    [
+        "the",
+        "and",
+        "that",
+        "with",
+        "from",
+        "into",
+        "this",
+        "then",
+        "file",
+        "files",
+        "line",
+        "lines",
+        "function",
+        "class",
+        "method",
+        "value",
+        "name",
+        "run",
+        "python",
+        "which",
+        "what",
+        "when",
+        "where",
+        "there",
+        "them",
+        "they",
+        "should",
+        "have",
+        "has",
+        "does",
+        "not",
+        "are",
+        "for",
+        "its",
+        "all",
+        "every",
+        "each",
+        "add",
+        "set",
+        "change",
+        "write",
+        "print",
+        "prints",
+        "text",
+        "folder",
+        "script",
+        "module",
+        "section",
+        "test",
+        "tests",
+        "test_",
+        "number",
+        "numbers",
+        "constant",
+        "parameter",
+        "returns",
+        "return",
+        "called",
+        "make",
+        "import",
+        "fails",
+        "find",
+        "bug",
+        "fix",
+        "use",
+        "using",
+        "how",
+        "many",
+        "out",
+        "was",
+        "were",
+        "will",
+        "would",
+        "end",
+        "new",
+        "old",
+        "only",
+        "other",
+    ]
+)
+
+
+class Primed(Data, frozen=True):
+    """`text` goes behind the request; `whole` are the files the model has seen all of."""
+
+    text: str = ""
+    whole: tuple[str, ...] = ()
+
+
+def prime_request(request: str, names: Sequence[str], read: Callable[[str], str | None], max_chars: int) -> Primed:
+    """Names and texts for this request, `max_chars` at most."""
+    named = find_named(request, names)
+    listed = [*named, *(name for name in names if name not in named)][:MAX_NAMES]
+    if not listed:
+        return Primed()
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    parts, whole = [f"Files here: {', '.join(sorted(listed))}{more}"], []
+    texts = {name: text for name in named if (text := read(name))}
+    short = {name: text for name, text in texts.items() if is_short(text)}
+    words = find_words("\n".join((request, *short.values())))
+    room = max_chars - len(parts[0])
+    for name in sorted(named, key=lambda name: name not in short):
+        if name not in texts:
+            continue
+        part = show_whole(name, texts[name]) if name in short else show_excerpt(name, texts[name], request, words)
+        if part and len(part) <= room:
+            parts.append(part)
+            room -= len(part)
+            whole += [name] if name in short else []
+    return Primed(text="\n\n".join(parts), whole=tuple(whole))
+
+
+def find_named(request: str, names: Iterable[str]) -> list[str]:
+    """The files whose path or last name stands in the request."""
+
+    def stands(text: str) -> bool:
+        return re.search(rf"(?<![\w./-]){re.escape(text)}(?![\w/-]|\.\w)", request) is not None
+
+    return [name for name in names if stands(name) or stands(name.rsplit("/", 1)[-1])]
+
+
+def is_short(text: str) -> bool:
+    return len(text) <= MAX_WHOLE_CHARS and text.count("\n") <= MAX_WHOLE_LINES
+
+
+def find_words(text: str) -> list[str]:
+    """Words that may name something in a file, in their order."""
+    found = (word for word in _WORD.findall(text) if len(word) > 2 and word.lower() not in STOP_WORDS)
+    return list(dict.fromkeys(found))
+
+
+def show_whole(name: str, text: str) -> str:
+    return f"{name}:\n```\n{text.rstrip()}\n```"
+
+
+def show_excerpt(name: str, text: str, request: str, words: Sequence[str]) -> str:
+    """The parts of a long file that matter here, and how long it is."""
+    lines = text.splitlines()
+    spans = choose_spans(lines, find_words(request), words)
+    shown: list[str] = []
+    last = 0
+    for start, end in merge_spans(spans):
+        if len(shown) + end - start > MAX_EXCERPT_LINES:
+            break
+        shown += ["..."] if start > last and shown else []
+        shown += lines[start:end]
+        last = end
+    if not shown:
+        shown = [*lines[:3], "...", *lines[-20:]] if find_definitions(lines) else lines[:3]
+    body = "\n".join(line[:240] for line in shown)
+    return f"{name} is long ({len(lines)} lines). Parts of it:\n```\n{body}\n```"
+
+
+def choose_spans(lines: list[str], asked: Sequence[str], words: Sequence[str]) -> list[tuple[int, int]]:
+    """First the definitions that are named, then the lines with words that are rare in the file."""
+    definitions = find_definitions(lines)
+    spans = [
+        (found.start, min(found.end, found.start + MAX_DEFINITION_LINES))
+        for wanted in (asked, words)
+        for found in definitions
+        if found.name in wanted
+    ]
+    for word in asked if not spans else filter(is_identifier, asked):
+        hits = [number for number, line in enumerate(lines) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line)]
+        if not 0 < len(hits) <= MAX_HITS:
+            continue
+        for hit in hits:
+            if not any(start <= hit < end for start, end in spans):
+                spans.append((max(0, hit - CONTEXT_LINES), min(len(lines), hit + CONTEXT_LINES + 1)))
+    return list(dict.fromkeys(spans))
+
+
+def is_identifier(word: str) -> bool:
+    return bool(re.search(r"[_\d#]|[a-z][A-Z]|^[A-Z]{3}", word))
+
+
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged
