@@ -1,0 +1,202 @@
+"""The namespaces that all boxes of a session share: who it is, its network, and the file system as every box sees it.
+
+Built once, by a process that ends when it is done: the descriptors of the namespaces keep them alive. Each command
+then gets a mount namespace copied from this one (see `mounts`). Standard library only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+
+from ollm.system.sandbox import kernel
+from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.git_places import git_directories
+
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+ACCELERATORS = ("dri", "kfd", "accel")
+RUN_KEPT = ("current-system", "booted-system", "opengl-driver", "opengl-driver-32", "wrappers", "systemd/resolve", "NetworkManager", "resolvconf")
+LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
+RUN = "/run"
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+
+
+def build_base(box: Box) -> list[int]:
+    """Enter new namespaces and give back descriptors of them: user, mount, network. The calling process is a child
+    made for this, and single-threaded."""
+    os.umask(0o022)
+    _become_ourselves_in_new_user_namespace()
+    _lift_loopback()
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kept = _clone_what_stays(box)
+    devices = _clone_devices()
+    kernel.set_mount_attributes("/", kernel.MOUNT_RDONLY | kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV)
+    scratch = [place for place in scratch_places(box.home) if os.path.isdir(place)]
+    _mount_scratch(scratch)
+    _mount_run()
+    _mount_devices(devices)
+    for path, tree in kept:
+        kernel.set_mount_attributes("", kernel.MOUNT_NOSUID | kernel.MOUNT_NODEV, tree=tree)
+        _make_mount_point(path)
+        kernel.attach_tree(tree, path)
+    return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in ("user", "mnt", "net")]
+
+
+def scratch_places(home: str) -> list[str]:
+    """Directories that every box may write to, and whose changes no one outside ever sees."""
+    return ["/tmp", "/var/tmp", os.path.join(home, ".cache")]
+
+
+def _become_ourselves_in_new_user_namespace() -> None:
+    """Root stays root over the files of all users; anyone else is only themselves in there."""
+    user, group = os.geteuid(), os.getegid()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
+    everyone = user == 0 and _may_map_everyone()
+    mapper = _start_mapper() if everyone else None
+    kernel.call("unshare", kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
+    if mapper is not None:
+        mapper()
+        return
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{user} {user} 1")
+    _write("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def _start_mapper() -> Callable[[], None]:
+    """A child that stays outside, from where alone all ids can be mapped; call the result when the namespace is there."""
+    process, maps = os.getpid(), {kind: _same_ids(kind) for kind in ("uid", "gid")}
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writing)
+        try:
+            os.read(reading, 1)
+            for kind, ids in maps.items():
+                _write(f"/proc/{process}/{kind}_map", ids)
+            os._exit(0)
+        finally:
+            os._exit(1)
+
+    def finish() -> None:
+        os.close(writing)
+        if os.waitpid(child, 0)[1] != 0:
+            raise PermissionError(1, "uid_map")
+
+    return finish
+
+
+def _may_map_everyone() -> bool:
+    """Whether we hold the capabilities to set user and group ids (6 and 7) where we are."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        line = next(line for line in status if line.startswith("CapEff:"))
+    return int(line.split()[1], 16) >> 6 & 3 == 3
+
+
+def _same_ids(kind: str) -> str:
+    """A map under which every id that exists here is itself."""
+    with open(f"/proc/self/{kind}_map", encoding="ascii") as ids:
+        ranges = [line.split() for line in ids]
+    return "".join(f"{first} {first} {count}\n" for first, _, count in ranges)
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _lift_loopback() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        request = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, struct.pack("16sh14x", b"lo", 0))
+        (flags,) = struct.unpack_from("h", request, 16)
+        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+
+
+def _clone_what_stays(box: Box) -> list[tuple[str, int]]:
+    """Copies of the mounts that stay writable, taken before everything else is made read-only."""
+    outside = [*box.writable, *git_directories(box.workspace)]
+    places = [box.workspace, *(path for path in outside if os.path.isdir(path) and not is_inside(path, box.workspace))]
+    return [(path, kernel.clone_tree(path)) for path in places]
+
+
+def _mount_scratch(places: list[str]) -> None:
+    """Lay a private layer in memory over each place: all that is there can be read, and what is written stays inside.
+    A socket of a running daemon cannot be connected to through such a layer."""
+    kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    for number, place in enumerate(places):
+        mode = stat.S_IMODE(os.stat(place).st_mode)
+        upper, work = f"{RUN}/{number}", f"{RUN}/{number}-work"
+        os.mkdir(upper)
+        os.chmod(upper, mode)
+        os.mkdir(work)
+        options = f"lowerdir={_escape(place)},upperdir={upper},workdir={work}"
+        try:
+            kernel.mount("overlay", place, "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options + ",userxattr")
+        except OSError:
+            kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, f"mode={mode:o}")
+
+
+def _escape(path: str) -> str:
+    return path.replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
+
+
+def _mount_run() -> None:
+    """An empty /run, where daemons have their sockets, with the little in it that programs need to be found and names
+    to be resolved. (The layers in memory of the scratch places stay under it, out of reach.)"""
+    kept: list[tuple[str, int | str]] = []
+    kernel.call("umount2", RUN.encode(), 2)  # detached: the layers in memory go on without a name
+    for name in RUN_KEPT:
+        path = os.path.join(RUN, name)
+        if os.path.islink(path):
+            kept.append((path, os.readlink(path)))
+        elif os.path.isdir(path):
+            kept.append((path, kernel.clone_tree(path)))
+    kernel.mount("tmpfs", RUN, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+    for path, what in kept:
+        if isinstance(what, str):
+            os.symlink(what, path)
+        else:
+            os.makedirs(path, exist_ok=True)
+            kernel.attach_tree(what, path)
+    user = os.path.join(RUN, "user", str(os.geteuid()))
+    os.makedirs(user)
+    os.chmod(user, 0o700)
+    if os.path.isdir("/var/run") and not os.path.islink("/var/run"):
+        kernel.mount("tmpfs", "/var/run", "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
+
+
+def _clone_devices() -> dict[str, int]:
+    names = [*DEVICES, *ACCELERATORS, *(name for name in os.listdir("/dev") if name.startswith("nvidia"))]
+    return {name: kernel.clone_tree(f"/dev/{name}") for name in names if os.path.exists(f"/dev/{name}")}
+
+
+def _mount_devices(trees: dict[str, int]) -> None:
+    """A /dev with what every program may use: no disks, no other terminals, shared memory of its own."""
+    kernel.mount("tmpfs", "/dev", "tmpfs", kernel.MS_NOSUID, "mode=755")
+    for name, tree in trees.items():
+        path = f"/dev/{name}"
+        if stat.S_ISDIR(os.fstat(tree).st_mode):
+            os.mkdir(path)
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644))
+        kernel.attach_tree(tree, path)
+    os.mkdir("/dev/pts")
+    os.mkdir("/dev/shm")
+    os.chmod("/dev/shm", 0o1777)
+    with suppress(OSError):
+        kernel.mount("devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    for name, target in LINKS.items():
+        os.symlink(target, f"/dev/{name}")
+
+
+def _make_mount_point(path: str) -> None:
+    """A directory that a layer over it has put out of sight must be there again to be mounted on."""
+    if not os.path.isdir(path):
+        os.makedirs(path)

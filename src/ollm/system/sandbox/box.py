@@ -1,0 +1,61 @@
+"""What a box holds: the description that travels to the process which builds it. Standard library only."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["reading", "working"]
+Network = Literal["none", "loopback", "all"]
+Level = Literal["full", "landlock", "none"]
+LEVELS: tuple[Level, ...] = ("full", "landlock", "none")
+
+
+class Box(NamedTuple):
+    """What a command may change and see. All paths are absolute and resolved.
+
+    `reading`: nothing but the private temporary directory can be written, and no socket opened. `working`: the
+    workspace and `writable` can, but for the names that steer tools and agents; `approved` paths are open for this one
+    run whatever their name. `hidden` paths are not there, save what `readable` or `approved` bring back. `scratch` is
+    the private temporary directory where there are no mounts to make one."""
+
+    kind: Kind
+    workspace: str
+    home: str
+    network: Network = "none"
+    writable: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
+    scratch: str = ""
+
+    def to_fields(self) -> dict[str, Any]:
+        return self._asdict()
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Box:
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+
+    def is_approved(self, path: str) -> bool:
+        """Whether the user approved this path, or one above it, for this run."""
+        return any(is_inside(path, approved) for approved in self.approved)
+
+
+def is_inside(path: str, directory: str) -> bool:
+    """Whether a path is this directory or lies in it; both absolute and resolved."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def explain_why_unboxable(workspace: str, home: str) -> str | None:
+    """Why nothing can be held back from a command in this workspace, or None. One that holds the home or the whole
+    system would have to be writable as a whole, the secrets and start-up files in it included."""
+    if workspace == "/":
+        return "the workspace is the whole file system"
+    if is_inside(home, workspace):
+        return "the workspace is your home directory" if workspace == home else "the workspace contains your home directory"
+    if os.path.dirname(workspace) == "/" and os.path.basename(workspace) in SYSTEM_DIRECTORIES:
+        return f"the workspace is the system directory {workspace}"
+    return None
+
+
+SYSTEM_DIRECTORIES = frozenset("bin boot dev etc home lib lib64 proc root run sbin sys usr var".split())

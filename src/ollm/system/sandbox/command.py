@@ -1,0 +1,238 @@
+"""One command in a box: the thread that makes its mounts and answers for its files, and the one that starts it.
+
+The first thread takes a mount namespace of its own, makes the mounts, gives up what it may, and becomes the broker. The
+second, started by it, inherits all that, puts the seccomp filter over itself and starts the command, which inherits
+the filter in turn; then it ends. Standard library only.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import json
+import os
+import select
+import struct
+import subprocess
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ollm.system.sandbox import kernel
+from ollm.system.sandbox.base import scratch_places
+from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.broker import Broker
+from ollm.system.sandbox.git_places import git_directories
+from ollm.system.sandbox.landlock import landlock_version, restrict_writes
+from ollm.system.sandbox.mounts import mount_for_command, opened_directory, writable_places
+from ollm.system.sandbox.rules import BoxRules
+from ollm.system.sandbox.seccomp import box_filter
+
+FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners and permissions; for root only
+BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
+CLONE_FS = 0x200
+DEVICES_WITHOUT_MOUNTS = ("null", "zero", "full", "tty", "ptmx", "pts", "shm")
+MAX_DENIALS = 8
+
+
+class Order(NamedTuple):
+    """What to run. `streams` are descriptors of its input, output and errors, `directory` one of where it runs.
+    `environment_files` are to be hidden; None when they could not all be found."""
+
+    box: Box
+    argv: list[str]
+    environment: dict[str, str]
+    directory: int
+    streams: tuple[int, int, int]
+    terminal: bool = False
+    environment_files: list[str] | None = None
+
+
+class StepFailed(OSError):
+    """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`."""
+
+    def __init__(self, error: OSError, where: str) -> None:
+        super().__init__(error.errno or 5, error.strerror or str(error), where)
+
+
+class BoxedCommand:
+    """Starts an order in a box. `network` is the session's network namespace; without it there are no namespaces."""
+
+    def __init__(self, order: Order, network: tuple[int, ...], say: Callable[[str], None]) -> None:
+        self._order = order
+        self._box = order.box
+        self._network = network
+        self._say = say
+        self._started = _thread.allocate_lock()
+        self._broken: OSError | None = None
+        self._child = 0
+        self._listener = -1
+        self._denied: set[str] = set()
+        self._terminal = os.dup(order.streams[1]) if order.terminal else -1
+        self._ending, self._end = os.pipe()
+
+    def start(self) -> int:
+        """The process id of the command, as seen from inside."""
+        self._started.acquire()
+        _thread.start_new_thread(self._broker_thread, ())
+        self._started.acquire()
+        if self._broken is not None:
+            raise self._broken
+        return self._child
+
+    def close(self) -> None:
+        """Nothing is left of the command: its broker ends."""
+        os.close(self._end)
+        if self._terminal >= 0:
+            os.close(self._terminal)
+
+    @property
+    def _opens(self) -> str:
+        """Which ways to open files the broker decides about."""
+        if not self._network or (self._box.kind == "reading" and self._order.environment_files is None):
+            return "all"
+        return "write" if self._box.kind == "working" else "none"
+
+    def _broker_thread(self) -> None:
+        try:
+            where = "start"
+            self._enter()
+            where = "cwd"
+            self._change_directory()
+            where = "start"
+            rules = self._restrict()
+        except OSError as error:
+            self._fail(StepFailed(error, where))
+            return
+        if self._opens == "none":
+            self._command_thread()
+            return
+        filtered = _thread.allocate_lock()
+        filtered.acquire()
+        _thread.start_new_thread(self._command_thread, (filtered,))
+        filtered.acquire()
+        if self._listener >= 0:
+            self._answer(rules)
+
+    def _enter(self) -> None:
+        """Mounts of our own, and the session's network."""
+        if self._network:
+            if self._box.network != "all" or self._box.kind == "reading":
+                kernel.call("setns", self._network[0], kernel.CLONE_NEWNET)
+            kernel.call("unshare", kernel.CLONE_NEWNS | CLONE_FS)
+            mount_for_command(self._box, self._order.environment_files or [])
+        else:
+            kernel.call("unshare", CLONE_FS)
+
+    def _change_directory(self) -> None:
+        """By its name: the descriptor leads to the directory as it is outside. In the workspace it is the very same."""
+        if not self._network:
+            os.fchdir(self._order.directory)
+            return
+        place = os.readlink(f"/proc/thread-self/fd/{self._order.directory}")
+        os.chdir(place)
+        seen, meant = os.stat("."), os.fstat(self._order.directory)
+        if is_inside(place, self._box.workspace) and (seen.st_dev, seen.st_ino) != (meant.st_dev, meant.st_ino):
+            raise FileNotFoundError(2, "is another directory by now")
+
+    def _restrict(self) -> BoxRules:
+        """Landlock and the loss of capabilities, for this thread and all that comes from it; the rules of the broker."""
+        box, version = self._box, landlock_version()
+        git = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
+        if self._network:
+            places, scratch = writable_places(box), scratch_places(box.home)
+        else:
+            scratch = [box.scratch] if box.scratch else []
+            guarded = [box.workspace, *box.writable, *git] if box.kind == "working" else []
+            approved = map(opened_directory, box.approved)
+            places = [*scratch, *guarded, *approved, *(f"/dev/{name}" for name in DEVICES_WITHOUT_MOUNTS)]
+        if version:
+            restrict_writes(places, version, tcp=bool(self._network) or box.network == "all")
+        elif not self._network:
+            raise OSError(38, "Landlock is not there")
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+        _keep_capabilities(BROKER_CAPABILITIES if self._network else 0)
+        return BoxRules(box, scratch, git, hiding=self._opens == "all")
+
+    def _command_thread(self, filtered: _thread.LockType | None = None) -> None:
+        try:
+            _keep_capabilities(0)
+            reading = self._box.kind == "reading"
+            loopback_without_mounts = self._box.network == "loopback" and not self._network
+            filter = box_filter(
+                network=self._box.network != "none" and not reading and not loopback_without_mounts,
+                unix_sockets=not reading,
+                namespaces=bool(self._network),
+                opens=self._opens,
+            )
+            self._listener = filter.install(listen=filtered is not None)
+        except OSError as error:
+            self._fail(StepFailed(error, "start"))
+            return
+        finally:
+            if filtered is not None:
+                filtered.release()
+        try:
+            self._child = self._start_command()
+            self._started.release()
+        except OSError as error:
+            self._fail(StepFailed(error, "program"))
+        except (ValueError, subprocess.SubprocessError):
+            self._fail(StepFailed(OSError(22, "Invalid argument"), "program"))
+
+    def _start_command(self) -> int:
+        source, output, errors = self._order.streams
+        process = subprocess.Popen(
+            self._order.argv,
+            env=self._order.environment,
+            stdin=source,
+            stdout=output,
+            stderr=errors,
+            close_fds=False,  # every other descriptor closes by itself, and none is opened without that
+            start_new_session=True,
+            preexec_fn=_take_terminal if self._order.terminal else None,  # noqa: PLW1509 - what it does is two calls
+        )
+        process.returncode = 0  # collected elsewhere
+        return process.pid
+
+    def _fail(self, error: OSError) -> None:
+        self._broken = error
+        self._started.release()
+
+    def _answer(self, rules: BoxRules) -> None:
+        broker = Broker(self._listener, rules, self._tell_denied, self._terminal)
+        poll = select.poll()
+        poll.register(self._listener, select.POLLIN)
+        poll.register(self._ending, select.POLLIN)
+        try:
+            while True:
+                for descriptor, events in poll.poll():
+                    if descriptor == self._ending:
+                        return
+                    if not events & select.POLLIN or not broker.answer():
+                        return  # no process is left that could ask
+        finally:
+            os.close(self._listener)
+            os.close(self._ending)
+
+    def _tell_denied(self, path: str) -> None:
+        if len(self._denied) < MAX_DENIALS and path not in self._denied:
+            self._denied.add(path)
+            self._say(f"denied {json.dumps(path)}")
+
+
+def _keep_capabilities(mask: int) -> None:
+    """Of this thread. What it starts gets no more: no_new_privs holds that down, for root too."""
+    kept = mask | (FILE_CAPABILITIES if os.geteuid() == 0 else 0)
+    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0), 8)
+    low = kept & 0xFFFFFFFF
+    try:
+        kernel.call("capset", header, ctypes.create_string_buffer(struct.pack("=IIIIII", low, low, 0, 0, 0, 0), 24))
+    except PermissionError:
+        kernel.call("capset", header, ctypes.create_string_buffer(24))  # we never had them: then none at all
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(1, termios.TIOCSCTTY, 0)

@@ -1,0 +1,111 @@
+"""Finds out, by trying, what boxes the kernel lets us build, and makes the namespaces of a session. Standard library only.
+
+A version proves nothing: some systems allow a user namespace and take its capabilities away, containers forbid single
+calls. So the very thing is done that a command would need, with a command that does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ollm.system.sandbox.box import LEVELS, Box, Level
+
+PROBE_SECONDS = 10
+_PACKAGES = str(Path(__file__).parents[3])
+_PROBE = "import sys; sys.path.append(sys.argv[1]); from ollm.system.sandbox.levels import main; main()"
+
+
+def detect_level() -> Level:
+    """The best level there is, found by a process of its own."""
+    if sys.platform != "linux":
+        return "none"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _PROBE, _PACKAGES],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+            timeout=PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return "none"
+    said = done.stdout.decode("ascii", "replace").strip()
+    return next((level for level in LEVELS if level == said), "none")
+
+
+def main() -> None:
+    """Print the best level that works here."""
+    print(next((level for level in LEVELS[:-1] if _works(level)), "none"))
+
+
+def _works(level: Level) -> bool:
+    """Whether a command that writes where it must not, names what it must not and reads what is hidden is held."""
+    from ollm.system.sandbox import kernel
+
+    if not kernel.AUDIT_ARCH:
+        return False
+    with tempfile.TemporaryDirectory(prefix="ollm-probe-") as directory:
+        workspace, home = os.path.join(os.path.realpath(directory), "workspace"), os.path.join(os.path.realpath(directory), "home")
+        os.mkdir(workspace)
+        os.mkdir(home)
+        os.mkdir(os.path.join(home, ".ssh"))
+        Path(home, ".ssh", "key").touch()
+        box = Box("working", workspace, home, scratch=workspace)
+        try:
+            return _try(box, level) and os.listdir(workspace) == ["made"] and os.listdir(home) == [".ssh"]
+        except OSError:
+            return False
+
+
+def _try(box: Box, level: Level) -> bool:
+    from ollm.system.sandbox.host import send_order, start_host
+
+    line = f"echo x > made; echo x > .mcp.json; cat {box.home}/.ssh/key && exit 9; echo x > {box.home}/out; exit 7"
+    namespaces = make_namespaces(box) if level == "full" else ()
+    control, _ = start_host(namespaces)
+    directory = os.open(box.workspace, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    empty = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    fields = {"box": box.to_fields(), "argv": ["/bin/sh", "-c", line], "environment": {}}
+    with control:
+        send_order(control, fields, [directory, empty, empty, empty])
+        report = b""
+        while not report.endswith(b"gone\n") and (piece := control.recv(4096)):
+            report += piece
+    for descriptor in (directory, empty, *namespaces):
+        os.close(descriptor)
+    return b"exited 7" in report.split(b"\n")
+
+
+def make_namespaces(box: Box) -> tuple[int, ...]:
+    """Descriptors of the namespaces that a session's boxes share: user, mount, network. They live as long as these."""
+    from ollm.system.sandbox.base import build_base
+
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        try:
+            ours.close()
+            socket.send_fds(theirs, [b"n"], build_base(box))
+            os._exit(0)
+        except OSError as error:
+            theirs.send(f"{error.errno or 5} {error}".encode())
+        finally:
+            os._exit(1)
+    theirs.close()
+    with ours:
+        message, descriptors, _, _ = socket.recv_fds(ours, 500, 3)
+    os.waitpid(child, 0)
+    if len(descriptors) != 3:
+        number, _, text = message.decode("utf-8", "replace").partition(" ")
+        raise OSError(int(number) if number.isdigit() else 5, text or "no namespaces")
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return tuple(descriptors)

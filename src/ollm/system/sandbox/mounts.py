@@ -1,0 +1,109 @@
+"""What one command's mount namespace has on top of the session's: what is read-only, hidden or opened for this run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from ollm.system.sandbox import kernel
+from ollm.system.sandbox.base import scratch_places
+from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.git_places import git_directories
+from ollm.system.sandbox.names import secret_places
+
+GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
+
+
+def mount_for_command(box: Box, environment_files: list[str]) -> None:
+    """Turn the copy of the session's mounts that this process is in into those of one command."""
+    if box.kind == "reading":
+        _make_read_only([box.workspace, *box.writable, os.path.join(box.home, ".cache")])
+    else:
+        _open_approved_directories(box)
+        _protect_git_directories(box)
+    _hide(box, environment_files if box.kind == "reading" else [])
+
+
+def _make_read_only(paths: list[str]) -> None:
+    for path in paths:
+        if os.path.ismount(path) or os.path.isdir(path):
+            with suppress(OSError):
+                kernel.set_mount_attributes(path, kernel.MOUNT_RDONLY)
+
+
+def _open_approved_directories(box: Box) -> None:
+    """Make the directories of approved paths outside writable. (The broker lets only the approved names in them pass:
+    a file that is not there yet, or that is replaced by a rename, cannot be opened by itself.)"""
+    for directory in sorted({opened_directory(path) for path in box.approved} - {"/"}):
+        if os.path.isdir(directory) and not any(is_inside(directory, root) for root in (box.workspace, *box.writable)):
+            tree = kernel.clone_tree(directory)
+            kernel.clear_read_only(tree)
+            kernel.attach_tree(tree, directory)
+
+
+def opened_directory(approved: str) -> str:
+    """The directory that is made writable so that an approved path can be written."""
+    return approved if os.path.isdir(approved) else os.path.dirname(approved)
+
+
+def _protect_git_directories(box: Box) -> None:
+    """Make `.git` a mount of its own, which cannot be moved away, and what steers git in it read-only."""
+    dot_git = os.path.join(box.workspace, ".git")
+    for directory in git_directories(box.workspace):
+        if directory == dot_git:
+            kernel.attach_tree(kernel.clone_tree(directory), directory)
+        for name in GIT_READ_ONLY:
+            path = os.path.join(directory, name)
+            if os.path.exists(path) and not os.path.islink(path) and not box.is_approved(path):
+                _mount_over_itself(path, kernel.MOUNT_RDONLY)
+    if os.path.isfile(dot_git) and not os.path.islink(dot_git) and not box.is_approved(dot_git):
+        _mount_over_itself(dot_git, kernel.MOUNT_RDONLY)
+
+
+def _mount_over_itself(path: str, attributes: int) -> None:
+    tree = kernel.clone_tree(path)
+    kernel.set_mount_attributes("", attributes, tree=tree)
+    kernel.attach_tree(tree, path)
+
+
+def _hide(box: Box, environment_files: list[str]) -> None:
+    """Put emptiness over secrets, and back in its place what lies in them and may be seen."""
+    places = [*secret_places(box.home), *box.hidden, *environment_files]
+    present = [place for place in places if os.path.lexists(place) and not box.is_approved(place)]
+    if not present:
+        return
+    back = [path for path in (box.workspace, *box.writable, *box.readable, *box.approved) if os.path.exists(path)]
+    for place in present:
+        real = os.path.realpath(place)
+        if real == box.workspace:
+            continue
+        try:
+            _hide_one(real, [path for path in back if is_inside(path, real)])
+        except FileNotFoundError:
+            continue  # it went away meanwhile
+
+
+def _hide_one(place: str, back: list[str]) -> None:
+    if not stat.S_ISDIR(os.stat(place).st_mode):
+        kernel.attach_tree(kernel.clone_tree("/dev/null"), place)
+        return
+    trees = [(path, kernel.clone_tree(path)) for path in back]
+    kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=555,size=64k")
+    for path, tree in trees:
+        if stat.S_ISDIR(os.fstat(tree).st_mode):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        kernel.attach_tree(tree, path)
+    kernel.mount("none", place, None, 32 | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV)  # MS_REMOUNT
+
+
+def writable_places(box: Box) -> list[str]:
+    """The places Landlock lets a process of this box write to."""
+    places = [*scratch_places(box.home)[:2], "/dev"]
+    if box.kind == "reading":
+        return places
+    outside = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
+    return [*places, os.path.join(box.home, ".cache"), box.workspace, *box.writable, *outside, *map(opened_directory, box.approved)]

@@ -1,0 +1,70 @@
+"""What a box lets its processes write, name and, where mounts cannot hide it, read. Standard library only."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ollm.system.file_names import is_environment_file
+from ollm.system.sandbox.box import Box, is_inside
+from ollm.system.sandbox.names import find_steering_name, is_moved_as_a_whole, secret_places
+
+
+class Denied(OSError):
+    """The box does not allow it; `filename` is the path."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EACCES, os.strerror(errno.EACCES), path)
+
+
+class BoxRules:
+    """Decides about absolute paths whose directory is resolved. `scratch` are the places that are private."""
+
+    def __init__(self, box: Box, scratch: list[str], git_outside: list[str], *, hiding: bool) -> None:
+        self._box = box
+        self._scratch = [*scratch, "/dev", "/proc"]
+        self._guarded = [box.workspace, *box.writable, *git_outside] if box.kind == "working" else []
+        self._hidden = [os.path.realpath(path) for path in (*secret_places(box.home), *box.hidden)] if hiding else []
+        self._seen_again = (box.workspace, *box.writable, *box.readable, *box.approved, *scratch)
+        self._environment_files_hidden = hiding and box.kind == "reading"
+
+    def check_write(self, path: str) -> None:
+        """Raise Denied unless a file may be made, changed or removed at this path."""
+        if self._box.is_approved(path):
+            return
+        if self._is_guarded(path):
+            if find_steering_name(self._below(path)) is not None:
+                raise Denied(path)
+        elif not any(is_inside(path, place) for place in self._scratch):
+            raise Denied(path)
+
+    def check_move_directory(self, source: str, target: str) -> None:
+        """A directory brings what is in it along, so it must not come in from where names are not looked at."""
+        if self._is_guarded(target) and not self._is_guarded(source):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        for path in (source, target):
+            if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
+                raise Denied(path)
+
+    def check_read(self, path: str) -> None:
+        """Raise Denied when what is at this path is hidden."""
+        if not self._hidden:
+            return
+        if self._environment_files_hidden and any(map(is_environment_file, path.split("/"))):
+            raise Denied(path)
+        for place in self._hidden:
+            if is_inside(path, place) and not any(
+                is_inside(path, back) and is_inside(back, place) for back in self._seen_again
+            ):
+                raise Denied(path)
+
+    def _is_guarded(self, path: str) -> bool:
+        return any(is_inside(path, root) for root in self._guarded)
+
+    def _below(self, path: str) -> str:
+        """The part of a path below the roots that are guarded: how these are reached is not the command's doing. A
+        git directory outside is looked at with its own name."""
+        for root in self._guarded:
+            if is_inside(path, root):
+                return (".git/" if os.path.basename(root) == ".git" else "") + path[len(root) :]
+        return path

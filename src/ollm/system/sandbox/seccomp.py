@@ -1,0 +1,138 @@
+"""The system calls a boxed process may make: a BPF program put together here and handed to seccomp."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Iterable
+
+from ollm.system.sandbox.kernel import ALL_NAMESPACES, AUDIT_ARCH, MACHINE, call, number_of
+
+ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
+NEW_LISTENER, WAIT_KILLABLE = 8, 32
+WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+X32_BIT = 0x40000000
+
+FORBIDDEN = (
+    "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot open_tree "
+    "open_tree_attr move_mount fsopen fsconfig fsmount fspick mount_setattr unshare setns keyctl add_key request_key "
+    "io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd kexec_load kexec_file_load init_module "
+    "finit_module delete_module reboot swapon swapoff acct quotactl quotactl_fd open_by_handle_at syslog iopl ioperm vhangup "
+    "settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname fanotify_init"
+).split()
+SHARED_MEMORY = ("shmget", "semget", "msgget", "mq_open")  # has names outside where there is no IPC namespace
+NAMING = (
+    "creat mkdir mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat rmdir truncate "
+    "chmod fchmodat fchmodat2"
+).split()
+OLD_TIMES = ("utime", "utimes", "futimesat")
+OWNERS = (
+    "chown lchown fchown fchownat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat "
+    "file_setattr"
+).split()
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
+Instruction = tuple[int, int, int, int]
+
+
+def error(number: int) -> int:
+    """The action that makes a call fail with this error."""
+    return 0x00050000 | number
+
+
+class Filter:
+    """A program for seccomp, built rule by rule; what no rule names is allowed."""
+
+    def __init__(self) -> None:
+        self._program: list[Instruction] = [
+            (_LOAD, 0, 0, _ARCH),
+            (_EQUAL, 1, 0, AUDIT_ARCH),
+            (_RETURN, 0, 0, error(errno.ENOSYS)),
+            (_LOAD, 0, 0, _NUMBER),
+        ]
+        if MACHINE == "x86_64":
+            self._program += [(_AT_LEAST, 0, 1, X32_BIT), (_RETURN, 0, 0, error(errno.ENOSYS))]
+
+    def rule(self, names: Iterable[str], action: int) -> None:
+        for name in names:
+            if (number := number_of(name)) >= 0:
+                self._program += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, action)]
+
+    def rule_for_bits(self, name: str, argument: int, bits: int, action: int) -> None:
+        """For calls where any of these bits is set in an argument."""
+        self._on_call(name, [*_load(argument), (_ANY_BIT, 0, 1, bits), (_RETURN, 0, 0, action)])
+
+    def rule_for_values(self, name: str, argument: int, values: Iterable[int], action: int) -> None:
+        """For calls where an argument has one of these values."""
+        tests: list[Instruction] = []
+        for value in values:
+            tests += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, action)]
+        self._on_call(name, [*_load(argument), *tests])
+
+    def allow_only(self, name: str, allowed: Iterable[tuple[int, int | None]], action: int) -> None:
+        """Only calls whose first argument (and third, where one is given) is among these."""
+        body: list[Instruction] = []
+        for first, third in allowed:
+            then = [*_load(0), (_EQUAL, 0, 1 if third is None else 3, first)]
+            if third is not None:
+                then += [*_load(2), (_EQUAL, 0, 1, third)]
+            body += [*then, (_RETURN, 0, 0, ALLOW)]
+        self._on_call(name, [*body, (_RETURN, 0, 0, action)])
+
+    def _on_call(self, name: str, body: list[Instruction]) -> None:
+        """`body`, run for this call only. It may fall through, so the call's number is loaded again after it."""
+        number = number_of(name)
+        if number >= 0:
+            self._program += [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
+
+    def install(self, *, listen: bool) -> int:
+        """Put the filter over this process for good; with `listen`, the descriptor its notifications come from."""
+        program = [*self._program, (_RETURN, 0, 0, ALLOW)]
+        code = b"".join(struct.pack("=HBBI", operation, yes, no, value) for operation, yes, no, value in program)
+        kept = ctypes.create_string_buffer(code, len(code))
+        header = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(kept)), 16)
+        if not listen:
+            call("seccomp", 1, 0, header)
+            return -1
+        try:
+            return call("seccomp", 1, NEW_LISTENER | WAIT_KILLABLE, header)
+        except OSError:
+            return call("seccomp", 1, NEW_LISTENER, header)
+
+
+def _load(argument: int) -> list[Instruction]:
+    return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
+
+
+def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: str) -> Filter:
+    """The filter of a box. `opens` says which ways to open and name files are decided by the broker: `none` of them,
+    those that `write`, or `all`. Without `namespaces` there are no mounts to hold what Landlock does not: shared memory with a name, owners and
+    attributes of files are out, and the broker decides about modes and times."""
+    filter = Filter()
+    filter.rule(FORBIDDEN, error(errno.EPERM))
+    filter.rule(["clone3"], error(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
+    filter.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
+    filter.rule_for_values("ioctl", 1, TERMINAL_INJECTIONS, error(errno.EPERM))
+    families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
+    families += [(AF_INET, None), (AF_INET6, None)] if network else []
+    families += [(AF_UNIX, None)] if unix_sockets else []
+    filter.allow_only("socket", families, error(errno.EACCES))
+    filter.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
+    if not namespaces:
+        filter.rule([*SHARED_MEMORY, *OWNERS], error(errno.EPERM))
+        filter.rule(OLD_TIMES, error(errno.ENOSYS))
+        filter.rule(["fchmod", "utimensat"], NOTIFY)
+    if opens != "none":
+        filter.rule(["openat2"], error(errno.ENOSYS))
+        filter.rule(NAMING, NOTIFY)
+    if opens == "write":
+        filter.rule_for_bits("open", 1, WRITING_FLAGS, NOTIFY)
+        filter.rule_for_bits("openat", 2, WRITING_FLAGS, NOTIFY)
+    elif opens == "all":
+        filter.rule(["open", "openat"], NOTIFY)
+    return filter
