@@ -8,6 +8,7 @@ meanwhile changes nothing. When we are gone the calls fail. Standard library onl
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import signal
@@ -17,7 +18,7 @@ from contextlib import suppress
 from fcntl import ioctl
 
 from ollm.system.sandbox.caller import Caller
-from ollm.system.sandbox.file_calls import FileCalls, OpenBlocks, Opened
+from ollm.system.sandbox.file_calls import ConnectWaits, FileCalls, OpenBlocks, Opened
 from ollm.system.sandbox.kernel import NAMES
 from ollm.system.sandbox.rules import BoxRules, Denied
 
@@ -59,6 +60,8 @@ class Broker:
             opened = work()
         except OpenBlocks as blocked:
             self._open_elsewhere(identity, blocked)
+        except ConnectWaits as waiting:
+            _thread.start_new_thread(self._connect_elsewhere, (identity, waiting))
         except OSError as error:
             self._send(identity, error)
         except (ValueError, OverflowError):
@@ -87,6 +90,14 @@ class Broker:
             self._send(identity, error)
         finally:
             os.close(opened.descriptor)
+
+    def _connect_elsewhere(self, identity: int, waiting: ConnectWaits) -> None:
+        try:
+            waiting.connect()
+        except OSError as error:
+            self._send(identity, error)
+        else:
+            self._send(identity, None)
 
     def _open_elsewhere(self, identity: int, blocked: OpenBlocks) -> None:
         """A pipe with a name opens when its other end does; a process of its own waits for that."""

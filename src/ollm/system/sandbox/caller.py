@@ -62,11 +62,19 @@ class Caller:
         return buffer.raw[:read]
 
     def umask(self) -> int:
+        return int(self._status(b"Umask:"), 8)
+
+    def _status(self, field: bytes) -> bytes:
         with open(f"/proc/{self.thread}/status", "rb") as status:
-            for line in status:
-                if line.startswith(b"Umask:"):
-                    return int(line[6:], 8)
-        return 0o077
+            return next(line for line in status if line.startswith(field)).split()[1]
+
+    def take_descriptor(self, number: int) -> int:
+        """A descriptor of our own for an open file of the caller."""
+        process = call("pidfd_open", int(self._status(b"Tgid:")), 0)
+        try:
+            return call("pidfd_getfd", process, _signed(number), 0)
+        finally:
+            os.close(process)
 
     def find(self, directory: int, path: str) -> Place:
         """Where a path of the caller leads, taken from `directory` (a descriptor of theirs, or AT_FDCWD)."""

@@ -181,13 +181,14 @@ class BoxedCommand:
 
     def _start_command(self) -> int:
         source, output, errors = self._order.streams
+        kernel.call("close_range", 3, 0xFFFFFFFF, 4)  # CLOSE_RANGE_CLOEXEC
         process = subprocess.Popen(
             self._order.argv,
             env=self._order.environment,
             stdin=source,
             stdout=output,
             stderr=errors,
-            close_fds=False,  # every other descriptor closes by itself, and none is opened without that
+            close_fds=False,  # they do so by themselves
             start_new_session=True,
             preexec_fn=_take_terminal if self._order.terminal else None,  # noqa: PLW1509 - what it does is two calls
         )

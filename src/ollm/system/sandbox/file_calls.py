@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
 from collections.abc import Callable
 from fcntl import F_GETFL, F_SETFL, fcntl
@@ -18,6 +19,8 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 O_TMPFILE = getattr(os, "O_TMPFILE", 0)
 MAX_LINKS = 40
 HERE = AT_FDCWD
+MAX_ADDRESS_BYTES = 128
+AF_UNIX = 1
 
 
 class Opened(NamedTuple):
@@ -33,6 +36,13 @@ class OpenBlocks(Exception):
     def __init__(self, place: int, flags: int) -> None:
         self.place = place
         self.flags = flags
+
+
+class ConnectWaits(Exception):
+    """Connecting may take its time: `connect` does it, and must be called where nobody else is kept waiting."""
+
+    def __init__(self, connect: Callable[[], None]) -> None:
+        self.connect = connect
 
 
 Work = Callable[[], Opened | None]
@@ -62,6 +72,9 @@ class FileCalls:
                 return self._prepare_mode(name, caller, words)
             case "utimensat":
                 return self._prepare_times(caller, words)
+            case "connect":
+                address = caller.read_bytes(words[1], min(words[2] & 0xFFFFFFFF, MAX_ADDRESS_BYTES))
+                return lambda: self._connect(caller, words[0], address)
         return self._prepare_naming(name, caller, words)
 
     def _prepare_naming(self, name: str, caller: Caller, words: list[int]) -> Work:
@@ -169,11 +182,7 @@ class FileCalls:
             source = caller.descriptor_place(old[0])
         else:
             source = caller.find(*old)
-            for _ in range(MAX_LINKS if flags & AT_SYMLINK_FOLLOW else 0):
-                info = _look(source)
-                if source.is_descriptor or info is None or not stat.S_ISLNK(info.st_mode):
-                    break
-                source = caller.follow(source)
+            source = self._follow(caller, source) if flags & AT_SYMLINK_FOLLOW else source
         follow = source.is_descriptor
         caller.check_process(source.path, writing=True)
         real = os.readlink(source.name, dir_fd=source.directory) if follow else source.path
@@ -220,11 +229,7 @@ class FileCalls:
             place = caller.descriptor_place(directory)
         else:
             place = caller.find(directory, path)
-        for _ in range(0 if flags & AT_SYMLINK_NOFOLLOW else MAX_LINKS):
-            info = _look(place)
-            if place.is_descriptor or info is None or not stat.S_ISLNK(info.st_mode):
-                break
-            place = caller.follow(place)
+        place = place if flags & AT_SYMLINK_NOFOLLOW else self._follow(caller, place)
         caller.check_process(place.path, writing=True)
         follow = 0 if place.is_descriptor else os.O_NOFOLLOW
         held = os.open(place.name, os.O_PATH | follow | os.O_CLOEXEC, dir_fd=place.directory)
@@ -234,6 +239,45 @@ class FileCalls:
             change(f"/proc/self/fd/{held}")
         finally:
             os.close(held)
+
+    def _connect(self, caller: Caller, number: int, address: bytes) -> None:
+        """Connect the caller's socket, to a copy of the address: sockets with a path are looked at."""
+        held = caller.take_descriptor(number)
+        path = address[2:].split(b"\0")[0]
+        try:
+            if _family_of(held) == AF_UNIX and address[:2] == AF_UNIX.to_bytes(2, "little") and path:
+                place = self._follow(caller, caller.find(HERE, os.fsdecode(path)))
+                self._rules.check_connect(place.path)
+                target = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.directory)
+                address = AF_UNIX.to_bytes(2, "little") + f"/proc/self/fd/{target}\0".encode()
+            else:
+                target = -1
+        except OSError:
+            os.close(held)
+            raise
+
+        def connect() -> None:
+            try:
+                call("connect", held, address, len(address))
+            finally:
+                os.close(held)
+                if target >= 0:
+                    os.close(target)
+
+        raise ConnectWaits(connect)
+
+    def _follow(self, caller: Caller, place: Place) -> Place:
+        for _ in range(MAX_LINKS):
+            info = _look(place)
+            if place.is_descriptor or info is None or not stat.S_ISLNK(info.st_mode):
+                return place
+            place = caller.follow(place)
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _family_of(descriptor: int) -> int:
+    with socket.socket(fileno=os.dup(descriptor)) as copy:
+        return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
 
 
 def _look(place: Place) -> os.stat_result | None:

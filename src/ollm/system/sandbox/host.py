@@ -122,7 +122,7 @@ class BoxHost:
 
     def _take_order(self) -> bool:
         """Start what is ordered. False when there will be no order any more."""
-        length, descriptors, _, _ = socket.recv_fds(self._control, 4, 4)
+        length, descriptors, _, _ = socket.recv_fds(self._control, 4, 4, socket.MSG_CMSG_CLOEXEC)
         if len(length) < 4:
             return False
         with suppress(OSError):  # who started us may be gone by now

@@ -76,6 +76,7 @@ NUMBERS = {
     "process_vm_writev": (311, 271),
     "process_madvise": (440, 440),
     "pidfd_getfd": (438, 438),
+    "pidfd_open": (434, 434),
     "kcmp": (312, 272),
     "mount": (165, 40),
     "umount2": (166, 39),

@@ -101,11 +101,9 @@ def make_namespaces(box: Box) -> tuple[int, ...]:
             os._exit(1)
     theirs.close()
     with ours:
-        message, descriptors, _, _ = socket.recv_fds(ours, 500, 3)
+        message, descriptors, _, _ = socket.recv_fds(ours, 500, 3, socket.MSG_CMSG_CLOEXEC)
     os.waitpid(child, 0)
     if len(descriptors) != 3:
         number, _, text = message.decode("utf-8", "replace").partition(" ")
         raise OSError(int(number) if number.isdigit() else 5, text or "no namespaces")
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, False)
     return tuple(descriptors)

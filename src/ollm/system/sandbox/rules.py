@@ -46,6 +46,11 @@ class BoxRules:
             if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
                 raise Denied(path)
 
+    def check_connect(self, path: str) -> None:
+        """Raise Denied unless the socket at this path is one of the box's own, not that of a daemon outside."""
+        if not self._box.is_approved(path) and not any(is_inside(path, place) for place in (*self._guarded, *self._scratch)):
+            raise Denied(path)
+
     def check_read(self, path: str) -> None:
         """Raise Denied when what is at this path is hidden."""
         if not self._hidden:

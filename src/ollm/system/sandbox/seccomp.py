@@ -35,7 +35,7 @@ OWNERS = (
     "file_setattr"
 ).split()
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCH, _FIRST_ARGUMENT = 0, 4, 16
 Instruction = tuple[int, int, int, int]
 
@@ -84,6 +84,11 @@ class Filter:
             body += [*then, (_RETURN, 0, 0, ALLOW)]
         self._on_call(name, [*body, (_RETURN, 0, 0, action)])
 
+    def forbid_unix_datagrams(self) -> None:
+        """Sockets that send to an address in memory, which is only seen when it is too late."""
+        tests = [*_load(0), (_EQUAL, 0, 4, AF_UNIX), *_load(1), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, 2)]
+        self._on_call("socket", [*tests, (_RETURN, 0, 0, error(errno.EACCES))])
+
     def _on_call(self, name: str, body: list[Instruction]) -> None:
         """`body`, run for this call only. It may fall through, so the call's number is loaded again after it."""
         number = number_of(name)
@@ -121,6 +126,9 @@ def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: st
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
+    if unix_sockets:
+        filter.forbid_unix_datagrams()
+        filter.rule(["connect"], NOTIFY)
     filter.allow_only("socket", families, error(errno.EACCES))
     filter.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
     if not namespaces:

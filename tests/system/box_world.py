@@ -1,0 +1,214 @@
+"""A small world to break out of: a home with secrets, a workspace with a repository, daemons and processes outside."""
+
+import copy
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ollm.system.process_tree import become_subreaper
+from ollm.system.sandbox.box import Box, Kind, Level, Network
+from ollm.system.sandbox.environment_files import EnvironmentFiles
+from ollm.system.sandbox.host import send_order, start_host
+from ollm.system.sandbox.levels import make_namespaces
+
+SECRET = "canary-9f3e"
+PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
+
+
+class World:
+    """Everything under `root`; `judge` says what a command got hold of or changed that it must not."""
+
+    def __init__(self, root: Path, level: Level) -> None:
+        become_subreaper()
+        self.root = root.resolve()
+        self.level = level
+        self.home, self.workspace, self.outside = (self.root / name for name in ("home", "work", "outside"))
+        self.scratch = self.root / "scratch"
+        self._furnish()
+        self._enter()
+        self._open_doors()
+        self._before = self._seen()
+
+    def _enter(self) -> None:
+        self._namespaces: tuple[int, ...] = make_namespaces(self.box("working")) if self.level == "full" else ()
+        self._control, self._host = start_host(self._namespaces)
+
+    def in_workspace(self, workspace: Path) -> "World":
+        """The same world with another workspace."""
+        other = copy.copy(self)
+        other.workspace = workspace
+        other._enter()
+        return other
+
+    def sibling(self) -> "World":
+        """Another place to run commands in, of the same session."""
+        other = copy.copy(self)
+        other._control, other._host = start_host(self._namespaces)
+        return other
+
+    def box(self, kind: Kind, network: Network = "none", approved: tuple[str, ...] = ()) -> Box:
+        scratch = "" if self.level == "full" else str(self.scratch)
+        workspace, home = str(self.workspace), str(self.home)
+        return Box(kind, workspace, home, network=network, approved=approved, scratch=scratch, hidden=(str(self.root / "vault"),))
+
+    def _furnish(self) -> None:
+        for path, text in {
+            "home/.ssh/id_rsa": SECRET,
+            "home/.aws/credentials": SECRET,
+            "home/.netrc": SECRET,
+            "home/.bashrc": "# start",
+            "home/.config/gh/hosts.yml": SECRET,
+            "home/notes.txt": "notes",
+            "vault/token": SECRET,
+            "outside/file": "untouched",
+            "work/.env": SECRET,
+            "work/deep/er/.env.local": SECRET,
+            "work/.env.example": "KEY=",
+            "work/src/a.txt": "text",
+            "work/AGENTS.md": "be good",
+            "work/deep/.vscode/settings.json": "{}",
+            "scratch/.keep": "",
+        }.items():
+            place = self.root / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        os.symlink("../outside/file", self.workspace / "link")
+        os.symlink("../outside", self.workspace / "way-out")
+        subprocess.run([*GIT, "init", "-q", str(self.workspace)], check=True)
+        subprocess.run([*GIT, "-C", str(self.workspace), "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+
+    def _open_doors(self) -> None:
+        """What a boxed process must not reach: a daemon by every kind of socket, and a process with a secret in it."""
+        self._daemons = [
+            _listen(socket.AF_UNIX, str(self.home / "daemon.sock")),
+            _listen(socket.AF_UNIX, f"\0ollm-test-{os.getpid()}"),
+            _listen(socket.AF_INET, ("127.0.0.1", 0)),
+        ]
+        self.port = self._daemons[2].getsockname()[1]
+        self._datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._datagrams.bind(("127.0.0.1", 0))
+        self._datagrams.setblocking(False)
+        self.udp_port = self._datagrams.getsockname()[1]
+        sleeping = ["sleep", "1000"]
+        self.bystander = subprocess.Popen(sleeping, env={"BYSTANDER": SECRET, "PATH": os.environ["PATH"]})
+        self.abstract = f"ollm-test-{os.getpid()}"
+
+    def close(self) -> None:
+        self.bystander.kill()
+        self.bystander.wait()
+        self._control.close()
+        for daemon in (*self._daemons, self._datagrams):
+            daemon.close()
+        for descriptor in self._namespaces:
+            with suppress(OSError):
+                os.close(descriptor)
+
+    @contextmanager
+    def running(self, line: str, network: Network) -> Iterator[None]:
+        """A line that runs in the background of the block."""
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(self.run, line, "working", network)
+            yield
+            future.result(20)
+
+    def run(
+        self,
+        line: str,
+        kind: Kind = "working",
+        network: Network = "none",
+        approved: tuple[str, ...] = (),
+        *,
+        unsearched: bool = False,
+    ) -> str:
+        """Run a line of bash in a box; what it printed, and what the box reported."""
+        directory = os.open(self.workspace, os.O_PATH | os.O_DIRECTORY)
+        empty, (reading, writing) = os.open(os.devnull, os.O_RDWR), os.pipe()
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home), "PYTHON": PYTHON, **self._places()}
+        fields = {
+            "box": self.box(kind, network, approved).to_fields(),
+            "argv": ["/bin/bash", "-c", line],
+            "environment": environment,
+            "environment_files": None if unsearched else EnvironmentFiles().find(str(self.workspace)),
+        }
+        send_order(self._control, fields, [directory, empty, writing, writing])
+        os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            output = pipe.read().decode("utf-8", "replace")
+        report = b""
+        while not report.endswith(b"gone\n"):
+            report += self._control.recv(4096)
+        os.close(directory)
+        os.close(empty)
+        return f"{output}\n[{report.decode()}]"
+
+    def _places(self) -> dict[str, str]:
+        places = {"W": self.workspace, "O": self.outside, "PORT": self.port, "UDP": self.udp_port, "ABSTRACT": self.abstract}
+        scratch = {} if self.level == "full" else {"TMPDIR": self.scratch}
+        return {name: str(value) for name, value in {**places, **scratch, "BYSTANDER_PID": self.bystander.pid}.items()}
+
+    def judge(self, output: str, kind: Kind) -> list[str]:
+        """What went wrong, in words; the world is put right again."""
+        faults = ["a secret was read"] if SECRET in output else []
+        faults += [f"{daemon.family.name} daemon was reached" for daemon in self._daemons if _was_reached(daemon)]
+        faults += ["a datagram arrived"] if _received(self._datagrams) else []
+        if self.bystander.poll() is not None:
+            faults.append("a process outside was ended")
+        now = self._seen()
+        for path in sorted(self._before.keys() | now.keys()):
+            if self._before.get(path) != now.get(path) and (kind == "reading" or not self._may_change(path)):
+                faults.append(f"{path} changed")
+        if faults:
+            self._before = now
+        return faults
+
+    def _may_change(self, path: str) -> bool:
+        from ollm.system.sandbox.names import find_steering_name
+
+        return path.startswith("work/") and find_steering_name(path.removeprefix("work/")) is None
+
+    def _seen(self) -> dict[str, str]:
+        """Every file but those of private temporary places, with its content and permissions."""
+        seen = {}
+        for folder, names, files in os.walk(self.root):
+            for name in [*names, *files]:
+                path = Path(folder, name)
+                relative = str(path.relative_to(self.root))
+                if relative.startswith("scratch"):
+                    continue
+                info = path.lstat()
+                body = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+                digest = hashlib.sha256(body.encode() if isinstance(body, str) else body).hexdigest()
+                seen[relative] = f"{info.st_mode:o} {digest} {int(info.st_mtime) if path.is_file() else 0}"
+        return seen
+
+
+def _listen(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.bind(address)
+    listening.listen()
+    listening.setblocking(False)
+    return listening
+
+
+def _was_reached(daemon: socket.socket) -> bool:
+    try:
+        daemon.accept()[0].close()
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _received(datagrams: socket.socket) -> bool:
+    try:
+        datagrams.recv(10)
+    except BlockingIOError:
+        return False
+    return True

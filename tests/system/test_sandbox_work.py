@@ -1,0 +1,219 @@
+"""Ordinary work inside a box: it goes on as it would outside, and approved files are open."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ollm.system.sandbox.box import Level, explain_why_unboxable
+from ollm.system.sandbox.levels import detect_level
+from ollm.system.sandbox.names import find_steering_name
+from tests.ordinary_user import as_ordinary_user
+from tests.system.box_world import GIT, SECRET, World
+
+LEVELS: tuple[Level, ...] = ("full", "landlock")
+PY = '"$PYTHON" -c '
+COMMIT = " ".join(GIT)
+
+WORK = {
+    "files": ("mkdir -p a/b && echo 1 > a/b/f && echo 2 >> a/b/f && mv a/b/f a/g && cat a/g && rm -r a", "1\n2\n"),
+    "umask": ("umask 027; echo > f; mkdir d; stat -c %a f d; rm -r f d", "640\n750\n"),
+    "mode": ("echo > f; chmod 751 f; stat -c %a f; rm f", "751\n"),
+    "times": ("touch -d @1000 f; stat -c %Y f; rm f", "1000\n"),
+    "no clobber": ("set -C; echo 1 > f; (echo 2 > f) 2>/dev/null; cat f; rm f", "1\n"),
+    "links": ("echo 1 > f; ln f g; ln -s f h; echo 2 > h; cat g; stat -c %h f; rm f g h", "2\n2\n"),
+    "exchange": (PY + "'import os;open(\"f\",\"x\").write(\"1\");os.rename(\"f\",\"g\");print(open(\"g\").read());os.remove(\"g\")'", "1\n"),
+    "truncate": ("echo 12345 > f; truncate -s 2 f; cat f; echo; : > f; stat -c %s f; rm f", "12\n0\n"),
+    "pipe with a name": ("mkfifo p; (echo through > p &); cat p; rm p", "through\n"),
+    "substitution": ("cat <(echo one) <(echo two); echo three | tee >(cat >/dev/null)", "one\ntwo\nthree\n"),
+    "standard streams": ("echo out > /dev/stdout; echo err > /dev/stderr; echo again > /proc/self/fd/1; echo x > /dev/null", "out\nerr\nagain\n"),
+    "here document": ("cat <<X\nline $((1+1))\nX\nhead -c 100000 /dev/zero | wc -c", "line 2\n100000\n"),
+    "temporary file": ("f=$(mktemp) && echo ok > $f && cat $f; rm $f; d=$(mktemp -d); echo 2 > $d/x; cat $d/x; rm -r $d", "ok\n2\n"),
+    "commit": (f"echo x > n; git add n; {COMMIT} commit -qm two; git log --format=%s -1; git branch side; git checkout -q side; git status -s n; git checkout -q main", "two\n"),
+    "socket of its own": (
+        PY
+        + "'import socket;s=socket.socket(1);s.bind(\"s\");s.listen();c=socket.socket(1);c.connect(\"s\");c.send(b\"hi\");print(s.accept()[0].recv(9))'; rm s",
+        "b'hi'\n",
+    ),
+    "threads and processes": (
+        PY + "'import subprocess,threading\nt=[threading.Thread(target=lambda i=i:open(\"f%d\"%i,\"w\").write(\"x\")) for i in range(20)]\n"
+        "[x.start() for x in t];[x.join() for x in t]\nprint(subprocess.check_output(\"ls f* | wc -l; rm f*\",shell=True,text=True),end=\"\")'",
+        "20\n",
+    ),
+    "exit code": ("exit 3", ""),
+    "example of an environment file": ("cat .env.example", "KEY="),
+    "read outside": ("cat ~/notes.txt way-out/file", "notesuntouched"),
+}
+
+
+def do_the_work(root: Path, level: Level) -> None:
+    world = World(root, level)
+    try:
+        for name, (line, expected) in WORK.items():
+            output = world.run(line)
+            assert output.startswith(expected + "\n["), (name, output)
+            assert "denied" not in output, (name, output)
+            assert not world.judge(output, "working"), name
+        assert "exited 3" in world.run("exit 3")
+        assert "exited -15" in world.run("kill $$")
+        assert world.run("echo $HOME; ls src", "reading").startswith(f"{world.home}\na.txt\n")
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_work_goes_on_as_an_ordinary_user(level: Level) -> None:
+    as_ordinary_user(lambda root: do_the_work(root, level))
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """A directory that is not in /tmp, of which boxes have one of their own."""
+    place = "/var/lib" if os.geteuid() == 0 else str(Path.home())
+    with tempfile.TemporaryDirectory(dir=place, prefix="ollm-box-") as directory:
+        yield Path(directory).resolve()
+
+
+@pytest.fixture(params=LEVELS)
+def world(root: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    world = World(root, request.param)
+    yield world
+    world.close()
+
+
+def test_work_goes_on_as_root(root: Path) -> None:
+    for level in LEVELS:
+        (root / level).mkdir()
+        do_the_work(root / level, level)
+
+
+def approve(world: World, line: str, *paths: Path) -> str:
+    return world.run(line, approved=tuple(map(str, paths)))
+
+
+def test_an_approved_file_is_open_for_one_run_and_no_other(world: World) -> None:
+    steering = world.workspace / "AGENTS.md"
+
+    assert "denied" not in approve(world, "echo mine > AGENTS.md; echo a > s; mv s AGENTS.md; cat AGENTS.md", steering)
+    assert steering.read_text() == "a\n"
+    assert "denied" in world.run("echo again > AGENTS.md")
+    assert "denied" in approve(world, "echo x > .mcp.json", steering)
+    assert steering.read_text() == "a\n"
+    assert not (world.workspace / ".mcp.json").exists()
+
+
+def test_approved_git_settings_can_be_written_by_git(world: World) -> None:
+    config = world.workspace / ".git" / "config"
+
+    output = approve(world, "git config user.name Somebody && git config user.name", config)
+
+    assert output.startswith("Somebody\n")
+    assert "Somebody" in config.read_text()
+
+
+def test_an_approved_file_outside_can_be_written_and_its_neighbours_cannot(world: World) -> None:
+    new, notes = world.outside / "new", world.home / "notes.txt"
+
+    approve(world, f"echo 1 > {new}; echo 2 > {notes}; echo 3 > {world.outside}/file; echo 4 > ~/.bashrc", new, notes)
+
+    assert (new.read_text(), notes.read_text()) == ("1\n", "2\n")
+    assert (world.outside / "file").read_text() == "untouched"
+    assert (world.home / ".bashrc").read_text() == "# start"
+
+
+def test_an_approved_secret_is_seen_and_the_others_are_not(world: World) -> None:
+    output = approve(world, "cat ~/.ssh/id_rsa; cat ~/.aws/credentials", world.home / ".ssh" / "id_rsa")
+
+    assert output.count(SECRET) == 1
+
+
+def test_a_linked_worktree_commits_into_its_repository(root: Path) -> None:
+    world = World(root, "full")
+    world.close()
+    tree = root / "tree"
+    os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")  # noqa: S605 - a name of ours
+    linked = world.in_workspace(tree)
+
+    output = linked.run(f"echo x > n; git add n; {COMMIT} commit -qm three; git log --format=%s -1; git config a.b c")
+
+    assert output.startswith("three\n")
+    assert "could not" in output or "denied" in output
+    assert "[a]" not in (world.workspace / ".git" / "config").read_text()
+    linked.close()
+
+
+def test_commands_of_a_session_share_a_network_that_leads_nowhere_else(root: Path) -> None:
+    world = World(root, "full")
+    try:
+        second = world.sibling()
+        serve = PY + "'import socket;s=socket.create_server((\"127.0.0.1\",8123));c=s.accept()[0];c.send(b\"hello\\n\")' "
+        ask = "for i in $(seq 100); do (cat < /dev/tcp/127.0.0.1/8123) 2>/dev/null && break; sleep 0.05; done"
+
+        with second.running(serve, "loopback"):
+            output = world.run(f"{ask}; echo x > /dev/tcp/127.0.0.1/{world.port}", network="loopback")
+
+        assert output.startswith("hello\n")
+        assert "refused" in output
+        assert not world.judge(output, "working")
+        second.close()
+    finally:
+        world.close()
+
+
+def test_network_all_reaches_what_is_there(world: World) -> None:
+    output = world.run("echo x > /dev/tcp/127.0.0.1/$PORT && echo reached", network="all")
+
+    assert output.startswith("reached\n")
+
+
+def test_a_tree_that_is_too_large_to_look_through_still_hides_its_environment_files(root: Path) -> None:
+    world = World(root, "full")
+    try:
+        output = world.run("cat .env deep/er/.env.local .env.example; cat ~/.ssh/id_rsa", "reading", unsearched=True)
+        assert SECRET not in output
+        assert "KEY=" in output
+    finally:
+        world.close()
+
+
+@pytest.mark.parametrize("workspace", ["/", "/home", "/home/u", "/etc"])
+def test_some_workspaces_cannot_be_boxed_and_it_is_said_why(workspace: str) -> None:
+    assert explain_why_unboxable(workspace, "/home/u") is not None
+
+
+def test_an_ordinary_workspace_can_be_boxed() -> None:
+    assert explain_why_unboxable("/home/u/project", "/home/u") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "steers"),
+    [
+        ("a/.vscode/x", True),
+        ("a/b/AGENTS.md", True),
+        (".github/workflows/x.yml", True),
+        (".github/CODEOWNERS", False),
+        (".git/config", True),
+        (".git/refs/heads/config", False),
+        (".git/modules/a/hooks/x", True),
+        ("src/config", False),
+        ("docs/agents.md.txt", False),
+    ],
+)
+def test_names_that_steer(path: str, steers: bool) -> None:
+    assert (find_steering_name(path) is not None) == steers
+
+
+def test_the_level_is_found_by_trying() -> None:
+    assert detect_level() == "full"
+
+
+def test_the_level_is_found_by_an_ordinary_user() -> None:
+    def body(_: Path) -> None:
+        from ollm.system.sandbox import levels
+
+        assert [level for level in LEVELS if levels._works(level)] == ["full", "landlock"]
+
+    as_ordinary_user(body)
+
