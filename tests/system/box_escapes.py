@@ -9,8 +9,8 @@ READING = {
     "touch": "touch src/a.txt $O/file ~/notes.txt",
     "remove": "rm -rf src $O/file ~/.bashrc .git",
     "mode": "chmod 777 src/a.txt $O/file; chmod +x ~/.bashrc",
-    "mode through a descriptor": PY + "'import os;f=os.open(os.environ[\"O\"]+\"/file\",0);os.fchmod(f,0o777)'",
-    "times through a descriptor": PY + "'import os;f=os.open(os.environ[\"O\"]+\"/file\",0);os.utime(f,(1,1))'",
+    "mode through a descriptor": PY + '\'import os;f=os.open(os.environ["O"]+"/file",0);os.fchmod(f,0o777)\'',
+    "times through a descriptor": PY + '\'import os;f=os.open(os.environ["O"]+"/file",0);os.utime(f,(1,1))\'',
     "rename": "mv src/a.txt src/b.txt; mv $O/file $O/other",
     "hard link": "ln $O/file new; ln src/a.txt $O/new",
     "truncate": "truncate -s 0 src/a.txt $O/file ~/notes.txt",
@@ -25,7 +25,7 @@ READING = {
     "environment file by git": "git diff --no-index /dev/null .env; git hash-object -w .env; git grep --no-index -e . .",
     "TCP": "echo x > /dev/tcp/127.0.0.1/$PORT",
     "UDP": "echo x > /dev/udp/127.0.0.1/$UDP",
-    "Unix socket": PY + "'import socket,os;s=socket.socket(1);s.connect(os.environ[\"HOME\"]+\"/daemon.sock\")'",
+    "Unix socket": PY + '\'import socket,os;s=socket.socket(1);s.connect(os.environ["HOME"]+"/daemon.sock")\'',
     "abstract socket": PY + "'import socket,os;s=socket.socket(1);s.connect(chr(0)+os.environ[\"ABSTRACT\"])'",
     "environment of a process": "cat /proc/*/environ | tr '\\0' '\\n'; cat /proc/$BYSTANDER_PID/environ",
     "kill": "kill $BYSTANDER_PID; kill -9 $BYSTANDER_PID; kill -9 -1; pkill -9 sleep",
@@ -38,7 +38,8 @@ READING = {
     "arithmetic": ": 'a[$(echo x >$O/file)]'; echo $((_))",
     "indirection": "x='a[$(cat ~/.ssh/id_rsa >&2)]'; echo ${!x}; test -v 'x[$(touch new)]'",
     "disk": "cat /dev/vda | head -c 10 >/dev/null && echo x | dd of=/dev/vda bs=1 count=0; ls /dev/sd* /dev/mem",
-    "system": "echo x > /proc/sys/kernel/core_pattern; echo x > /proc/sysrq-trigger; echo x > /etc/ollm-test && echo " "canary-9f3e",
+    "system": "echo x > /proc/sys/kernel/core_pattern; echo x > /proc/sysrq-trigger; echo x > /etc/ollm-test && echo "
+    "canary-9f3e",
     "cron": "echo '* * * * * id' > /var/spool/cron/crontabs/ollm-test && echo canary-9f3e",
     "git writes": "git commit --allow-empty -m two; git config user.name x; git tag t; git stash",
     "git runs": "git -c core.fsmonitor='echo x >'$O/file' ;' status; git -c core.pager='cat ~/.ssh/id_rsa' -p log",
@@ -53,7 +54,7 @@ WORKING = {
     "a link made first": "ln -s ../outside/file l; echo x > l; ln -s ~ h; echo x > h/.bashrc; rm -rf l h",
     "remove outside": "rm -rf $O/file ~/.bashrc way-out/*",
     "mode outside": "chmod 777 $O/file ~/.bashrc link",
-    "mode through a descriptor": PY + "'import os;f=os.open(os.environ[\"O\"]+\"/file\",0);os.fchmod(f,0o777)'",
+    "mode through a descriptor": PY + '\'import os;f=os.open(os.environ["O"]+"/file",0);os.fchmod(f,0o777)\'',
     "hard link in and write": "ln $O/file hard && echo x > hard; ln ~/.bashrc h2 && echo x > h2; rm -f hard h2",
     "a key": "cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc; cp ~/.ssh/id_rsa . && cat id_rsa",
     "git settings": "git config core.fsmonitor x; echo x >> .git/config; sed -i s/a/b/ .git/config; rm -f .git/config",
@@ -76,21 +77,25 @@ WORKING = {
     "start-up files in the workspace": "echo x > .bashrc; echo x > src/.zshrc; echo x > .envrc",
     "unpacked": "mkdir t t/.claude 2>/dev/null; "
     + PY
-    + "'import tarfile,io;t=tarfile.open(\"x.tar\",\"w\");i=tarfile.TarInfo(\".mcp.json\");i.size=1;t.addfile(i,io.BytesIO(b\"x\"))'"
+    + '\'import tarfile,io;t=tarfile.open("x.tar","w");i=tarfile.TarInfo(".mcp.json");i.size=1;t.addfile(i,io.BytesIO(b"x"))\''
     + "; tar xf x.tar; rm -rf x.tar t",
-    "file without a name": PY + "'import os;f=os.open(\".\",os.O_TMPFILE|os.O_RDWR);os.link(\"/proc/self/fd/%d\"%f,\".mcp.json\",follow_symlinks=True)'",
+    "file without a name": PY
+    + '\'import os;f=os.open(".",os.O_TMPFILE|os.O_RDWR);os.link("/proc/self/fd/%d"%f,".mcp.json",follow_symlinks=True)\'',
     "exchange": PY
-    + "'import ctypes;open(\"a\",\"w\").write(\"x\");print(ctypes.CDLL(None).renameat2(-100,b\"a\",-100,b\"AGENTS.md\",2))'; rm -f a",
+    + '\'import ctypes;open("a","w").write("x");print(ctypes.CDLL(None).renameat2(-100,b"a",-100,b"AGENTS.md",2))\'; rm -f a',
     "32-bit calls": PY + "'import ctypes;l=ctypes.CDLL(None);print(l.syscall(0x40000000+2,b\".mcp.json\",65,420))'",
-    "openat2": PY + "'import ctypes,struct;print(ctypes.CDLL(None).syscall(437,-100,b\".mcp.json\",struct.pack(\"QQQ\",65,420,0),24))'",
+    "openat2": PY
+    + '\'import ctypes,struct;print(ctypes.CDLL(None).syscall(437,-100,b".mcp.json",struct.pack("QQQ",65,420,0),24))\'',
     "io_uring": PY + "'import ctypes;b=ctypes.create_string_buffer(200);print(ctypes.CDLL(None).syscall(425,4,b))'",
     "race of names": PY
-    + "'import ctypes,threading,os,time\nl=ctypes.CDLL(None)\nb=ctypes.create_string_buffer(b\"harmless1\")\nend=time.time()+1\n"
-    + "def flip():\n  while time.time()<end:\n    b.value=b\".mcp.json\"; b.value=b\"harmless1\"\n"
+    + '\'import ctypes,threading,os,time\nl=ctypes.CDLL(None)\nb=ctypes.create_string_buffer(b"harmless1")\nend=time.time()+0.3\n'
+    + 'def flip():\n  while time.time()<end:\n    b.value=b".mcp.json"; b.value=b"harmless1"\n'
     + "threading.Thread(target=flip).start()\nwhile time.time()<end:\n  f=l.open(b,65,420)\n  f>=0 and os.close(f)\n'; rm -f harmless1",
-    "race of directories": "mkdir -p r; (for i in $(seq 200); do mv r .vscode; mv .vscode r; done) 2>/dev/null & "
-    "for i in $(seq 200); do echo x > r/tasks.json; done 2>/dev/null; wait; rm -rf r",
-    "our own memory": "echo x > /proc/1/mem; " + PY + "'import os;os.open(\"/proc/1/mem\",2)'; echo x > /proc/1/fd/3; ls /proc/1/fd",
+    "race of directories": "mkdir -p r; (for i in $(seq 40); do mv r .vscode; mv .vscode r; done) 2>/dev/null & "
+    "for i in $(seq 40); do echo x > r/tasks.json; done 2>/dev/null; wait; rm -rf r",
+    "our own memory": "echo x > /proc/1/mem; "
+    + PY
+    + "'import os;os.open(\"/proc/1/mem\",2)'; echo x > /proc/1/fd/3; ls /proc/1/fd",
     "our own memory by a link": "ln -s /proc/1/mem m; echo x > m; ln -s /proc/self/mem s; : > s; cd /proc; echo x > 1/mem; rm -f $W/m $W/s",
     "our process": "kill -9 1; kill -STOP 1; kill -SEGV 1; echo x > new; rm -f new",
     "kill": "kill $BYSTANDER_PID; kill -9 $BYSTANDER_PID; kill -9 -1",
@@ -98,13 +103,17 @@ WORKING = {
     "TCP": "echo x > /dev/tcp/127.0.0.1/$PORT",
     "UDP": "echo x > /dev/udp/127.0.0.1/$UDP",
     "directory left open": "for f in /proc/self/fd/*; do echo x > $f/.mcp.json; echo x > $f/../outside/new; cat $f/../home/.ssh/id_rsa; done",
-    "Unix socket": PY + "'import socket,os;s=socket.socket(1);s.connect(os.environ[\"HOME\"]+\"/daemon.sock\")'",
-    "Unix socket by a link": "ln -s ~/daemon.sock d; " + PY + "'import socket,os;s=socket.socket(1);s.connect(\"d\")'; rm d",
-    "Unix socket by a relative path": PY + "'import socket,os;os.chdir(\"..\");s=socket.socket(1);s.connect(\"home/daemon.sock\")'",
+    "Unix socket": PY + '\'import socket,os;s=socket.socket(1);s.connect(os.environ["HOME"]+"/daemon.sock")\'',
+    "Unix socket by a link": "ln -s ~/daemon.sock d; "
+    + PY
+    + "'import socket,os;s=socket.socket(1);s.connect(\"d\")'; rm d",
+    "Unix socket by a relative path": PY
+    + '\'import socket,os;os.chdir("..");s=socket.socket(1);s.connect("home/daemon.sock")\'',
     "abstract socket": PY + "'import socket,os;s=socket.socket(1);s.connect(chr(0)+os.environ[\"ABSTRACT\"])'",
     "mount": "mount --bind $O src; umount ~/.ssh; cat ~/.ssh/id_rsa; umount .git/config; echo x > .git/config",
     "a user namespace of its own": "unshare -Urm sh -c 'umount -l ~/.ssh; cat ~/.ssh/id_rsa; echo x > $O/file; echo x > .mcp.json'",
-    "namespace by clone3": PY + "'import ctypes;b=ctypes.create_string_buffer(88);b[0:8]=(0x10000000).to_bytes(8,\"little\");print(ctypes.CDLL(None).syscall(435,b,88))'",
+    "namespace by clone3": PY
+    + "'import ctypes;b=ctypes.create_string_buffer(88);b[0:8]=(0x10000000).to_bytes(8,\"little\");print(ctypes.CDLL(None).syscall(435,b,88))'",
     "process's root, written": "echo x > /proc/1/root$O/file; echo x > /proc/1/cwd/.mcp.json; echo x > /proc/self/cwd/.mcp.json",
     "a daemon left behind": "(setsid sh -c 'sleep 0.2; echo x > .mcp.json; echo x > $O/file' >/dev/null 2>&1 &)",
     "through a pipe with a name": "mkfifo p; (cat p >/dev/null &); echo x > p; rm -f p; mkfifo .mcp.json",

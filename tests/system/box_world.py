@@ -57,7 +57,15 @@ class World:
     def box(self, kind: Kind, network: Network = "none", approved: tuple[str, ...] = ()) -> Box:
         scratch = "" if self.level == "full" else str(self.scratch)
         workspace, home = str(self.workspace), str(self.home)
-        return Box(kind, workspace, home, network=network, approved=approved, scratch=scratch, hidden=(str(self.root / "vault"),))
+        return Box(
+            kind,
+            workspace,
+            home,
+            network=network,
+            approved=approved,
+            scratch=scratch,
+            hidden=(str(self.root / "vault"),),
+        )
 
     def _furnish(self) -> None:
         for path, text in {
@@ -80,8 +88,8 @@ class World:
             place = self.root / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text)
-        os.symlink("../outside/file", self.workspace / "link")
-        os.symlink("../outside", self.workspace / "way-out")
+        (self.workspace / "link").symlink_to("../outside/file")
+        (self.workspace / "way-out").symlink_to("../outside")
         subprocess.run([*GIT, "init", "-q", str(self.workspace)], check=True)
         subprocess.run([*GIT, "-C", str(self.workspace), "commit", "-q", "--allow-empty", "-m", "one"], check=True)
 
@@ -131,7 +139,12 @@ class World:
         """Run a line of bash in a box; what it printed, and what the box reported."""
         directory = os.open(self.workspace, os.O_PATH | os.O_DIRECTORY)
         empty, (reading, writing) = os.open(os.devnull, os.O_RDWR), os.pipe()
-        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home), "PYTHON": PYTHON, **self._places()}
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "PYTHON": PYTHON,
+            **self._places(),
+        }
         fields = {
             "box": self.box(kind, network, approved).to_fields(),
             "argv": ["/bin/bash", "-c", line],
@@ -150,7 +163,13 @@ class World:
         return f"{output}\n[{report.decode()}]"
 
     def _places(self) -> dict[str, str]:
-        places = {"W": self.workspace, "O": self.outside, "PORT": self.port, "UDP": self.udp_port, "ABSTRACT": self.abstract}
+        places = {
+            "W": self.workspace,
+            "O": self.outside,
+            "PORT": self.port,
+            "UDP": self.udp_port,
+            "ABSTRACT": self.abstract,
+        }
         scratch = {} if self.level == "full" else {"TMPDIR": self.scratch}
         return {name: str(value) for name, value in {**places, **scratch, "BYSTANDER_PID": self.bystander.pid}.items()}
 
@@ -184,7 +203,7 @@ class World:
                 if relative.startswith("scratch"):
                     continue
                 info = path.lstat()
-                body = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+                body = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
                 digest = hashlib.sha256(body.encode() if isinstance(body, str) else body).hexdigest()
                 seen[relative] = f"{info.st_mode:o} {digest} {int(info.st_mtime) if path.is_file() else 0}"
         return seen

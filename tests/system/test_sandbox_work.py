@@ -24,22 +24,35 @@ WORK = {
     "times": ("touch -d @1000 f; stat -c %Y f; rm f", "1000\n"),
     "no clobber": ("set -C; echo 1 > f; (echo 2 > f) 2>/dev/null; cat f; rm f", "1\n"),
     "links": ("echo 1 > f; ln f g; ln -s f h; echo 2 > h; cat g; stat -c %h f; rm f g h", "2\n2\n"),
-    "exchange": (PY + "'import os;open(\"f\",\"x\").write(\"1\");os.rename(\"f\",\"g\");print(open(\"g\").read());os.remove(\"g\")'", "1\n"),
+    "exchange": (
+        PY + '\'import os;open("f","x").write("1");os.rename("f","g");print(open("g").read());os.remove("g")\'',
+        "1\n",
+    ),
     "truncate": ("echo 12345 > f; truncate -s 2 f; cat f; echo; : > f; stat -c %s f; rm f", "12\n0\n"),
     "pipe with a name": ("mkfifo p; (echo through > p &); cat p; rm p", "through\n"),
     "substitution": ("cat <(echo one) <(echo two); echo three | tee >(cat >/dev/null)", "one\ntwo\nthree\n"),
-    "standard streams": ("echo out > /dev/stdout; echo err > /dev/stderr; echo again > /proc/self/fd/1; echo x > /dev/null", "out\nerr\nagain\n"),
+    "standard streams": (
+        "echo out > /dev/stdout; echo err > /dev/stderr; echo again > /proc/self/fd/1; echo x > /dev/null",
+        "out\nerr\nagain\n",
+    ),
     "here document": ("cat <<X\nline $((1+1))\nX\nhead -c 100000 /dev/zero | wc -c", "line 2\n100000\n"),
-    "temporary file": ("f=$(mktemp) && echo ok > $f && cat $f; rm $f; d=$(mktemp -d); echo 2 > $d/x; cat $d/x; rm -r $d", "ok\n2\n"),
-    "commit": (f"echo x > n; git add n; {COMMIT} commit -qm two; git log --format=%s -1; git branch side; git checkout -q side; git status -s n; git checkout -q main", "two\n"),
+    "temporary file": (
+        "f=$(mktemp) && echo ok > $f && cat $f; rm $f; d=$(mktemp -d); echo 2 > $d/x; cat $d/x; rm -r $d",
+        "ok\n2\n",
+    ),
+    "commit": (
+        f"echo x > n; git add n; {COMMIT} commit -qm two; git log --format=%s -1; git branch side; git checkout -q side; git status -s n; git checkout -q main",
+        "two\n",
+    ),
     "socket of its own": (
         PY
-        + "'import socket;s=socket.socket(1);s.bind(\"s\");s.listen();c=socket.socket(1);c.connect(\"s\");c.send(b\"hi\");print(s.accept()[0].recv(9))'; rm s",
+        + '\'import socket;s=socket.socket(1);s.bind("s");s.listen();c=socket.socket(1);c.connect("s");c.send(b"hi");print(s.accept()[0].recv(9))\'; rm s',
         "b'hi'\n",
     ),
     "threads and processes": (
-        PY + "'import subprocess,threading\nt=[threading.Thread(target=lambda i=i:open(\"f%d\"%i,\"w\").write(\"x\")) for i in range(20)]\n"
-        "[x.start() for x in t];[x.join() for x in t]\nprint(subprocess.check_output(\"ls f* | wc -l; rm f*\",shell=True,text=True),end=\"\")'",
+        PY
+        + '\'import subprocess,threading\nt=[threading.Thread(target=lambda i=i:open("f%d"%i,"w").write("x")) for i in range(20)]\n'
+        '[x.start() for x in t];[x.join() for x in t]\nprint(subprocess.check_output("ls f* | wc -l; rm f*",shell=True,text=True),end="")\'',
         "20\n",
     ),
     "exit code": ("exit 3", ""),
@@ -133,7 +146,7 @@ def test_a_linked_worktree_commits_into_its_repository(root: Path) -> None:
     world = World(root, "full")
     world.close()
     tree = root / "tree"
-    os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")  # noqa: S605 - a name of ours
+    os.system(f"git -C {world.workspace} worktree add -q {tree} -b other")
     linked = world.in_workspace(tree)
 
     output = linked.run(f"echo x > n; git add n; {COMMIT} commit -qm three; git log --format=%s -1; git config a.b c")
@@ -148,7 +161,7 @@ def test_commands_of_a_session_share_a_network_that_leads_nowhere_else(root: Pat
     world = World(root, "full")
     try:
         second = world.sibling()
-        serve = PY + "'import socket;s=socket.create_server((\"127.0.0.1\",8123));c=s.accept()[0];c.send(b\"hello\\n\")' "
+        serve = PY + '\'import socket;s=socket.create_server(("127.0.0.1",8123));c=s.accept()[0];c.send(b"hello\\n")\' '
         ask = "for i in $(seq 100); do (cat < /dev/tcp/127.0.0.1/8123) 2>/dev/null && break; sleep 0.05; done"
 
         with second.running(serve, "loopback"):
@@ -216,4 +229,3 @@ def test_the_level_is_found_by_an_ordinary_user() -> None:
         assert [level for level in LEVELS if levels._works(level)] == ["full", "landlock"]
 
     as_ordinary_user(body)
-

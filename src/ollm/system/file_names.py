@@ -1,4 +1,4 @@
-"""How file names are compared, and the lists of names that more than one part of the house goes by. Standard library only."""
+"""How file names are compared, and lists of names that several packages go by. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from functools import lru_cache
 
 _BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
 _ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
-_OTHERS = frozenset({".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"})
-_SCREEN = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
-SHELL_START_UP_FILES = _BASH | _ZSH | _OTHERS | _SCREEN
+_OTHER_SHELLS = frozenset(
+    {".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"}
+)
+_X_SESSION = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
+SHELL_START_UP_FILES = _BASH | _ZSH | _OTHER_SHELLS | _X_SESSION
 EXAMPLE_ENDINGS = (".example", ".sample", ".template")
 _INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
 @lru_cache(maxsize=4096)
-def plain_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """A file's name as the most forgiving file system would compare it."""
     if name.isascii():
         return name.lower().rstrip(". ") or name
@@ -26,5 +28,5 @@ def plain_name(name: str) -> str:
 
 def is_environment_file(name: str) -> bool:
     """Whether a name is `.env*` and no example: recursive reads skip such files and say how many."""
-    plain = plain_name(name)
+    plain = normalize_name(name)
     return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)

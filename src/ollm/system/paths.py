@@ -25,11 +25,11 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
 from ollm.domain.tools import Access
 from ollm.system import beneath
+from ollm.system.file_names import is_environment_file
 from ollm.system.protected_names import (
     KnownDirectories,
     explain_read_protection,
     explain_write_protection,
-    is_environment_file,
 )
 
 __all__ = [

@@ -5,23 +5,13 @@ Names are compared without case, without invisible characters and without the tr
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
 from ollm.domain.struct import Data
+from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
 
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
-_BASH = frozenset({".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"})
-_ZSH = frozenset({".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout"})
-_OTHER_SHELLS = frozenset(
-    {".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", "config.fish", ".pam_environment"}
-)
-_X_SESSION = frozenset({".xprofile", ".xinitrc", ".xsession", ".xsessionrc"})
-SHELL_START_UP_FILES = _BASH | _ZSH | _OTHER_SHELLS | _X_SESSION
-EXAMPLE_ENDINGS = (".example", ".sample", ".template")
-_INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 
 
 class KnownDirectories(Data, frozen=True):
@@ -31,21 +21,6 @@ class KnownDirectories(Data, frozen=True):
     user_home: Path | None = None
     ollm_home: Path | None = None
     roots: tuple[Path, ...] = ()
-
-
-@lru_cache(maxsize=4096)
-def normalize_name(name: str) -> str:
-    """A file's name as the most forgiving file system would compare it."""
-    if name.isascii():
-        return name.lower().rstrip(". ") or name
-    visible = _INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
-    return visible.casefold().rstrip(". ") or name
-
-
-def is_environment_file(name: str) -> bool:
-    """Whether a name is `.env*` and no example: recursive reads skip such files and say how many."""
-    plain = normalize_name(name)
-    return plain.startswith(".env") and not plain.endswith(EXAMPLE_ENDINGS)
 
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:

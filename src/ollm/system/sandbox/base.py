@@ -20,8 +20,23 @@ from ollm.system.sandbox.git_places import git_directories
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 ACCELERATORS = ("dri", "kfd", "accel")
-RUN_KEPT = ("current-system", "booted-system", "opengl-driver", "opengl-driver-32", "wrappers", "systemd/resolve", "NetworkManager", "resolvconf")
-LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"}
+RUN_KEPT = (
+    "current-system",
+    "booted-system",
+    "opengl-driver",
+    "opengl-driver-32",
+    "wrappers",
+    "systemd/resolve",
+    "NetworkManager",
+    "resolvconf",
+)
+LINKS = {
+    "fd": "/proc/self/fd",
+    "stdin": "/proc/self/fd/0",
+    "stdout": "/proc/self/fd/1",
+    "stderr": "/proc/self/fd/2",
+    "ptmx": "pts/ptmx",
+}
 RUN = "/run"
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
@@ -68,7 +83,7 @@ def _become_ourselves_in_new_user_namespace() -> None:
 
 
 def _start_mapper() -> Callable[[], None]:
-    """A child that stays outside, from where alone all ids can be mapped; call the result when the namespace is there."""
+    """A child that stays outside, from where alone all ids can be mapped; call the result once we are inside."""
     process, maps = os.getpid(), {kind: _same_ids(kind) for kind in ("uid", "gid")}
     reading, writing = os.pipe()
     child = os.fork()
@@ -189,9 +204,11 @@ def _mount_devices(trees: dict[str, int]) -> None:
         kernel.attach_tree(tree, path)
     os.mkdir("/dev/pts")
     os.mkdir("/dev/shm")
-    os.chmod("/dev/shm", 0o1777)
+    os.chmod("/dev/shm", 0o1777)  # noqa: S103 - as it is everywhere
     with suppress(OSError):
-        kernel.mount("devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+        kernel.mount(
+            "devpts", "/dev/pts", "devpts", kernel.MS_NOSUID | kernel.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620"
+        )
     for name, target in LINKS.items():
         os.symlink(target, f"/dev/{name}")
 

@@ -34,7 +34,8 @@ class Box(NamedTuple):
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Box:
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+        whole: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+        return cls(**whole)
 
     def is_approved(self, path: str) -> bool:
         """Whether the user approved this path, or one above it, for this run."""
@@ -52,7 +53,11 @@ def explain_why_unboxable(workspace: str, home: str) -> str | None:
     if workspace == "/":
         return "the workspace is the whole file system"
     if is_inside(home, workspace):
-        return "the workspace is your home directory" if workspace == home else "the workspace contains your home directory"
+        return (
+            "the workspace is your home directory"
+            if workspace == home
+            else "the workspace contains your home directory"
+        )
     if os.path.dirname(workspace) == "/" and os.path.basename(workspace) in SYSTEM_DIRECTORIES:
         return f"the workspace is the system directory {workspace}"
     return None

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from fcntl import ioctl
 
-from ollm.system.sandbox.caller import Caller
-from ollm.system.sandbox.file_calls import ConnectWaits, FileCalls, OpenBlocks, Opened
+from ollm.system.sandbox.caller import BoxedCaller
+from ollm.system.sandbox.file_calls import BlockingOpenError, FileCalls, OpenedFile, PendingConnectError
 from ollm.system.sandbox.kernel import NAMES
-from ollm.system.sandbox.rules import BoxRules, Denied
+from ollm.system.sandbox.rules import BoxDeniedError, BoxRules
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RECEIVE, _SEND, _STILL_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
@@ -46,21 +46,21 @@ class Broker:
         except OSError as error:
             return error.errno in (errno.EINTR, errno.ENOENT)
         identity, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(request)
-        caller = Caller(thread)
+        caller = BoxedCaller(thread)
         try:
             self._act(identity, NAMES.get(number, ""), caller, arguments)
         finally:
             caller.close()
         return True
 
-    def _act(self, identity: int, name: str, caller: Caller, arguments: list[int]) -> None:
+    def _act(self, identity: int, name: str, caller: BoxedCaller, arguments: list[int]) -> None:
         try:
             work = self._calls.prepare(name, caller, arguments)
             self._check_valid(identity)  # what we read was the caller's memory, not that of another with its number
             opened = work()
-        except OpenBlocks as blocked:
+        except BlockingOpenError as blocked:
             self._open_elsewhere(identity, blocked)
-        except ConnectWaits as waiting:
+        except PendingConnectError as waiting:
             _thread.start_new_thread(self._connect_elsewhere, (identity, waiting))
         except OSError as error:
             self._send(identity, error)
@@ -76,22 +76,26 @@ class Broker:
         ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))
 
     def _send(self, identity: int, error: OSError | None) -> None:
-        if isinstance(error, Denied):
+        if isinstance(error, BoxDeniedError):
             self._on_denied(str(error.filename))
         number = -(error.errno or errno.EIO) if error is not None else 0
         with suppress(OSError):  # the caller is gone
             ioctl(self._listener, _SEND, struct.pack("=QqiI", identity, 0, number, 0))
 
-    def _hand_over(self, identity: int, opened: Opened) -> None:
+    def _hand_over(self, identity: int, opened: OpenedFile) -> None:
         closing = opened.flags & os.O_CLOEXEC
         try:
-            ioctl(self._listener, _ADD_DESCRIPTOR, struct.pack("=QIIII", identity, _SEND_TOO, opened.descriptor, 0, closing))
+            ioctl(
+                self._listener,
+                _ADD_DESCRIPTOR,
+                struct.pack("=QIIII", identity, _SEND_TOO, opened.descriptor, 0, closing),
+            )
         except OSError as error:
             self._send(identity, error)
         finally:
             os.close(opened.descriptor)
 
-    def _connect_elsewhere(self, identity: int, waiting: ConnectWaits) -> None:
+    def _connect_elsewhere(self, identity: int, waiting: PendingConnectError) -> None:
         try:
             waiting.connect()
         except OSError as error:
@@ -99,7 +103,7 @@ class Broker:
         else:
             self._send(identity, None)
 
-    def _open_elsewhere(self, identity: int, blocked: OpenBlocks) -> None:
+    def _open_elsewhere(self, identity: int, blocked: BlockingOpenError) -> None:
         """A pipe with a name opens when its other end does; a process of its own waits for that."""
         if os.fork() != 0:
             os.close(blocked.place)
@@ -110,7 +114,7 @@ class Broker:
             signal.setitimer(signal.ITIMER_REAL, CHECK_SECONDS, CHECK_SECONDS)
             descriptor = os.open(f"/proc/self/fd/{blocked.place}", blocked.flags | os.O_CLOEXEC)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            self._hand_over(identity, Opened(descriptor, blocked.flags))
+            self._hand_over(identity, OpenedFile(descriptor, blocked.flags))
         except OSError as error:
             self._send(identity, error)
         finally:

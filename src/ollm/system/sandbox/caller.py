@@ -19,7 +19,7 @@ class _Vector(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
 
 
-class Place:
+class NamedPlace:
     """A name in a directory that is held open: where a path leads, but for a link that stands there itself."""
 
     def __init__(self, directory: int, above: str, name: str) -> None:
@@ -29,7 +29,7 @@ class Place:
         self.is_descriptor = _DESCRIPTORS.fullmatch(above) is not None
 
 
-class Caller:
+class BoxedCaller:
     """A thread that waits for our answer. Directories opened for its paths stay open until `close`."""
 
     def __init__(self, thread: int) -> None:
@@ -76,7 +76,7 @@ class Caller:
         finally:
             os.close(process)
 
-    def find(self, directory: int, path: str) -> Place:
+    def find(self, directory: int, path: str) -> NamedPlace:
         """Where a path of the caller leads, taken from `directory` (a descriptor of theirs, or AT_FDCWD)."""
         if not path:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -86,12 +86,12 @@ class Caller:
             start = self._open(f"/proc/{self.thread}/{own}", None)
         return self._split(start, self._translate(path))
 
-    def follow(self, place: Place) -> Place:
+    def follow(self, place: NamedPlace) -> NamedPlace:
         """Where the link at a place leads."""
         target = os.readlink(place.name, dir_fd=place.directory)
         return self._split(None if target.startswith("/") else place.directory, self._translate(target))
 
-    def descriptor_place(self, descriptor: int) -> Place:
+    def descriptor_place(self, descriptor: int) -> NamedPlace:
         """The place of an open file of the caller."""
         return self._split(None, f"/proc/{self.thread}/fd/{_signed(descriptor)}")
 
@@ -104,23 +104,25 @@ class Caller:
         if int(process) == os.getpid() or not os.path.exists(f"/proc/{process}/task/{self.thread}"):
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
-    def _split(self, start: int | None, path: str) -> Place:
+    def _split(self, start: int | None, path: str) -> NamedPlace:
         head, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             return self._split_directory(start, path)
         above = self._open(head or ("/" if path.startswith("/") else "."), start)
-        return Place(above, os.readlink(f"/proc/self/fd/{above}"), name)
+        return NamedPlace(above, os.readlink(f"/proc/self/fd/{above}"), name)
 
-    def _split_directory(self, start: int | None, path: str) -> Place:
+    def _split_directory(self, start: int | None, path: str) -> NamedPlace:
         """A path that ends in dots has no name of its own: that of the directory it leads to is taken."""
         real = os.readlink(f"/proc/self/fd/{self._open(path, start)}")
         if real == "/":
-            return Place(self._open("/", None), "/", ".")
+            return NamedPlace(self._open("/", None), "/", ".")
         above = self._open(os.path.dirname(real), None)
-        return Place(above, os.path.dirname(real), os.path.basename(real))
+        return NamedPlace(above, os.path.dirname(real), os.path.basename(real))
 
     def _open(self, path: str, start: int | None) -> int:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | (0 if path.startswith("/proc/") else os.O_DIRECTORY), dir_fd=start)
+        descriptor = os.open(
+            path, os.O_PATH | os.O_CLOEXEC | (0 if path.startswith("/proc/") else os.O_DIRECTORY), dir_fd=start
+        )
         self._opened.append(descriptor)
         return descriptor
 

@@ -34,7 +34,7 @@ DEVICES_WITHOUT_MOUNTS = ("null", "zero", "full", "tty", "ptmx", "pts", "shm")
 MAX_DENIALS = 8
 
 
-class Order(NamedTuple):
+class BoxOrder(NamedTuple):
     """What to run. `streams` are descriptors of its input, output and errors, `directory` one of where it runs.
     `environment_files` are to be hidden; None when they could not all be found."""
 
@@ -47,7 +47,7 @@ class Order(NamedTuple):
     environment_files: list[str] | None = None
 
 
-class StepFailed(OSError):
+class BoxStartError(OSError):
     """The command could not be started; `filename` is what failed: `cwd`, `program` or `start`."""
 
     def __init__(self, error: OSError, where: str) -> None:
@@ -57,7 +57,7 @@ class StepFailed(OSError):
 class BoxedCommand:
     """Starts an order in a box. `network` is the session's network namespace; without it there are no namespaces."""
 
-    def __init__(self, order: Order, network: tuple[int, ...], say: Callable[[str], None]) -> None:
+    def __init__(self, order: BoxOrder, network: tuple[int, ...], say: Callable[[str], None]) -> None:
         self._order = order
         self._box = order.box
         self._network = network
@@ -101,7 +101,7 @@ class BoxedCommand:
             where = "start"
             rules = self._restrict()
         except OSError as error:
-            self._fail(StepFailed(error, where))
+            self._fail(BoxStartError(error, where))
             return
         if self._opens == "none":
             self._command_thread()
@@ -135,7 +135,7 @@ class BoxedCommand:
             raise FileNotFoundError(2, "is another directory by now")
 
     def _restrict(self) -> BoxRules:
-        """Landlock and the loss of capabilities, for this thread and all that comes from it; the rules of the broker."""
+        """Landlock and the loss of capabilities, for this thread and what comes from it; the rules of the broker."""
         box, version = self._box, landlock_version()
         git = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
         if self._network:
@@ -158,15 +158,15 @@ class BoxedCommand:
             _keep_capabilities(0)
             reading = self._box.kind == "reading"
             loopback_without_mounts = self._box.network == "loopback" and not self._network
-            filter = box_filter(
+            rules = box_filter(
                 network=self._box.network != "none" and not reading and not loopback_without_mounts,
                 unix_sockets=not reading,
                 namespaces=bool(self._network),
                 opens=self._opens,
             )
-            self._listener = filter.install(listen=filtered is not None)
+            self._listener = rules.install(listen=filtered is not None)
         except OSError as error:
-            self._fail(StepFailed(error, "start"))
+            self._fail(BoxStartError(error, "start"))
             return
         finally:
             if filtered is not None:
@@ -175,9 +175,9 @@ class BoxedCommand:
             self._child = self._start_command()
             self._started.release()
         except OSError as error:
-            self._fail(StepFailed(error, "program"))
+            self._fail(BoxStartError(error, "program"))
         except (ValueError, subprocess.SubprocessError):
-            self._fail(StepFailed(OSError(22, "Invalid argument"), "program"))
+            self._fail(BoxStartError(OSError(22, "Invalid argument"), "program"))
 
     def _start_command(self) -> int:
         source, output, errors = self._order.streams

@@ -12,11 +12,11 @@ MAX_DIRECTORIES = 20_000
 SETTLED_NANOSECONDS = 50_000_000  # a directory changed this shortly before it was read may have changed again unseen
 
 
-class TooManyDirectories(Exception):
+class TooManyDirectoriesError(Exception):
     """The workspace is too large to be looked through before every command."""
 
 
-class Listing(NamedTuple):
+class DirectoryListing(NamedTuple):
     """What is known of a directory: when it was changed and read, and what of it matters."""
 
     changed: int
@@ -29,12 +29,12 @@ class EnvironmentFiles:
     """Knows a tree from the last time, and reads again only the directories that have changed."""
 
     def __init__(self) -> None:
-        self._listings: dict[str, Listing] = {}
+        self._listings: dict[str, DirectoryListing] = {}
 
     def find(self, root: str) -> list[str]:
         """Every file or directory at any depth whose name is `.env*`, but for examples. Links are not followed."""
         found: list[str] = []
-        seen: dict[str, Listing] = {}
+        seen: dict[str, DirectoryListing] = {}
         waiting = [root]
         while waiting:
             directory = waiting.pop()
@@ -45,11 +45,11 @@ class EnvironmentFiles:
             found += listing.found
             waiting += listing.directories
             if len(seen) > MAX_DIRECTORIES:
-                raise TooManyDirectories
+                raise TooManyDirectoriesError
         self._listings = seen
         return found
 
-    def _list(self, directory: str) -> Listing | None:
+    def _list(self, directory: str) -> DirectoryListing | None:
         try:
             changed = os.stat(directory, follow_symlinks=False).st_mtime_ns
         except OSError:
@@ -68,4 +68,4 @@ class EnvironmentFiles:
                         directories.append(entry.path)
         except OSError:
             return None
-        return Listing(changed, now, tuple(directories), tuple(found))
+        return DirectoryListing(changed, now, tuple(directories), tuple(found))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import NamedTuple
 
-from ollm.system.sandbox.caller import Caller, Place
+from ollm.system.sandbox.caller import BoxedCaller, NamedPlace
 from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, call
 from ollm.system.sandbox.rules import BoxRules
 
@@ -23,14 +23,14 @@ MAX_ADDRESS_BYTES = 128
 AF_UNIX = 1
 
 
-class Opened(NamedTuple):
+class OpenedFile(NamedTuple):
     """A file that was opened for the caller, and the flags it asked for."""
 
     descriptor: int
     flags: int
 
 
-class OpenBlocks(Exception):
+class BlockingOpenError(Exception):
     """Opening would wait for someone else. `place` is a descriptor of what is to be opened."""
 
     def __init__(self, place: int, flags: int) -> None:
@@ -38,14 +38,14 @@ class OpenBlocks(Exception):
         self.flags = flags
 
 
-class ConnectWaits(Exception):
+class PendingConnectError(Exception):
     """Connecting may take its time: `connect` does it, and must be called where nobody else is kept waiting."""
 
     def __init__(self, connect: Callable[[], None]) -> None:
         self.connect = connect
 
 
-Work = Callable[[], Opened | None]
+Work = Callable[[], OpenedFile | None]
 
 
 class FileCalls:
@@ -55,7 +55,7 @@ class FileCalls:
         self._rules = rules
         self._terminal = terminal
 
-    def prepare(self, name: str, caller: Caller, words: list[int]) -> Work:
+    def prepare(self, name: str, caller: BoxedCaller, words: list[int]) -> Work:  # noqa: PLR0911 - one for each call
         """Raises OSError when the arguments cannot be read."""
         text = caller.read_text
         match name:
@@ -77,7 +77,7 @@ class FileCalls:
                 return lambda: self._connect(caller, words[0], address)
         return self._prepare_naming(name, caller, words)
 
-    def _prepare_naming(self, name: str, caller: Caller, words: list[int]) -> Work:
+    def _prepare_naming(self, name: str, caller: BoxedCaller, words: list[int]) -> Work:
         text = caller.read_text
         match name:
             case "mkdir" | "mkdirat" | "mknod" | "mknodat":
@@ -104,10 +104,10 @@ class FileCalls:
                 return lambda: act(caller, (words[0], source), (words[2], path), flags)
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
-    def _prepare_open(self, caller: Caller, directory: int, path: str, flags: int, mode: int) -> Work:
+    def _prepare_open(self, caller: BoxedCaller, directory: int, path: str, flags: int, mode: int) -> Work:
         return lambda: self._open(caller, caller.find(directory, path), flags & 0xFFFFFFFF, mode & 0o7777)
 
-    def _open(self, caller: Caller, place: Place, flags: int, mode: int) -> Opened:
+    def _open(self, caller: BoxedCaller, place: NamedPlace, flags: int, mode: int) -> OpenedFile:
         for _ in range(MAX_LINKS):
             if place.is_descriptor:
                 caller.check_process(place.path, writing=bool(flags & WRITING))
@@ -117,16 +117,18 @@ class FileCalls:
                 place = caller.follow(place)
                 continue
             if place.path == "/dev/tty" and self._terminal >= 0:  # the terminal of who opens it, and that is not us
-                return Opened(os.open(f"/proc/self/fd/{self._terminal}", flags | os.O_CLOEXEC | os.O_NOCTTY), flags)
+                return OpenedFile(os.open(f"/proc/self/fd/{self._terminal}", flags | os.O_CLOEXEC | os.O_NOCTTY), flags)
             self._check_open(caller, place, flags)
             if info is not None and stat.S_ISFIFO(info.st_mode) and not flags & (os.O_NONBLOCK | os.O_RDWR | os.O_PATH):
-                raise OpenBlocks(os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.directory), flags)
-            making = flags & os.O_CREAT and info is None or flags & O_TMPFILE == O_TMPFILE
+                raise BlockingOpenError(
+                    os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.directory), flags
+                )
+            making = (flags & os.O_CREAT and info is None) or flags & O_TMPFILE == O_TMPFILE
             mode = mode & ~caller.umask() if making else mode
-            return Opened(_open_beneath(place, info, flags, mode), flags)
+            return OpenedFile(_open_beneath(place, info, flags, mode), flags)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
-    def _check_open(self, caller: Caller, place: Place, flags: int) -> None:
+    def _check_open(self, caller: BoxedCaller, place: NamedPlace, flags: int) -> None:
         caller.check_process(place.path, writing=bool(flags & WRITING))
         if flags & O_TMPFILE == O_TMPFILE:
             self._rules.check_write(place.path + "/new")
@@ -134,7 +136,7 @@ class FileCalls:
             self._rules.check_write(place.path)
         self._rules.check_read(place.path)
 
-    def _open_descriptor(self, place: Place, flags: int) -> Opened:
+    def _open_descriptor(self, place: NamedPlace, flags: int) -> OpenedFile:
         """An entry of /proc/N/fd, which leads to an open file: what file that is can be told once we hold it."""
         if flags & os.O_NOFOLLOW:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -145,18 +147,18 @@ class FileCalls:
                 if flags & WRITING:
                     self._rules.check_write(real)
                 self._rules.check_read(real)
-            return Opened(os.open(f"/proc/self/fd/{held}", flags & ~os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY), flags)
+            return OpenedFile(os.open(f"/proc/self/fd/{held}", flags & ~os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY), flags)
         finally:
             os.close(held)
 
-    def _truncate(self, caller: Caller, path: str, length: int) -> None:
+    def _truncate(self, caller: BoxedCaller, path: str, length: int) -> None:
         opened = self._open(caller, caller.find(HERE, path), os.O_WRONLY, 0)
         try:
             os.ftruncate(opened.descriptor, length)
         finally:
             os.close(opened.descriptor)
 
-    def _make(self, caller: Caller, directory: int, path: str, kind: int, rest: list[int]) -> None:
+    def _make(self, caller: BoxedCaller, directory: int, path: str, kind: int, rest: list[int]) -> None:
         place = caller.find(directory, path)
         if _look(place) is None:  # otherwise the kernel's own error is the right one
             self._rules.check_write(place.path)
@@ -164,20 +166,22 @@ class FileCalls:
         if kind == 0:
             os.mkdir(place.name, mode, dir_fd=place.directory)
         else:
-            os.mknod(place.name, kind | mode, rest[1] if kind in (stat.S_IFCHR, stat.S_IFBLK) else 0, dir_fd=place.directory)
+            os.mknod(
+                place.name, kind | mode, rest[1] if kind in (stat.S_IFCHR, stat.S_IFBLK) else 0, dir_fd=place.directory
+            )
 
-    def _remove(self, caller: Caller, directory: int, path: str, *, directory_only: bool) -> None:
+    def _remove(self, caller: BoxedCaller, directory: int, path: str, *, directory_only: bool) -> None:
         place = caller.find(directory, path)
         if _look(place) is not None:
             self._rules.check_write(place.path)
         (os.rmdir if directory_only else os.unlink)(place.name, dir_fd=place.directory)
 
-    def _link_symbolically(self, caller: Caller, target: str, directory: int, path: str) -> None:
+    def _link_symbolically(self, caller: BoxedCaller, target: str, directory: int, path: str) -> None:
         place = caller.find(directory, path)
         self._rules.check_write(place.path)
         os.symlink(target, place.name, dir_fd=place.directory)
 
-    def _link(self, caller: Caller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:
+    def _link(self, caller: BoxedCaller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:
         if flags & AT_EMPTY_PATH and not old[1]:
             source = caller.descriptor_place(old[0])
         else:
@@ -193,7 +197,7 @@ class FileCalls:
         names = os.fsencode(source.name), os.fsencode(target.name)
         call("linkat", source.directory, names[0], target.directory, names[1], AT_SYMLINK_FOLLOW if follow else 0)
 
-    def _rename(self, caller: Caller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:
+    def _rename(self, caller: BoxedCaller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:
         source, target = caller.find(*old), caller.find(*new)
         info, replaced = _look(source), _look(target)
         if info is not None:
@@ -206,14 +210,16 @@ class FileCalls:
         names = os.fsencode(source.name), os.fsencode(target.name)
         call("renameat2", source.directory, names[0], target.directory, names[1], flags & 0xFFFFFFFF)
 
-    def _prepare_mode(self, name: str, caller: Caller, words: list[int]) -> Work:
+    def _prepare_mode(self, name: str, caller: BoxedCaller, words: list[int]) -> Work:
         if name == "fchmod":
-            return lambda: self._change(caller, words[0], "", AT_EMPTY_PATH, lambda path: os.chmod(path, words[1] & 0o7777))
+            return lambda: self._change(
+                caller, words[0], "", AT_EMPTY_PATH, lambda path: os.chmod(path, words[1] & 0o7777)
+            )
         directory, (address, mode, flags, *_) = (HERE, words) if name == "chmod" else (words[0], words[1:])
         path, flags = caller.read_text(address), flags if name == "fchmodat2" else 0
         return lambda: self._change(caller, directory, path, flags, lambda file: os.chmod(file, mode & 0o7777))
 
-    def _prepare_times(self, caller: Caller, words: list[int]) -> Work:
+    def _prepare_times(self, caller: BoxedCaller, words: list[int]) -> Work:
         path = caller.read_text(words[1]) if words[1] else ""
         times = caller.read_bytes(words[2], 32) if words[2] else None
         flags = words[3] if words[1] else AT_EMPTY_PATH
@@ -223,7 +229,9 @@ class FileCalls:
 
         return lambda: self._change(caller, words[0], path, flags, change)
 
-    def _change(self, caller: Caller, directory: int, path: str, flags: int, change: Callable[[str], None]) -> None:
+    def _change(
+        self, caller: BoxedCaller, directory: int, path: str, flags: int, change: Callable[[str], None]
+    ) -> None:
         """Change what is said about a file, through a descriptor of the very file that was looked at."""
         if flags & AT_EMPTY_PATH and not path:
             place = caller.descriptor_place(directory)
@@ -240,7 +248,7 @@ class FileCalls:
         finally:
             os.close(held)
 
-    def _connect(self, caller: Caller, number: int, address: bytes) -> None:
+    def _connect(self, caller: BoxedCaller, number: int, address: bytes) -> None:
         """Connect the caller's socket, to a copy of the address: sockets with a path are looked at."""
         held = caller.take_descriptor(number)
         path = address[2:].split(b"\0")[0]
@@ -264,9 +272,9 @@ class FileCalls:
                 if target >= 0:
                     os.close(target)
 
-        raise ConnectWaits(connect)
+        raise PendingConnectError(connect)
 
-    def _follow(self, caller: Caller, place: Place) -> Place:
+    def _follow(self, caller: BoxedCaller, place: NamedPlace) -> NamedPlace:
         for _ in range(MAX_LINKS):
             info = _look(place)
             if place.is_descriptor or info is None or not stat.S_ISLNK(info.st_mode):
@@ -280,7 +288,7 @@ def _family_of(descriptor: int) -> int:
         return copy.getsockopt(socket.SOL_SOCKET, 39)  # SO_DOMAIN
 
 
-def _look(place: Place) -> os.stat_result | None:
+def _look(place: NamedPlace) -> os.stat_result | None:
     try:
         return os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -292,7 +300,7 @@ def _takes_links(flags: int) -> bool:
     return bool(flags & os.O_NOFOLLOW) or flags & (os.O_CREAT | os.O_EXCL) == os.O_CREAT | os.O_EXCL
 
 
-def _open_beneath(place: Place, info: os.stat_result | None, flags: int, mode: int) -> int:
+def _open_beneath(place: NamedPlace, info: os.stat_result | None, flags: int, mode: int) -> int:
     """Open the file at a place and no other. It is emptied only once it is held, and a device that would make us wait
     is opened without waiting."""
     special = info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)

@@ -22,7 +22,7 @@ from typing import Any
 from ollm.system.process_tree import kill_all
 from ollm.system.sandbox import kernel
 from ollm.system.sandbox.box import Box
-from ollm.system.sandbox.command import BoxedCommand, Order
+from ollm.system.sandbox.command import BoxedCommand, BoxOrder
 
 MAX_ORDER_BYTES = 4 * 1024 * 1024
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
@@ -164,13 +164,13 @@ class BoxHost:
 
 
 def send_order(control: socket.socket, fields: dict[str, Any], descriptors: list[int]) -> None:
-    """Order a command: the fields of `Order` but for its descriptors (directory, input, output, errors)."""
+    """Order a command: the fields of `BoxOrder` but for its descriptors (directory, input, output, errors)."""
     body = json.dumps(fields).encode()
     socket.send_fds(control, [len(body).to_bytes(4, "big")], descriptors)
     control.sendall(body)
 
 
-def _read_order(control: socket.socket, length: int, descriptors: list[int]) -> Order:
+def _read_order(control: socket.socket, length: int, descriptors: list[int]) -> BoxOrder:
     body = bytearray()
     while len(body) < min(length, MAX_ORDER_BYTES):
         piece = control.recv(length - len(body))
@@ -179,4 +179,4 @@ def _read_order(control: socket.socket, length: int, descriptors: list[int]) -> 
         body += piece
     fields = json.loads(body)
     fields["box"] = Box.from_fields(fields["box"])
-    return Order(**fields, directory=descriptors[0], streams=(descriptors[1], descriptors[2], descriptors[3]))
+    return BoxOrder(**fields, directory=descriptors[0], streams=(descriptors[1], descriptors[2], descriptors[3]))

@@ -1,7 +1,7 @@
-"""Finds out, by trying, what boxes the kernel lets us build, and makes the namespaces of a session. Standard library only.
+"""Finds out, by trying, what boxes the kernel lets us build, and makes the namespaces of a session.
 
 A version proves nothing: some systems allow a user namespace and take its capabilities away, containers forbid single
-calls. So the very thing is done that a command would need, with a command that does nothing.
+calls. So the very thing is done that a command needs, and seen whether it holds. Standard library only.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def detect_level() -> Level:
 
 def main() -> None:
     """Print the best level that works here."""
-    print(next((level for level in LEVELS[:-1] if _works(level)), "none"))
+    sys.stdout.write(next((level for level in LEVELS[:-1] if _works(level)), "none"))
 
 
 def _works(level: Level) -> bool:
@@ -53,7 +53,10 @@ def _works(level: Level) -> bool:
     if not kernel.AUDIT_ARCH:
         return False
     with tempfile.TemporaryDirectory(prefix="ollm-probe-") as directory:
-        workspace, home = os.path.join(os.path.realpath(directory), "workspace"), os.path.join(os.path.realpath(directory), "home")
+        workspace, home = (
+            os.path.join(os.path.realpath(directory), "workspace"),
+            os.path.join(os.path.realpath(directory), "home"),
+        )
         os.mkdir(workspace)
         os.mkdir(home)
         os.mkdir(os.path.join(home, ".ssh"))

@@ -106,4 +106,11 @@ def writable_places(box: Box) -> list[str]:
     if box.kind == "reading":
         return places
     outside = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
-    return [*places, os.path.join(box.home, ".cache"), box.workspace, *box.writable, *outside, *map(opened_directory, box.approved)]
+    return [
+        *places,
+        os.path.join(box.home, ".cache"),
+        box.workspace,
+        *box.writable,
+        *outside,
+        *map(opened_directory, box.approved),
+    ]

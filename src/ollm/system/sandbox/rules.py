@@ -10,7 +10,7 @@ from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.names import find_steering_name, is_moved_as_a_whole, secret_places
 
 
-class Denied(OSError):
+class BoxDeniedError(OSError):
     """The box does not allow it; `filename` is the path."""
 
     def __init__(self, path: str) -> None:
@@ -29,14 +29,14 @@ class BoxRules:
         self._environment_files_hidden = hiding and box.kind == "reading"
 
     def check_write(self, path: str) -> None:
-        """Raise Denied unless a file may be made, changed or removed at this path."""
+        """Raise BoxDeniedError unless a file may be made, changed or removed at this path."""
         if self._box.is_approved(path):
             return
         if self._is_guarded(path):
             if find_steering_name(self._below(path)) is not None:
-                raise Denied(path)
+                raise BoxDeniedError(path)
         elif not any(is_inside(path, place) for place in self._scratch):
-            raise Denied(path)
+            raise BoxDeniedError(path)
 
     def check_move_directory(self, source: str, target: str) -> None:
         """A directory brings what is in it along, so it must not come in from where names are not looked at."""
@@ -44,24 +44,26 @@ class BoxRules:
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         for path in (source, target):
             if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
-                raise Denied(path)
+                raise BoxDeniedError(path)
 
     def check_connect(self, path: str) -> None:
-        """Raise Denied unless the socket at this path is one of the box's own, not that of a daemon outside."""
-        if not self._box.is_approved(path) and not any(is_inside(path, place) for place in (*self._guarded, *self._scratch)):
-            raise Denied(path)
+        """Raise BoxDeniedError unless the socket at this path is one of the box's own, not that of a daemon outside."""
+        if not self._box.is_approved(path) and not any(
+            is_inside(path, place) for place in (*self._guarded, *self._scratch)
+        ):
+            raise BoxDeniedError(path)
 
     def check_read(self, path: str) -> None:
-        """Raise Denied when what is at this path is hidden."""
+        """Raise BoxDeniedError when what is at this path is hidden."""
         if not self._hidden:
             return
         if self._environment_files_hidden and any(map(is_environment_file, path.split("/"))):
-            raise Denied(path)
+            raise BoxDeniedError(path)
         for place in self._hidden:
             if is_inside(path, place) and not any(
                 is_inside(path, back) and is_inside(back, place) for back in self._seen_again
             ):
-                raise Denied(path)
+                raise BoxDeniedError(path)
 
     def _is_guarded(self, path: str) -> bool:
         return any(is_inside(path, root) for root in self._guarded)

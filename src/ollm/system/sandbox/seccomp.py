@@ -18,21 +18,22 @@ TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
 
 FORBIDDEN = (
-    "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot open_tree "
-    "open_tree_attr move_mount fsopen fsconfig fsmount fspick mount_setattr unshare setns keyctl add_key request_key "
-    "io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd kexec_load kexec_file_load init_module "
-    "finit_module delete_module reboot swapon swapoff acct quotactl quotactl_fd open_by_handle_at syslog iopl ioperm vhangup "
-    "settimeofday clock_settime adjtimex clock_adjtime sethostname setdomainname fanotify_init"
+    "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot "
+    "open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick mount_setattr unshare setns keyctl "
+    "add_key request_key io_uring_setup io_uring_enter io_uring_register bpf perf_event_open userfaultfd "
+    "kexec_load kexec_file_load init_module finit_module delete_module reboot swapon swapoff acct quotactl "
+    "quotactl_fd open_by_handle_at syslog iopl ioperm vhangup settimeofday clock_settime adjtimex clock_adjtime "
+    "sethostname setdomainname fanotify_init"
 ).split()
 SHARED_MEMORY = ("shmget", "semget", "msgget", "mq_open")  # has names outside where there is no IPC namespace
 NAMING = (
-    "creat mkdir mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat rmdir truncate "
-    "chmod fchmodat fchmodat2"
+    "creat mkdir mkdirat mknod mknodat rename renameat renameat2 link linkat symlink symlinkat unlink unlinkat "
+    "rmdir truncate chmod fchmodat fchmodat2"
 ).split()
 OLD_TIMES = ("utime", "utimes", "futimesat")
 OWNERS = (
-    "chown lchown fchown fchownat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat "
-    "file_setattr"
+    "chown lchown fchown fchownat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr "
+    "removexattrat file_setattr"
 ).split()
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
@@ -45,7 +46,7 @@ def error(number: int) -> int:
     return 0x00050000 | number
 
 
-class Filter:
+class CallFilter:
     """A program for seccomp, built rule by rule; what no rule names is allowed."""
 
     def __init__(self) -> None:
@@ -114,33 +115,33 @@ def _load(argument: int) -> list[Instruction]:
     return [(_LOAD, 0, 0, _FIRST_ARGUMENT + 8 * argument)]
 
 
-def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: str) -> Filter:
+def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: str) -> CallFilter:
     """The filter of a box. `opens` says which ways to open and name files are decided by the broker: `none` of them,
-    those that `write`, or `all`. Without `namespaces` there are no mounts to hold what Landlock does not: shared memory with a name, owners and
-    attributes of files are out, and the broker decides about modes and times."""
-    filter = Filter()
-    filter.rule(FORBIDDEN, error(errno.EPERM))
-    filter.rule(["clone3"], error(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
-    filter.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
-    filter.rule_for_values("ioctl", 1, TERMINAL_INJECTIONS, error(errno.EPERM))
+    those that `write`, or `all`. Without `namespaces` there are no mounts to hold what Landlock does not: shared memory
+    with a name, owners and attributes of files are out, and the broker decides about modes and times."""
+    calls = CallFilter()
+    calls.rule(FORBIDDEN, error(errno.EPERM))
+    calls.rule(["clone3"], error(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
+    calls.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
+    calls.rule_for_values("ioctl", 1, TERMINAL_INJECTIONS, error(errno.EPERM))
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
     if unix_sockets:
-        filter.forbid_unix_datagrams()
-        filter.rule(["connect"], NOTIFY)
-    filter.allow_only("socket", families, error(errno.EACCES))
-    filter.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
+        calls.forbid_unix_datagrams()
+        calls.rule(["connect"], NOTIFY)
+    calls.allow_only("socket", families, error(errno.EACCES))
+    calls.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
     if not namespaces:
-        filter.rule([*SHARED_MEMORY, *OWNERS], error(errno.EPERM))
-        filter.rule(OLD_TIMES, error(errno.ENOSYS))
-        filter.rule(["fchmod", "utimensat"], NOTIFY)
+        calls.rule([*SHARED_MEMORY, *OWNERS], error(errno.EPERM))
+        calls.rule(OLD_TIMES, error(errno.ENOSYS))
+        calls.rule(["fchmod", "utimensat"], NOTIFY)
     if opens != "none":
-        filter.rule(["openat2"], error(errno.ENOSYS))
-        filter.rule(NAMING, NOTIFY)
+        calls.rule(["openat2"], error(errno.ENOSYS))
+        calls.rule(NAMING, NOTIFY)
     if opens == "write":
-        filter.rule_for_bits("open", 1, WRITING_FLAGS, NOTIFY)
-        filter.rule_for_bits("openat", 2, WRITING_FLAGS, NOTIFY)
+        calls.rule_for_bits("open", 1, WRITING_FLAGS, NOTIFY)
+        calls.rule_for_bits("openat", 2, WRITING_FLAGS, NOTIFY)
     elif opens == "all":
-        filter.rule(["open", "openat"], NOTIFY)
-    return filter
+        calls.rule(["open", "openat"], NOTIFY)
+    return calls
