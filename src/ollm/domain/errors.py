@@ -66,16 +66,35 @@ class UnknownModelError(ModelError):
 
 
 class ToolsUnsupportedError(ModelError):
-    """The server takes no tools for this model; calls must be asked for as text."""
+    """The server takes no tools for this model; calls must be asked for as text. `action`: how it would."""
 
 
 class PromptTooLongError(ModelError):
-    """The prompt does not fit into the window the server gives the model; 0 where it did not say the numbers."""
+    """The request does not fit into the window the server gives the model; 0 where it did not say the number.
 
-    def __init__(self, message: str, *, prompt_tokens: int = 0, window: int = 0, action: str = "") -> None:
+    `prompt_at_least`: the prompt has that many tokens or more. `answer_tokens`: the room that was asked for the answer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        prompt_tokens: int = 0,
+        prompt_at_least: bool = False,
+        answer_tokens: int = 0,
+        window: int = 0,
+        action: str = "",
+    ) -> None:
         super().__init__(message, action=action)
         self.prompt_tokens = prompt_tokens
+        self.prompt_at_least = prompt_at_least
+        self.answer_tokens = answer_tokens
         self.window = window
+
+    @property
+    def only_answer_too_long(self) -> bool:
+        """The prompt fits: the same request with less room for the answer would be taken."""
+        return self.answer_tokens > 0 and (not self.window or self.prompt_tokens < self.window)
 
 
 class DeniedError(OllmError):

@@ -15,11 +15,25 @@ TOO_LONG_PHRASES = (
     "context size",
     "context length",
     "context window",
+    "contextwindow",
     "maximum context",
     "exceed_context",
     "too many tokens",
+    "max_model_len",
+    "maximum model length",
+    "max_total_tokens",
+    "prompt is too long",
+    "max_tokens' or 'max_completion_tokens' is too large",
+    "`max_new_tokens` must be",
+    "`inputs` must have less than",
 )
+UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
+LOG_ACTION = "Its own log says more; try again."
+VLLM_TOOLS_ACTION = (
+    "For native tool calls start vLLM with --enable-auto-tool-choice --tool-call-parser NAME"
+    " (hermes for Qwen, mistral, llama3_json …)."
+)
 
 
 class ModelLoadingError(ModelError):
@@ -49,21 +63,41 @@ def make_server_error(url: str, answer: FullResponse) -> ModelError:
 
 
 def make_error_from_text(url: str, words: str, status: int, body: Any = None) -> ModelError:
+    """The error that these words of a server mean. `status` is 200 for an error inside a stream."""
     lowered = words.lower()
     where = f"The model server at {url}"
     told = f": {words}" if words else ""
     if any(phrase in lowered for phrase in TOO_LONG_PHRASES):
         return _make_too_long_error(where, words, body)
-    if "model" in lowered and (status == 404 or "not found" in lowered):
+    if action := _explain_tool_support(lowered):
+        return ToolsUnsupportedError(f"{where} takes no tools for this model{told}.", action=action)
+    if _names_unknown_model(lowered, status):
         return UnknownModelError(
             f"{where} does not have that model{told}.", action="`ollm models list` shows what it has."
         )
     if status == 503 and "loading" in lowered:
         return ModelLoadingError(f"{where} is still loading the model.", action="Wait a little and try again.")
-    if "does not support tools" in lowered or ("tool" in lowered and "--jinja" in lowered):
-        return ToolsUnsupportedError(f"{where} takes no tools for this model{told}.", action="Choose another model.")
+    if status == 200:
+        return ModelError(f"{where} reported an error in the middle of its answer{told}.", action=LOG_ACTION)
     what, action = _explain_status(status)
     return ModelError(f"{where} {what} (HTTP {status}){told}.", action=action)
+
+
+def _explain_tool_support(lowered: str) -> str:
+    """How the server would take tools, when it says that it takes none as it is; else nothing."""
+    if "--enable-auto-tool-choice" in lowered or "--tool-call-parser" in lowered:
+        return VLLM_TOOLS_ACTION
+    if "tool" in lowered and "--jinja" in lowered:
+        return "For native tool calls start llama.cpp with --jinja."
+    if "does not support tools" in lowered or "tool calling is not supported" in lowered:
+        return "For native tool calls choose another model."
+    return ""
+
+
+def _names_unknown_model(lowered: str, status: int) -> bool:
+    if any(phrase in lowered for phrase in UNKNOWN_MODEL_PHRASES):
+        return True
+    return "model" in lowered and (status == 404 or "not found" in lowered or "does not exist" in lowered)
 
 
 def _explain_status(status: int) -> tuple[str, str]:
@@ -75,20 +109,26 @@ def _explain_status(status: int) -> tuple[str, str]:
         return "asks to slow down", "Wait a little and try again."
     if 300 <= status < 400:
         return "points elsewhere", "Set provider.baseUrl to the place itself."
-    if status >= 500 or status == 200:
-        return "failed", "Its own log says more; try again."
+    if status >= 500:
+        return "failed", LOG_ACTION
     return "refused the request", "`ollm doctor` shows how it is spoken to."
 
 
 def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:
-    details = body.get("error") if isinstance(body, dict) else None
-    numbers = details if isinstance(details, dict) else {}
-    return PromptTooLongError(
+    from ollm.providers.overflow import read_overflow_numbers, write_out
+
+    said = read_overflow_numbers(write_out(body) if body else words)
+    error = PromptTooLongError(
         f"{where} cannot fit the prompt into its window: {words}.",
-        prompt_tokens=as_int(numbers.get("n_prompt_tokens")),
-        window=as_int(numbers.get("n_ctx")),
+        prompt_tokens=said.prompt_tokens,
+        prompt_at_least=said.prompt_at_least,
+        answer_tokens=said.answer_tokens,
+        window=said.window,
         action="Serve the model with a larger window, or use /compact.",
     )
+    if error.only_answer_too_long:
+        error.message = f"{where} has no room for an answer of {said.answer_tokens} tokens: {words}."
+    return error
 
 
 def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> UnknownModelError:

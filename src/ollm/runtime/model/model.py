@@ -32,6 +32,7 @@ class Model:
         self._stumbles = 0
         self._reading = ReadingTime()
         self.why = why  # why this server, model and window
+        self.advice = ""  # how the server would take tools, when it refused them
 
     def set_token_factor(self, factor: float, samples: int) -> None:
         """Tokens are counted better now."""
@@ -63,6 +64,7 @@ class Model:
                     yield self._add_time_left(piece) if isinstance(piece, ProgressPiece) else piece
         finally:
             self.facts, self.counted, self._stumbles = ladder.facts, ladder.counted, ladder.stumbles
+            self.advice = ladder.advice or self.advice
 
     def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""

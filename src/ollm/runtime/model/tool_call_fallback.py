@@ -53,6 +53,7 @@ class ToolCallFallback:
         self._request = request
         self._usage = Usage()
         self._has_all = False  # it asked again for what it was given
+        self.advice = ""  # how the server would take tools, when it refused them
 
     async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
@@ -111,9 +112,10 @@ class ToolCallFallback:
             async with aclosing(hearing.parse_stream(self._provider.stream(request))) as pieces:
                 async for piece in pieces:
                     yield piece
-        except ToolsUnsupportedError:
+        except ToolsUnsupportedError as error:
             if not request.tools:
                 raise
+            self.advice = error.action
             self.facts = replace(self.facts, takes_tools=False, result_form="user")
             async with aclosing(hearing.parse_stream(self._provider.stream(self._render_request()))) as pieces:
                 async for piece in pieces:

@@ -38,7 +38,7 @@ class ModelFactsObserver:
         facts = self._parts.model.facts
         if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return
-        if told := describe_changes(changes):
+        if told := describe_changes(changes, self._parts.model.advice):
             self._parts.stream.emit(Notice(level="info", text=f"{self._parts.model.name}: {told}"))
         self._known = facts
         self._write(facts.key, changes)
@@ -62,8 +62,9 @@ def find_changed_fields(before: ModelFacts, after: ModelFacts) -> dict[str, Any]
     return {name: value for name, value in new.items() if old[name] != value}
 
 
-def describe_changes(changes: dict[str, Any]) -> str:
-    """What was found out about the model for the first time, in one line; a call as everybody expects it is no news."""
+def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
+    """What was found out about the model for the first time, in one line; a call as everybody expects it is no news.
+    `advice` says how a server that refused tools would take them."""
     forms = {
         "text": "it writes its calls as text, which is understood",
         "constrained": "its calls are bound to the tools' schema",
@@ -73,4 +74,7 @@ def describe_changes(changes: dict[str, Any]) -> str:
     if read and write:
         told.append(f"it reads {read:.0f} and writes {write:.0f} tokens a second")
     line = "; ".join(filter(None, told))
-    return f"{line}. `ollm models probe` measures more." if line else ""
+    line = f"{line}. `ollm models probe` measures more." if line else ""
+    if changes.get("takes_tools") is False:
+        line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"
+    return " ".join(line.split())
