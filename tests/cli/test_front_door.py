@@ -16,9 +16,9 @@ from ollm.cli import entry as edge
 from ollm.cli.command_table import COMMAND_TARGETS
 from ollm.cli.commands import SUMMARIES, command
 from ollm.cli.options import confirm_or_fail, print_json, resolve_workspace
-from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table
 from ollm.domain.errors import DeniedError, OllmError, UsageError
+from ollm.system.terminal_text import make_printable
 from tests.cli.command import SCRIPT, ollm
 from tests.covers import covers
 

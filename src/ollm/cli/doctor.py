@@ -27,7 +27,7 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
     from ollm.app import ProcessScope
     from ollm.cli.diagnosis import diagnose
     from ollm.cli.options import resolve_workspace
-    from ollm.cli.printable import make_printable
+    from ollm.system.terminal_text import make_printable
 
     process = ProcessScope(workspace=resolve_workspace(workspace))
     diagnosis, error = asyncio.run(diagnose(process, measured=measure))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.printable import make_printable
 from ollm.cli.table import warn
 from ollm.domain.errors import ToolFailure, UsageError
+from ollm.system.terminal_text import make_printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

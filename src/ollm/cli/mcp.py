@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
-from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table, warn
 from ollm.domain.errors import ExitCode, OllmError, UsageError
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -92,7 +92,7 @@ def probe(model: str | None, as_json: bool) -> None:
 
     from ollm.app import ProcessScope
     from ollm.app.probe import probe_model
-    from ollm.cli.printable import make_printable
+    from ollm.system.terminal_text import make_printable
 
     process = ProcessScope()
     card = asyncio.run(probe_model(process, model, lambda trial: warn(f"{trial.name}: {trial.told}")))

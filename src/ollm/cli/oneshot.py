@@ -26,6 +26,7 @@ from ollm.domain.events import (
 )
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
+from ollm.system.terminal_text import strip_controls
 
 EXIT_CODES: dict[TurnReason, ExitCode] = {
     "answered": ExitCode.DONE,
@@ -51,7 +52,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
     async with open_conversation(start.build_options(one_shot=True)) as conversation:
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in (await conversation.status()).notices:
-            sys.stderr.write(f"ollm: {strip_control_characters(notice)}\n")
+            sys.stderr.write(f"ollm: {strip_controls(notice)}\n")
         if text.startswith("/") and not piped.strip() and output == "text":
             reply = await run_slash_command(conversation, text)
             if reply.follow_up != "send":
@@ -73,7 +74,7 @@ async def run_slash_command(conversation: Conversation, text: str) -> CommandRep
     name, _, arguments = text[1:].partition(" ")
     reply = await conversation.command(name, arguments.strip())
     if reply.text:
-        print(strip_control_characters(reply.text))
+        print(strip_controls(reply.text))
     return reply
 
 
@@ -121,7 +122,7 @@ class TextPrinter(Printer):
         super().show(event)
         match event:
             case TextDelta(text=text):
-                sys.stdout.write(strip_control_characters(text))
+                sys.stdout.write(strip_controls(text))
                 sys.stdout.flush()
                 self._last = text[-1:] or self._last
             case ToolStarted():
@@ -149,7 +150,7 @@ class TextPrinter(Printer):
     def _print_aside(self, line: str) -> None:
         if self._last != "\n" and sys.stderr.isatty():
             sys.stderr.write("\n")
-        sys.stderr.write(strip_control_characters(line) + "\n")
+        sys.stderr.write(strip_controls(line) + "\n")
 
 
 class JsonPrinter(Printer):
@@ -172,7 +173,7 @@ class JsonPrinter(Printer):
             case ToolFinished():
                 self._calls.append(self._serialize_call(event))
             case Notice():
-                sys.stderr.write(f"ollm: {strip_control_characters(event.text)}\n")
+                sys.stderr.write(f"ollm: {strip_controls(event.text)}\n")
             case TurnFinished():
                 self._usage, self._message = msgspec.to_builtins(event.usage), event.message
             case _:
@@ -188,7 +189,7 @@ class JsonPrinter(Printer):
         }
         if self._message:
             document["message"] = self._message
-            sys.stderr.write(f"ollm: {strip_control_characters(self._message)}\n")
+            sys.stderr.write(f"ollm: {strip_controls(self._message)}\n")
         sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
 
     def _serialize_call(self, event: ToolFinished) -> dict[str, Any]:
@@ -209,11 +210,6 @@ class StreamPrinter(Printer):
         super().show(event)
         sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
         sys.stdout.flush()
-
-
-def strip_control_characters(text: str) -> str:
-    """Without control characters: a model must not drive the terminal."""
-    return "".join(c for c in text if c >= " " or c in "\n\t") if not text.isprintable() else text
 
 
 PRINTERS: dict[str, type[Printer]] = {"text": TextPrinter, "json": JsonPrinter, "stream-json": StreamPrinter}

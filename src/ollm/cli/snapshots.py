@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
-from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table
 from ollm.domain.errors import NotFoundError, OllmError
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ClosedSession

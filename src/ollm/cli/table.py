@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from ollm.cli.printable import make_printable
+from ollm.system.terminal_text import make_printable
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -141,8 +141,8 @@ class TerminalAsker:
         self._yes = yes
 
     async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
-        from ollm.cli.printable import make_printable
         from ollm.domain.tools import ConfirmationAnswer
+        from ollm.system.terminal_text import make_printable
 
         if self._yes and not details.locked:
             return ConfirmationAnswer(approved=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace
-from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table
+from ollm.system.terminal_text import make_printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ollm.cli.printable import make_printable
 from ollm.policy.trust import TrustBook, TrustState
+from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN_FILES = 12
 

@@ -14,6 +14,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import Hook
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from ollm.system.terminal_text import strip_controls
 
 MAX_OUTPUT_BYTES = 1024 * 1024
 BLOCK_EXIT_CODE = 2
@@ -155,4 +156,4 @@ def find_reason(out: bytes, errors: bytes) -> str:
 
 def decode_output(data: bytes) -> str:
     text = data[: MAX_SHOWN_CHARACTERS * 4].decode("utf-8", "replace")
-    return "".join(c for c in text if c.isprintable() or c in "\n\t").strip()[:MAX_SHOWN_CHARACTERS]
+    return strip_controls(text).strip()[:MAX_SHOWN_CHARACTERS]

@@ -31,8 +31,8 @@ from ollm.policy.grants import GrantBook, covers_call, suggest_grant
 from ollm.policy.matching import rule_matches
 from ollm.policy.protection import PathConcern, find_strictest_concern
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet, find_strictest_rule
-from ollm.policy.visible import render_command
 from ollm.system.paths import Boundary
+from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:
     from ollm.policy.shell.verdict import ShellJudge

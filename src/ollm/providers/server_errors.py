@@ -10,6 +10,7 @@ import msgspec
 
 from ollm.domain.errors import ModelError, PromptTooLongError, ToolsUnsupportedError, UnknownModelError
 from ollm.system.http import FullResponse
+from ollm.system.terminal_text import flatten_text
 
 TOO_LONG_PHRASES = (
     "context size",
@@ -49,8 +50,7 @@ def extract_error_text(value: Any) -> str:
         return ""
     if isinstance(value, list):
         return extract_error_text(value[0]) if value else ""
-    visible = "".join(c if c.isprintable() else " " for c in str(value)[: 4 * MAX_ERROR_CHARACTERS])
-    return " ".join(visible.split())[:MAX_ERROR_CHARACTERS].rstrip(" .")
+    return flatten_text(str(value)[: 4 * MAX_ERROR_CHARACTERS])[:MAX_ERROR_CHARACTERS].rstrip(" .")
 
 
 def make_server_error(url: str, answer: FullResponse) -> ModelError:

@@ -12,9 +12,9 @@ from msgspec import Meta
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
-from ollm.policy.visible import render_command
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
+from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Keep, Tool, ToolContext
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]

@@ -10,7 +10,7 @@ from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.composing import Pastes, collect_mentions, read_file
 from ollm.cli.screen.diffs import parse_diff
 from ollm.cli.screen.history import ScreenInputHistory
-from ollm.cli.screen.paint import Painter, clean_prose, clean_text
+from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.picker import Picker, format_row
 from ollm.cli.screen.questions import ConfirmationQueue, paint_question
 from ollm.cli.screen.resizing import count_extra_rows, detect_rewrap
@@ -34,6 +34,7 @@ from ollm.domain.events import (
 from ollm.domain.messages import ImagePart
 from ollm.domain.tools import ConfirmationDetails, Risk, ToolResult
 from ollm.runtime.base import Status
+from ollm.system.terminal_text import clean_lines, clean_prose
 from tests.covers import covers
 
 PLAIN = Painter(lambda: 80, colour=False)
@@ -144,7 +145,7 @@ def test_joined_letters_stay_joined_in_prose_and_show_in_a_question() -> None:
 
     assert clean_prose(f"{family} می\u200cخواهم") == f"{family} می\u200cخواهم"
     assert clean_prose("r\u200dm \u200b\u202e👩\u200d\u200d👩") == "r\\u200dm \\u200b\\u202e👩\\u200d\\u200d👩"
-    assert clean_text(family) == "👩\\u200d👩\\u200d👧"
+    assert clean_lines(family) == "👩\\u200d👩\\u200d👧"
 
 
 def test_blocks_bring_no_blank_lines_of_their_own() -> None:
@@ -180,7 +181,7 @@ def test_a_wide_terminal_shows_both_sides_and_a_narrow_one_the_unified_form() ->
 def test_padded_text_takes_exactly_the_cells_it_is_given(text: str, cells: int) -> None:
     from prompt_toolkit.utils import get_cwidth
 
-    line = clean_text(text.replace("\n", " "))
+    line = clean_lines(text.replace("\n", " "))
     assert get_cwidth(truncate_cells(line, cells)) <= cells
     assert get_cwidth(pad_cells(line, cells)) == cells
 

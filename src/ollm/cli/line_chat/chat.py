@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ollm.cli.line_chat.line_reader import LineReader
-from ollm.cli.oneshot import TextPrinter, strip_control_characters
+from ollm.cli.oneshot import TextPrinter
 from ollm.cli.other_terminals import wait_for_input
 from ollm.cli.screen.composing import collect_mentions, read_file
-from ollm.cli.screen.paint import clean_text
 from ollm.cli.signals import ShutdownHandler
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status
+from ollm.system.terminal_text import clean_lines, strip_controls
 
 ANSWERS: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
 EXIT_REPLY = CommandReply(follow_up="exit")
@@ -54,9 +54,9 @@ class LineChat:
         for message in await self._conversation.history(limit=RECAP_MESSAGES):
             said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
             if said.strip() and message["role"] in ("user", "assistant"):
-                print(strip_control_characters(f"{'> ' if message['role'] == 'user' else ''}{said}"))
+                print(strip_controls(f"{'> ' if message['role'] == 'user' else ''}{said}"))
         for notice in status.notices:
-            print(strip_control_characters(notice))
+            print(strip_controls(notice))
         print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
 
     async def _read_line(self) -> str | None:
@@ -68,7 +68,7 @@ class LineChat:
             asking.cancel()
 
     async def _show_remote_turn(self, begun: ForeignTurn) -> None:
-        print(f"\n(from another terminal) {strip_control_characters(begun.text)}")
+        print(f"\n(from another terminal) {strip_controls(begun.text)}")
         await self._run_safely(self._follow_turn(begun.after, asked=False))
         print("> ", end="", flush=True)
 
@@ -89,10 +89,10 @@ class LineChat:
         try:
             reply = await self._conversation.command(name, arguments.strip())
         except OllmError as error:
-            print(strip_control_characters(str(error)))
+            print(strip_controls(str(error)))
             return None
         if reply.text:
-            print(strip_control_characters(reply.text))
+            print(strip_controls(reply.text))
         if reply.follow_up == "send":
             await self._run_safely(self._run_turn(reply.argument))
         return reply if reply.follow_up not in ("none", "send") else None
@@ -100,7 +100,7 @@ class LineChat:
     async def _run_turn(self, text: str) -> None:
         found, problems = collect_mentions(text, self._workspace, read_file)
         for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
-            print(strip_control_characters(line))
+            print(strip_controls(line))
         attachments, self._attached = (*found, *self._attached), []
         async with self._conversation.turn(text, attachments) as events:
             await self._print_events(events)
@@ -124,7 +124,7 @@ class LineChat:
         try:
             await work
         except OllmError as error:
-            print(strip_control_characters(str(error)))
+            print(strip_controls(str(error)))
         finally:
             self._talking = False
 
@@ -154,10 +154,10 @@ class LineChat:
 
 def format_question(details: ConfirmationDetails) -> str:
     """What is asked, why, and the ways to answer. Nothing in it is hidden: it shows as an escape."""
-    lines = [f"\n{clean_text(details.description)} ({details.risk} risk): {clean_text(details.reason)}"]
-    lines += [clean_text(details.diff)] if details.diff else []
-    lines += [f"  {clean_text(details.command)}"] if details.command else []
-    grant = f", [s]ession or [a]lways ({clean_text(details.grant)})" if details.grant and not details.locked else ""
+    lines = [f"\n{clean_lines(details.description)} ({details.risk} risk): {clean_lines(details.reason)}"]
+    lines += [clean_lines(details.diff)] if details.diff else []
+    lines += [f"  {clean_lines(details.command)}"] if details.command else []
+    grant = f", [s]ession or [a]lways ({clean_lines(details.grant)})" if details.grant and not details.locked else ""
     return "\n".join([*lines, f"[y]es once{grant}, or why not: "])
 
 

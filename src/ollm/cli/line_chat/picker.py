@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ollm.cli.line_chat.line_reader import LineReader
-from ollm.cli.printable import make_printable
 from ollm.cli.screen.choice import SessionChoice, filter_sessions, format_age
 from ollm.cli.sessions.session_list import SessionListItem
+from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN_SESSIONS = 20
 QUESTION = "Number to resume, words to search, Enter for a new session, q to leave: "

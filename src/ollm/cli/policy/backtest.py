@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ollm.cli.table import print_table, warn
 from ollm.domain.errors import OllmError
 from ollm.domain.tools import PolicyRequest, ToolCallRecord
-from ollm.policy.visible import render_command
+from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope

@@ -11,10 +11,10 @@ import click
 import msgspec
 
 from ollm.cli.options import style_text
-from ollm.cli.printable import make_printable
 from ollm.domain.errors import UsageError
 from ollm.domain.tools import PolicyRequest, Verdict
 from ollm.policy.engine import PolicyEngine
+from ollm.system.terminal_text import make_printable
 
 _COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 

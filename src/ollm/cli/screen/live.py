@@ -7,9 +7,10 @@ from typing import Literal
 
 from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.cells import truncate_cells
-from ollm.cli.screen.paint import Painter, clean_text
+from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.speed import OutputSpeedMeter
 from ollm.domain.events import PrefillProgress, ToolStarted
+from ollm.system.terminal_text import clean_lines
 
 TAIL_LINES = 5
 OPEN_LINES = 12
@@ -29,7 +30,7 @@ class RunningTool:
         self.tail = (self.tail + text)[-4000:]
 
     def get_tail_lines(self) -> list[str]:
-        return [line for line in clean_text(self.tail).split("\n") if line.strip()][-TAIL_LINES:]
+        return [line for line in clean_lines(self.tail).split("\n") if line.strip()][-TAIL_LINES:]
 
 
 class LiveOutput:
@@ -103,14 +104,14 @@ class LiveOutput:
     def _render_tools(self) -> list[str]:
         lines: list[str] = []
         for tool in self._tools.values():
-            lines.append(f"{self._pick_spinner_frame()} {clean_text(tool.summary)} ({self._now() - tool.began:.0f} s)")
+            lines.append(f"{self._pick_spinner_frame()} {clean_lines(tool.summary)} ({self._now() - tool.began:.0f} s)")
             lines += [f"  │ {line}" for line in tool.get_tail_lines()]
         return lines
 
     def _render_waiting(self) -> str:
         seconds = self._now() - self._began
         if self.phase == "thinking":
-            last = next((line for line in reversed(clean_text(self.thinking[-500:]).split("\n")) if line.strip()), "")
+            last = next((line for line in reversed(clean_lines(self.thinking[-500:]).split("\n")) if line.strip()), "")
             return f"{self._pick_spinner_frame()} thinking ({seconds:.0f} s) {last}"
         return f"{self._pick_spinner_frame()} {self._describe_wait()} ({seconds:.0f} s) · Esc stops"
 

@@ -7,15 +7,13 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ollm.cli.printable import make_printable
+from ollm.system.terminal_text import clean_lines, clean_prose
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Width = Callable[[], int]
 THEME = "ansi_dark"
-JOINERS = ("\u200c", "\u200d")
-_JOINED = re.compile(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -59,24 +57,18 @@ class Painter:
     def paint_dim(self, text: str) -> str:
         from rich.text import Text
 
-        return self.paint(Text(clean_text(text), style="dim"))
+        return self.paint(Text(clean_lines(text), style="dim"))
 
     def paint_aside(self, text: str, style: str = "") -> str:
         from rich.padding import Padding
         from rich.text import Text
 
-        return self.paint(Padding(Text(clean_text(text), style=style), (0, 0, 0, 2)))
+        return self.paint(Padding(Text(clean_lines(text), style=style), (0, 0, 0, 2)))
 
     def paint_diff(self, text: str) -> str:
         from ollm.cli.screen.diffs import render_diff
 
-        return self.paint(render_diff(clean_text(text), self._width()))
-
-
-def clean_prose(text: str) -> str:
-    """Like `clean`, but letters and pictures that are joined stay joined: 👩‍🔬, or a word in Persian. What can be run
-    or written never goes through here."""
-    return "".join(piece if piece in JOINERS else clean_text(piece) for piece in _JOINED.split(text))
+        return self.paint(render_diff(clean_lines(text), self._width()))
 
 
 def _strip_blank_edges(painted: str) -> str:
@@ -91,10 +83,3 @@ def _strip_blank_edges(painted: str) -> str:
 
 def _is_visible(line: str) -> bool:
     return bool(_STYLE.sub("", line).strip())
-
-
-def clean_text(text: str) -> str:
-    """Without anything that drives a terminal or hides: line ends and tabs stay."""
-    if text.isprintable():
-        return text
-    return "\n".join(make_printable(line.replace("\t", "    ")) for line in text.split("\n"))

@@ -16,12 +16,12 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.printable import make_printable
 from ollm.cli.screen.cells import pad_cells
 from ollm.cli.screen.choice import SessionChoice, filter_sessions, format_age
 from ollm.cli.screen.output import open_output
 from ollm.cli.sessions.session_list import SessionList, SessionListItem
 from ollm.domain.errors import OllmError
+from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10
 PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview

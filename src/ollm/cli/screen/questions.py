@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Callable
 
 from ollm.cli.screen.cells import truncate_cells
-from ollm.cli.screen.paint import Painter, clean_text
+from ollm.cli.screen.paint import Painter
 from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
+from ollm.system.terminal_text import clean_lines
 
 KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
 QUIET_SECONDS = 0.4
@@ -73,12 +74,12 @@ class ConfirmationQueue:
             return "…"
         details = self.current.details
         asked = (
-            f"{truncate_cells(clean_text(details.description), 60)}? "
+            f"{truncate_cells(clean_lines(details.description), 60)}? "
             if details.diff.count("\n") > LONG_DIFF_LINES
             else ""
         )
         grant = details.grant
-        wider = f" · [s] this session · [a] always ({clean_text(grant)})" if self._can_grant() and grant else ""
+        wider = f" · [s] this session · [a] always ({clean_lines(grant)})" if self._can_grant() and grant else ""
         more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
         return f"{asked}[y] yes{wider} · [n] no{more}"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ollm.cli.printable import make_printable
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.paint import Painter
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
 from ollm.runtime.base import Conversation, Status
+from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 8
 HINT = "↑ ↓ choose · Enter shows what would change · Esc keeps everything"

@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from prompt_toolkit.utils import get_cwidth
 
-from ollm.cli.printable import make_printable
 from ollm.cli.screen.cells import truncate_cells
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
+from ollm.system.terminal_text import make_printable
 
 BAR_CELLS = 10
 MIN_TITLE_CELLS = 12  # cells of a title that still say something

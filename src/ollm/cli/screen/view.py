@@ -9,13 +9,13 @@ from pathlib import Path
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 
-from ollm.cli.printable import make_printable
 from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.questions import ConfirmationQueue
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.status import format_status_line
 from ollm.cli.screen.transcript import Transcript
 from ollm.runtime.base import Status
+from ollm.system.terminal_text import make_printable
 
 MAX_QUEUED_SHOWN = 3
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import json_option, print_json
-from ollm.cli.printable import make_printable
 from ollm.domain.errors import ExitCode
+from ollm.system.terminal_text import make_printable
 
 
 @click.command()

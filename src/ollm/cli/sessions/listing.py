@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import click
 
 from ollm.cli.options import json_option, resolve_workspace, workspace_option
-from ollm.cli.printable import make_printable
 from ollm.cli.sessions.table import make_progress, print_rows, show_sessions
 from ollm.cli.table import warn
 from ollm.domain.errors import UsageError
+from ollm.system.terminal_text import make_printable
 
 
 @click.command("list")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
-from ollm.cli.printable import make_printable
 from ollm.cli.table import warn
 from ollm.domain.errors import OllmError, UsageError
+from ollm.system.terminal_text import make_printable
 
 DELETE_WARNING = "It is gone for good, with its snapshots, from the trash too."
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from ollm.cli.printable import make_printable
 from ollm.cli.table import print_table, warn
+from ollm.system.terminal_text import make_printable
 
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
 SIMPLE_ARGUMENTS: dict[tuple[str, ...], bool] = {(): False, ("--json",): True}  # arguments that need no parser

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ollm.cli.printable import make_printable
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.services.session_export.text import is_plain, slice_text
 from ollm.store.session_files import SessionStream
+from ollm.system.terminal_text import make_printable
 
 COLOURS = {"user": "green", "assistant": "blue", "system": "magenta", "tool": "yellow"}
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import click
 
 from ollm.cli.options import json_option, resolve_workspace, style_text, workspace_option
-from ollm.cli.printable import make_printable
 from ollm.cli.table import warn
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
+from ollm.system.terminal_text import flatten_text
 
 log = logging.getLogger("ollm.mcp")
 
@@ -33,8 +34,7 @@ class McpProgram:
 
     @property
     def stderr_tail(self) -> str:
-        text = self.words.decode("utf-8", "replace")
-        return " ".join("".join(c if c.isprintable() else " " for c in text).split())[-300:]
+        return flatten_text(self.words.decode("utf-8", "replace"))[-300:]
 
     async def end(self) -> None:
         self.feed.close()

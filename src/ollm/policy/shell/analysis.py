@@ -25,8 +25,8 @@ from ollm.policy.shell.walk import ScriptWalker
 from ollm.policy.shell.words import ShellWord, make_literal
 from ollm.policy.shell.wrapper_table import WRAPPERS
 from ollm.policy.shell.wrappers import SHELLS, find_inner_commands, split_off_command
-from ollm.policy.visible import find_hidden_characters, is_hidden
 from ollm.system.paths import Boundary, Judgement
+from ollm.system.terminal_text import find_hidden_characters, is_hidden
 
 MAX_COMMAND_CHARS = 10_000
 _MAX_PARSED_CHARS = 60_000

@@ -10,9 +10,9 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, GrantScope, PolicyRequest, Verdict
-from ollm.policy.visible import render_command
 from ollm.runtime.calls.confirmation import Asker
 from ollm.system.paths import Boundary
+from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
 
 

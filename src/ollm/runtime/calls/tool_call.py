@@ -15,7 +15,6 @@ from ollm.domain.events import Event, Notice, ToolFinished, ToolOutput, ToolStar
 from ollm.domain.messages import UNPARSED_KEY, ToolCall
 from ollm.domain.tools import GrantScope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
-from ollm.policy.visible import render_command
 from ollm.runtime.calls.confirmation import Asker, UnattendedAsker
 from ollm.runtime.calls.permission import Permission, Policy
 from ollm.runtime.calls.results import (
@@ -26,6 +25,7 @@ from ollm.runtime.calls.results import (
     to_tool_failure,
     trim_result,
 )
+from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
 from ollm.tools.framework.output import StreamCleaner
 from ollm.tools.framework.registry import ToolRegistry

@@ -7,6 +7,7 @@ from pathlib import Path
 from ollm.domain.context import ContextEntry
 from ollm.domain.errors import OllmError
 from ollm.system.paths import Boundary
+from ollm.system.terminal_text import strip_controls
 
 FILE_NAME = "AGENTS.md"
 MAX_FILE_BYTES = 65_536  # bytes
@@ -50,4 +51,4 @@ def _build_entry(name: str, text: str, depth: int) -> ContextEntry:
 
 def _decode_text(data: bytes) -> str:
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-    return "".join(letter for letter in text if letter in "\n\t" or letter.isprintable()).strip()
+    return strip_controls(text).strip()

@@ -9,7 +9,8 @@ from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, Too
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.markdown import ROLE_NAMES, format_arguments
 from ollm.services.session_export.source import ExportSource
-from ollm.services.session_export.text import escape_controls, gather_pieces, slice_text
+from ollm.services.session_export.text import gather_pieces, slice_text
+from ollm.system.terminal_text import escape_controls
 
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 _HEAD = """<!doctype html>

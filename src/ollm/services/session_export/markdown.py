@@ -10,7 +10,8 @@ import msgspec
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
 from ollm.services.session_export.source import ExportSource
-from ollm.services.session_export.text import escape_controls, gather_pieces, slice_text
+from ollm.services.session_export.text import gather_pieces, slice_text
+from ollm.system.terminal_text import escape_controls
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 ROLE_NAMES = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}

@@ -6,11 +6,7 @@ from collections.abc import Iterable, Iterator
 
 MAX_SLICE_CHARS = 1 << 20
 MIN_GATHERED_CHARS = 1 << 15
-_DIRECTION_CODES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_CONTROL = frozenset(map(chr, {*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_CODES} - {9, 10}))
 _ASCII_CONTROL = bytes({*range(32), 127} - {9, 10})
-_HIGH_CONTROL = b"\xc2"  # how \x80 to \x9f begin, and some letters
-_DIRECTIONS = tuple(chr(code).encode() for code in _DIRECTION_CODES)
 
 
 def is_plain(text: str) -> bool:
@@ -18,22 +14,6 @@ def is_plain(text: str) -> bool:
     if text.isascii():  # most texts are, and this is quicker to tell
         return len(text.encode("ascii").translate(None, _ASCII_CONTROL)) == len(text) and "\t" not in text
     return text.replace("\n", "").isprintable()
-
-
-def escape_controls(text: str) -> str:
-    """The text with control characters other than line ends and tabs written as escapes."""
-    if not _may_hold_control(text):
-        return text
-    for letter in _CONTROL.intersection(text):  # each at once: a damaged file may hold millions of one
-        text = text.replace(letter, letter.encode("unicode_escape").decode())
-    return text
-
-
-def _may_hold_control(text: str) -> bool:
-    data = text.encode("utf-8", "replace")
-    if len(data.translate(None, _ASCII_CONTROL)) != len(data):
-        return True
-    return not text.isascii() and (_HIGH_CONTROL in data or any(mark in data for mark in _DIRECTIONS))
 
 
 def gather_pieces(pieces: Iterable[str]) -> Iterator[str]:

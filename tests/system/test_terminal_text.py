@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.policy.visible import find_hidden_characters, is_hidden, render_command
+from ollm.system.terminal_text import find_hidden_characters, is_hidden, render_command
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,113 @@
+"""Text of models, servers, files and people made harmless for a terminal: the one place that says which characters
+drive it, turn text round or hide in it, and the ways to take them out or to show them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_MAX_REPLACED_CHARACTERS = 64
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
+_JOINERS = ("\u200c", "\u200d")
+_JOINED = re.compile(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
+_BLANKS = re.compile(r"[ \t]{9,}")
+_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
+_DIRECTION_CODES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROL_CODES = {*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_CODES} - {9, 10}
+_CONTROLS = frozenset(map(chr, _CONTROL_CODES))
+_STRIPPED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_ASCII_CONTROLS = bytes({*range(32), 127} - {9, 10})
+_HIGH_CONTROLS = b"\xc2"  # how \x80 to \x9f begin, and some letters
+_DIRECTIONS = tuple(chr(code).encode() for code in _DIRECTION_CODES)
+
+
+def strip_controls(text: str) -> str:
+    """Text that runs on, such as a model's answer: what drives a terminal, turns text round or hides in it is taken
+    out. Line ends, tabs and the joiners of letters and pictures stay."""
+    return text if text.isascii() and text.isprintable() else _STRIPPED.sub("", text)
+
+
+def flatten_text(text: str) -> str:
+    """One line: every run of blanks, line ends and characters that cannot be printed is one blank."""
+    return " ".join((text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)).split())
+
+
+def make_printable(text: str) -> str:
+    """One line with nothing taken away: control, bidi and invisible characters are shown as escapes."""
+    if text.isprintable():
+        return text
+    odd = [letter for letter in set(text) if not letter.isprintable()]
+    if len(odd) > _MAX_REPLACED_CHARACTERS:
+        return text.translate({ord(letter): _escape(letter) for letter in odd})
+    for letter in odd:  # quicker by far where there is much of it, such as a hole of zeros in a damaged file
+        text = text.replace(letter, _escape(letter))
+    return text
+
+
+def _escape(letter: str) -> str:
+    shown = {"\n": "⏎", "\t": " "}.get(letter)
+    return shown if shown is not None else letter.encode("unicode_escape", "surrogatepass").decode()
+
+
+def clean_lines(text: str) -> str:
+    """Lines with everything else that drives a terminal or hides shown as escapes; tabs become blanks."""
+    if text.isprintable():
+        return text
+    return "\n".join(make_printable(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def clean_prose(text: str) -> str:
+    """Like `clean_lines`, but letters and pictures that are joined stay joined: 👩‍🔬, or a word in Persian. What can
+    be run or written never goes through here."""
+    return "".join(piece if piece in _JOINERS else clean_lines(piece) for piece in _JOINED.split(text))
+
+
+def escape_controls(text: str) -> str:
+    """Texts of any size: control and direction characters other than line ends and tabs written as escapes."""
+    if not _may_hold_controls(text):
+        return text
+    for letter in _CONTROLS.intersection(text):  # each at once: a damaged file may hold millions of one
+        text = text.replace(letter, letter.encode("unicode_escape").decode())
+    return text
+
+
+def _may_hold_controls(text: str) -> bool:
+    data = text.encode("utf-8", "replace")
+    if len(data.translate(None, _ASCII_CONTROLS)) != len(data):
+        return True
+    return not text.isascii() and (_HIGH_CONTROLS in data or any(mark in data for mark in _DIRECTIONS))
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a character is not seen, or changes how others are seen: controls, bidi, zero-width, odd blanks."""
+    if character in "\n\t" or " " <= character <= "~":
+        return False
+    category = unicodedata.category(character)
+    if category in _HIDDEN_CATEGORIES or character in _FILLERS:
+        return True
+    return category == "Zs" or 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF
+
+
+def find_hidden_characters(text: str) -> list[str]:
+    """The names of the hidden characters in a text, each once."""
+    return list(dict.fromkeys(_name_code_point(character) for character in text if is_hidden(character)))
+
+
+def render_command(text: str) -> str:
+    """A command as a person must see it before they say yes: all of it, with hidden characters written as ⟨U+202E⟩
+    and long runs of blanks folded to ⟨120 blanks⟩."""
+    shown = text if text.isascii() and text.isprintable() else "".join(map(_render_character, text))
+    folded = _BLANKS.sub(lambda match: f" ⟨{len(match.group())} blanks⟩ ", shown)
+    return _EMPTY_LINES.sub(lambda match: f"\n⟨{match.group().count(chr(10)) - 1} empty lines⟩\n", folded)
+
+
+def _render_character(character: str) -> str:
+    return f"⟨{_name_code_point(character)}⟩" if is_hidden(character) else character
+
+
+def _name_code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"
