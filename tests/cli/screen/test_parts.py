@@ -71,20 +71,20 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     assert not questions.armed
     clock.time += 0.2
     assert questions.armed
-    assert questions.choices() == "[y] yes · [s] this session · [a] always (shell:ls) · [n] no · 1 more"
+    assert questions.format_choices() == "[y] yes · [s] this session · [a] always (shell:ls) · [n] no · 1 more"
     said = questions.answer("a")
     assert said is not None
     assert said.scope == "always"
 
-    questions.hear(ConfirmationResolved(correlation_id="a", outcome="approved"))
+    questions.handle_event(ConfirmationResolved(correlation_id="a", outcome="approved"))
     assert not questions.armed, "the next question needs its own moment"
     clock.time += 1
-    assert questions.choices() == "[y] yes · [n] no"
+    assert questions.format_choices() == "[y] yes · [n] no"
     assert questions.answer("s") is None, "what is protected is asked about every time"
 
-    questions.hear(ConfirmationResolved(correlation_id="b", outcome="cancelled"))
+    questions.handle_event(ConfirmationResolved(correlation_id="b", outcome="cancelled"))
     assert questions.current is None
-    assert questions.choices() == ""
+    assert questions.format_choices() == ""
 
 
 def test_a_question_with_a_long_change_is_named_again_below_it() -> None:
