@@ -27,7 +27,7 @@ def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...
     found, problems = read_servers(process.settings.mcp_servers)
     own = _read_user_servers(process)
 
-    def filled(server: McpServer) -> McpServer:
+    def fill_variables(server: McpServer) -> McpServer:
         mine = own.get(server.name) == process.settings.mcp_servers[server.name]
         variables = process.environment if mine else process.tool_environment
         return msgspec.structs.replace(
@@ -39,7 +39,7 @@ def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...
             headers={name: expand_variables(value, variables) for name, value in server.headers.items()},
         )
 
-    return tuple(filled(server) for server in found), problems
+    return tuple(fill_variables(server) for server in found), problems
 
 
 def _read_user_servers(process: ProcessScope) -> dict[str, object]:

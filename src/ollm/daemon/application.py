@@ -61,7 +61,7 @@ def build_application(service: DaemonService, token: str) -> Application:
 def route_raw_paths(inner: Application) -> Application:
     """Encoded slashes divide nothing: a workspace is routed by the path as it was sent, all else with them left so."""
 
-    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+    async def route_request(scope: Scope, receive: Receive, send: Send) -> None:
         raw: bytes = scope.get("raw_path", b"")
         if raw.startswith(b"/workspaces/"):
             scope = {**scope, "path": raw.decode("ascii", "replace")}
@@ -70,7 +70,7 @@ def route_raw_paths(inner: Application) -> Application:
             scope = {**scope, "path": unquote(kept)}
         await inner(scope, receive, send)
 
-    return routed
+    return route_request
 
 
 def handle_ollm_error(_request: Request[Any, Any, Any], error: OllmError) -> Response[bytes]:

@@ -1,4 +1,4 @@
-"""edit_file (T3.5-3.8)."""
+"""Edit a file: replace one or more passages of text (T3.5-3.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""glob (T4.1-4.4, T4.12)."""
+"""Find files by pattern (T4.1-4.4, T4.12)."""
 
 from __future__ import annotations
 

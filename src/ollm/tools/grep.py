@@ -1,4 +1,4 @@
-"""grep (T4.5-4.8, T4.12)."""
+"""Search the text of files (T4.5-4.8, T4.12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ls (T4.9-4.12)."""
+"""List a directory (T4.9-4.12)."""
 
 from __future__ import annotations
 

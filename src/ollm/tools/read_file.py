@@ -1,4 +1,4 @@
-"""read_file (T2.1-2.7, T2.9)."""
+"""Read one file, or some of its lines (T2.1-2.7, T2.9)."""
 
 from __future__ import annotations
 

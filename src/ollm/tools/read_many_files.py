@@ -1,4 +1,4 @@
-"""read_many_files (T2.8)."""
+"""Read several files at once (T2.8)."""
 
 from __future__ import annotations
 

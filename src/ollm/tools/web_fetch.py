@@ -1,4 +1,4 @@
-"""web_fetch (T6.1-6.5, T6.8)."""
+"""Fetch a web page as text (T6.1-6.5, T6.8)."""
 
 from __future__ import annotations
 

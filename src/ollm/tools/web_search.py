@@ -1,4 +1,4 @@
-"""web_search (T6.6, T6.7)."""
+"""Search the web (T6.6, T6.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""write_file (T3.1-3.4, T3.8)."""
+"""Write a whole file (T3.1-3.4, T3.8)."""
 
 from __future__ import annotations
 

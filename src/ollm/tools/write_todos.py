@@ -1,4 +1,4 @@
-"""write_todos (T11.5-11.8)."""
+"""Keep the todo list (T11.5-11.8)."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class McpServers:
         return run
 
     def _make_resource_reader(self, name: str) -> Run:
-        async def listed(client: Client) -> str:
+        async def list_resources(client: Client) -> str:
             found = (await client.list_resources()).resources
             return "\n".join(f"{item.uri}  {item.description or item.name}" for item in found) or "There are none."
 
@@ -146,7 +146,7 @@ class McpServers:
             uri = arguments.get("uri")
             line = self._get_connection(name)
             if not uri:
-                text = await line.ask(listed)
+                text = await line.ask(list_resources)
             else:
                 text = render_contents((await line.ask(lambda client: client.read_resource(str(uri)))).contents)
             return ToolResult(llm_content=text, return_display=text)

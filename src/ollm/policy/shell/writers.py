@@ -151,11 +151,11 @@ def _join_name(place: ShellWord, source: ShellWord) -> ShellWord:
 
 
 def _find_dd_targets(words: Sequence[ShellWord]) -> FileTargets:
-    def named(prefix: str) -> tuple[ShellWord, ...]:
+    def find_named(prefix: str) -> tuple[ShellWord, ...]:
         return tuple(
             ShellWord(text=word.text[3:], known=word.known[3:], static=word.static)
             for word in words[1:]
             if word.text.startswith(prefix)
         )
 
-    return FileTargets(written=named("of="), read=named("if="))
+    return FileTargets(written=find_named("of="), read=find_named("if="))

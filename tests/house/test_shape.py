@@ -1,0 +1,102 @@
+"""The shape of the code: names that can be found, sizes that can be read, a test file beside every module."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "ollm"
+MODULES = sorted(SOURCE.rglob("*.py"))
+TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
+TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
+UNMIRRORED = Path(__file__).with_name("unmirrored.txt")
+MAX_MODULE_LINES = 390
+MAX_FUNCTION_LINES = 50
+VAGUE_BOUND = re.compile(r"_*(LONGEST|SHORTEST|MOST|LEAST|ENOUGH|TIMES|FEWEST|LARGEST|SMALLEST|LIMITS?|MAX|MIN)")
+BARE_PARTICIPLE = re.compile(r"_*[a-z]+(ed|en|wn|pt|ld|nt)")
+VERBS = re.compile(
+    "_*(open|listen|accept|prompt|build|count|print|unfold|fold|hold|paint|shorten|spawn|interrupt|attempt|adopt|feed|recount|reindent)"
+)
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def definitions() -> Iterator[tuple[Path, Definition]]:
+    for path in MODULES:
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, Definition):
+                yield path, node
+
+
+def is_property(node: Definition) -> bool:
+    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+
+
+def test_a_class_name_belongs_to_one_class() -> None:
+    places = defaultdict(list)
+    for path in MODULES:
+        for node in ast.walk(TREES[path]):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_a_bound_carries_its_unit() -> None:
+    vague = [
+        f"{path.relative_to(SOURCE)}:{node.lineno} {target.id}"
+        for path in MODULES
+        for node in TREES[path].body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and VAGUE_BOUND.fullmatch(target.id)
+    ]
+
+    assert vague == []
+
+
+def test_a_function_is_not_called_by_a_bare_participle() -> None:
+    bare = [
+        f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
+        for path, node in definitions()
+        if BARE_PARTICIPLE.fullmatch(node.name) and not VERBS.fullmatch(node.name) and not is_property(node)
+    ]
+
+    assert bare == []
+
+
+def test_a_module_can_be_read_in_one_go() -> None:
+    lines = {str(path.relative_to(SOURCE)): len(TEXTS[path].splitlines()) for path in MODULES}
+
+    assert {name: count for name, count in lines.items() if count > MAX_MODULE_LINES} == {}
+
+
+def test_a_function_can_be_read_at_a_glance() -> None:
+    long = [
+        f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
+        for path, node in definitions()
+        if (node.end_lineno or node.lineno) - node.lineno >= MAX_FUNCTION_LINES
+    ]
+
+    assert long == []
+
+
+def mirrored(path: Path) -> Path:
+    inner = path.relative_to(SOURCE)
+    return ROOT / "tests" / inner.parent / f"test_{inner.name}"
+
+
+def test_every_module_has_its_test_file_or_a_reason() -> None:
+    modules = [path for path in MODULES if path.name not in ("__init__.py", "__main__.py")]
+    without = {str(path.relative_to(SOURCE)) for path in modules if not mirrored(path).exists()}
+    listed = dict(line.split(": ", 1) for line in UNMIRRORED.read_text(encoding="utf-8").splitlines())
+
+    assert without - listed.keys() == set(), "add the mirrored test file"
+    assert listed.keys() - without == set(), "these have a test file now: take them off the list"
+
+
+def test_a_module_says_what_it_owns() -> None:
+    said = {str(path.relative_to(SOURCE)): ast.get_docstring(TREES[path]) or "" for path in MODULES}
+
+    assert {name: text for name, text in said.items() if len(re.sub(r"\([^)]*\)", "", text).split()) < 3} == {}
