@@ -16,7 +16,7 @@ class TooManyDirectoriesError(Exception):
     """The workspace is too large to be looked through before every command."""
 
 
-class DirectoryListing(NamedTuple):
+class EnvironmentFileListing(NamedTuple):
     """What is known of a directory: when it was changed and read, and what of it matters."""
 
     changed: int
@@ -29,12 +29,12 @@ class EnvironmentFiles:
     """Knows a tree from the last time, and reads again only the directories that have changed."""
 
     def __init__(self) -> None:
-        self._listings: dict[str, DirectoryListing] = {}
+        self._listings: dict[str, EnvironmentFileListing] = {}
 
     def find(self, root: str) -> list[str]:
         """Every file or directory at any depth whose name is `.env*`, but for examples. Links are not followed."""
         found: list[str] = []
-        seen: dict[str, DirectoryListing] = {}
+        seen: dict[str, EnvironmentFileListing] = {}
         waiting = [root]
         while waiting:
             directory = waiting.pop()
@@ -49,7 +49,7 @@ class EnvironmentFiles:
         self._listings = seen
         return found
 
-    def _list(self, directory: str) -> DirectoryListing | None:
+    def _list(self, directory: str) -> EnvironmentFileListing | None:
         try:
             changed = os.stat(directory, follow_symlinks=False).st_mtime_ns
         except OSError:
@@ -68,4 +68,4 @@ class EnvironmentFiles:
                         directories.append(entry.path)
         except OSError:
             return None
-        return DirectoryListing(changed, now, tuple(directories), tuple(found))
+        return EnvironmentFileListing(changed, now, tuple(directories), tuple(found))
