@@ -44,7 +44,9 @@ class Coverage:
     def summary(self) -> list[str]:
         missing = ordered(self.uncovered())
         covered = len(self.requirements) - len(missing)
-        lines = [f"{covered} of {len(self.requirements)} requirements covered, {len(missing)} open"]
+        named = len(self.named & self.requirements.keys())
+        ways = f"{named} named by a test, {covered - named} state a rule that another one named states too"
+        lines = [f"{covered} of {len(self.requirements)} requirements covered, {len(missing)} open: {ways}"]
         return lines + [f"  open: {' '.join(group)}" for _, group in groupby(missing, key=lambda item: item[0])]
 
     def by_rule(self) -> dict[str, list[str]]:

@@ -54,13 +54,27 @@ def test_every_property_that_is_covered_has_a_generated_test_tagged_with_it() ->
     assert sorted(named - proven) == [] or not STRICT
 
 
+def example_counts(text: str) -> Iterator[int]:
+    """Every `max_examples` of a file in the usual run: a number, or a constant of the same file."""
+    constants = dict(re.findall(r"^([A-Z_]+) = (?:size\()?(\d+)", text, re.MULTILINE))
+    for value in re.findall(r"max_examples=(\w+)", text):
+        yield int(value if value.isdigit() else constants.get(value, 0))
+
+
 @covers("D700")
 def test_no_property_test_runs_fewer_than_100_examples() -> None:
+    tests = {test.name.split("::")[0] for test in property_tests()}
     few = [
-        f"{path.relative_to(TESTS)}: {number}"
-        for path in TESTS.rglob("*.py")
-        for number in re.findall(r"max_examples=(\d+)", path.read_text(encoding="utf-8"))
-        if int(number) < 100
+        f"{name}: {count}"
+        for name in sorted(tests)
+        for count in example_counts((TESTS / name).read_text(encoding="utf-8"))
+        if count < 100
     ]
 
     assert few == []
+
+
+def test_a_count_behind_a_constant_is_read_too() -> None:
+    text = "EXAMPLES = size(50, 900)\nMANY = 120\n@settings(max_examples=EXAMPLES)\n@settings(max_examples=MANY)\n"
+
+    assert list(example_counts(text)) == [50, 120]

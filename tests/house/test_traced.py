@@ -64,7 +64,10 @@ def test_every_numbered_requirement_is_listed() -> None:
 def test_the_summary_counts_what_is_open_and_names_it() -> None:
     coverage = Coverage(LISTED, frozenset({"D605"}), frozenset({"S1.1", "S1.2"}))
 
-    assert coverage.summary() == ["2 of 3 requirements covered, 1 open", "  open: D605"]
+    assert coverage.summary() == [
+        "2 of 3 requirements covered, 1 open: 2 named by a test, 0 state a rule that another one named states too",
+        "  open: D605",
+    ]
 
 
 def test_a_body_run_as_an_ordinary_user_owns_its_directory_and_cannot_read_what_is_closed() -> None:

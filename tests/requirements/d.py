@@ -132,8 +132,8 @@ ITEMS: dict[str, Item] = {
     "D331": Same("D817", "the walk is fast"),
     "D332": Same("S6.2", ".ollmignore and .gitignore are read"),
     "D333": "built in: node_modules, .git, dist, build, .next, .cache",
-    "D334": Same("S6.6", "ignore patterns are cached per directory"),
-    "D335": Same("D310", "iteration keeps memory flat in large projects"),
+    "D334": "ignore patterns are cached per directory",
+    "D335": "iteration keeps memory flat in large projects",
     "D336": Same("S6.5", "depth limits are respected"),
     # Environment
     "D344": Same("S7.1", "allowList"),
@@ -147,7 +147,6 @@ ITEMS: dict[str, Item] = {
     "D366": "filtered variables are logged by name, at debug level only",
     "D367": Same("S7.7", "the configuration changes the lists"),
     # The file
-    "D374": Same("P2", "a session file looks like the example"),
     # Configuration
     "D426": "the services: form of the keys",
     "D427": "services.session",

@@ -70,7 +70,7 @@ ITEMS: dict[str, Item] = {
     "W127": "caps hold whenever it is written",
     "W129": "summary and updated_at move at the end of a turn",
     "W130": "a summary over its cap is compacted",
-    "W134": Same("W24", "chat calls /init"),
+    "W134": "chat calls /init",
     "W135": Same("W73", "chat asks for the workspace's sessions"),
     "W136": "with sessions there, the user is asked",
     "W137": Same("W136", "to resume one"),

@@ -17,7 +17,7 @@ from ollm.providers.exchange import Exchange
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.runtime.model.model import Model
 from tests.covers import covers
-from tests.runtime.test_room import House
+from tests.runtime.prompt.test_compaction import House
 from tests.sizes import size
 
 pytestmark = pytest.mark.slow
