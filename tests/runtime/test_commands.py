@@ -66,7 +66,7 @@ async def test_a_change_of_mode_is_recorded_with_why_and_a_snapshot_before_it(ta
         assert (await talk.run("/mode plan")).text == "Mode: **plan**."
         listed = (await talk.run("/context list")).data
         await talk.say("again")
-        policy = talk.conversation.parts.late.policy
+        policy = talk.conversation.parts.policy.get()
         assert policy.approval == "read-only"
         await talk.run("/mode code")
         assert policy.approval == "ask"

@@ -75,8 +75,8 @@ class ClosedSession:
         """What was said when something was refused."""
         from ollm.domain.events import Notice
 
-        told = [event.text for event in self.events if isinstance(event, Notice)]
-        return " ".join(told) or "No snapshot was taken."
+        notices = [event.text for event in self.events if isinstance(event, Notice)]
+        return " ".join(notices) or "No snapshot was taken."
 
     async def build_prompt(self, session: Session | None) -> Prompt:
         """What the model would be sent in this session, or in a new one."""
@@ -100,15 +100,15 @@ class ClosedSession:
         )
         kept = read_saved_context(self._read_saved_context(session.session_id) if session else None)
         counter = TokenCounter(kept.token_factor if kept else 1.0)
-        pieces = self._create_scope()
-        pieces.add_project_instructions()
-        await pieces.add_project_map(model.window)
-        prompt = Prompt(model, settings, counter, pieces.entries, Compactor(settings, counter))
+        scope = self._create_scope()
+        scope.prompts.add_project_instructions()
+        await scope.prompts.add_project_map(model.window)
+        prompt = Prompt(model, settings, counter, scope.storage.entries, Compactor(settings, counter))
         if session:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
         if kept and kept.forms:
             prompt.set_forms(kept.forms)
-        schemas, window = pieces.registry.get_function_schemas(), model.window
+        schemas, window = scope.toolbox.registry.get_function_schemas(), model.window
         prompt.set_tools(select_tools(prompt.mode, schemas, window, folded=prompt.get_active_context().folded))
         return prompt
 

@@ -8,60 +8,90 @@ from typing import TYPE_CHECKING
 
 from ollm.app.process import ProcessScope
 from ollm.app.prompt_factory import PromptFactory
+from ollm.app.storage import Storage
+from ollm.app.toolbox import Toolbox
 from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import OllmError
+from ollm.domain.lazy import Lazy
+from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from ollm.domain.session import Session
-    from ollm.runtime.base import CommandReply
     from ollm.runtime.conversation import LocalConversation
     from ollm.runtime.conversation_options import ConversationOptions
     from ollm.runtime.model.model import Model
     from ollm.runtime.parts import ConversationParts
+    from ollm.runtime.resume.saved_context import ResumePoint
     from ollm.runtime.resume.workspace_record import WorkspaceMemory
     from ollm.runtime.session import ResumedSession
+    from ollm.runtime.turn_observer import TurnObserver
 
 MAX_RECORD_MESSAGES = 4000  # newest messages, from which the workspace's record of a session it does not know is made
 
 
-class ConversationScope(PromptFactory):
-    """Opens one conversation."""
+class ConversationScope:
+    """Opens one conversation, out of what it keeps, what runs its calls and what its model is sent."""
+
+    def __init__(
+        self,
+        scope: WorkspaceScope,
+        options: ConversationOptions,
+        stack: AsyncExitStack,
+        attached: Callable[[], bool] = lambda: True,
+    ) -> None:
+        make_undumpable()
+        self.scope = scope
+        self.process = scope.process
+        self.options = options
+        self.stack = stack
+        self.storage = Storage(scope, options)
+        self.toolbox = Toolbox(self.storage, stack, attached)
+        self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
+        self.workspace_sessions = Lazy(lambda: self.scope.context)
+        self.resume_point: ResumePoint | None = None
+        self.asked_to_close: Callable[[], bool] = lambda: False
 
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
+        from ollm.runtime.changes import update_tools
         from ollm.runtime.conversation import LocalConversation
         from ollm.runtime.resume.rebuild import find_last_mode
 
-        if not self.opening.one_shot:
+        storage = self.storage
+        if not self.options.one_shot:
             await self.hold_workspace()
-        self.stack.push_async_callback(self.session.close)
+        self.stack.push_async_callback(storage.session.close)
         wanted = self.find_wanted_session()
-        resumed = await self.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
-        self.resumed_mode = find_last_mode(resumed.session) if resumed else None
+        resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
+        storage.resumed_mode = find_last_mode(resumed.session) if resumed else None
         model = await self.choose_model(resumed)
-        await self.add_project_map(model.window)
+        await self.prompts.add_project_map(model.window)
         parts = self.build_parts(model)
-        self.add_observers(parts)
+        update_tools(parts)
+        observers = self.create_observers(parts)
+        self.stack.callback(self.scope.close)
         if resumed:
             await self.resume_session(parts, resumed)
-        return LocalConversation(parts, run_command)
+            for observer in observers:
+                await observer.session_opened(resumed.session.session_id, resumed=True)
+        return LocalConversation(parts, observers)
 
     def find_wanted_session(self) -> str | None:
         """The id of the session to resume; None for a new one."""
-        if self.opening.session:
-            return self.process.session_files.places.find(self.opening.session)
-        if not self.opening.newest:
+        if self.options.session:
+            return self.process.session_files.places.find(self.options.session)
+        if not self.options.newest:
             return None
-        standing = [found for found in self.scope.context.list_sessions() if found.status != "archived"]
+        standing = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
         if not standing:
-            self.notices.append("There is no session in this workspace yet; a new one begins.")
+            self.storage.notices.append("There is no session in this workspace yet; a new one begins.")
         return standing[0].session_id if standing else None
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""
-        return 0 if self.opening.full else self.scope.context.find_known_until(session_id)
+        return 0 if self.options.full else self.workspace_sessions.get().find_known_until(session_id)
 
     async def hold_workspace(self) -> None:
         from ollm.runtime.resume.lease import take_lease
@@ -69,7 +99,7 @@ class ConversationScope(PromptFactory):
         from ollm.store.workspace_place import ensure_workspace_directory
 
         lease = Lease(ensure_workspace_directory(self.scope.path, self.process.home), self.process.clock)
-        await take_lease(lease, force=self.opening.force)
+        await take_lease(lease, force=self.options.force)
         self.asked_to_close = lease.is_asked_to_close
         self.stack.callback(lease.release)
 
@@ -83,13 +113,13 @@ class ConversationScope(PromptFactory):
             try:
                 model = await self.process.choose_model(resumed.session.model)
             except ModelError:
-                self.notices.append(f"{resumed.session.model} is not to be had here any more.")
+                self.storage.notices.append(f"{resumed.session.model} is not to be had here any more.")
         model = model or await self.process.choose_model()
         self.stack.push_async_callback(model.provider.close)
         if small := explain_small_window(model.window):
-            self.notices.append(small)
+            self.storage.notices.append(small)
         if resumed and model.name != resumed.session.model:
-            self.notices.append(f"This session was with {resumed.session.model}; it goes on with {model.name}.")
+            self.storage.notices.append(f"This session was with {resumed.session.model}; it goes on with {model.name}.")
         return model
 
     async def resume_session(self, parts: ConversationParts, resumed: ResumedSession) -> None:
@@ -100,106 +130,111 @@ class ConversationScope(PromptFactory):
         from ollm.store.session_files import MessagePage
 
         session = resumed.session
-        self.scope.context.check_ownership(session)
+        self.workspace_sessions.get().check_ownership(session)
         if session.metadata.workspace is None:
-            await self.session.update_metadata({"workspace": self.session.workspace})
+            await self.storage.session.update_metadata({"workspace": self.storage.session.workspace})
         if resumed.damage:
-            self.notices.append(f"The session's file was damaged: {resumed.damage}")
+            self.storage.notices.append(f"The session's file was damaged: {resumed.damage}")
 
         def load() -> Session:
-            return self.session.load(MessagePage(None, MAX_RECORD_MESSAGES)) if resumed.skipped else session
+            return self.storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES)) if resumed.skipped else session
 
-        record = self.scope.context.get_record(session, load)
+        record = self.workspace_sessions.get().get_record(session, load)
         kept = read_saved_context(self.scope.database.load_context(session.session_id))
         source = ResumeSource(
             session=session,
-            load=self.session.load,
-            words=self.session.load_user_messages,
+            load=self.storage.session.load,
+            words=self.storage.session.load_user_messages,
             record=record,
             kept=kept,
-            snapshot=lambda name: read_context(self.snapshot_files.load(name)),
+            snapshot=lambda name: read_context(self.storage.snapshot_files.load(name)),
         )
-        how = resume_prompt(parts.prompt, source, full=self.opening.full)
+        how = resume_prompt(parts.prompt, source, full=self.options.full)
         newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
-        parts.taken_up = ResumePoint.from_prompt(parts.prompt, newest)
-        parts.mode_history.extend(session.metadata.mode_history)
-        parts.context_history.extend(session.metadata.context_history)
-        self.stream.session_id = session.session_id
+        self.resume_point = ResumePoint.from_prompt(parts.prompt, newest)
+        parts.state.mode_history.extend(session.metadata.mode_history)
+        parts.state.context_history.extend(session.metadata.context_history)
+        parts.stream.session_id = session.session_id
         parts.prompt.set_session_id(session.session_id)
-        self.notices.append(f"Taken up {how}.")
-        for observer in parts.observers:
-            await observer.session_opened(session.session_id, resumed=True)
+        self.storage.notices.append(f"Taken up {how}.")
 
-    def add_observers(self, parts: ConversationParts) -> None:
+    def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
+        """Who is told of turns, in this order."""
         from ollm.runtime.observers.housekeeping import LazyObserver, PageCacheObserver, WorkspaceMoveObserver
         from ollm.runtime.observers.model_facts import ModelFactsObserver
 
-        parts.observers.append(WorkspaceMoveObserver(lambda: self.scope.context))
-        parts.observers.append(
-            LazyObserver(lambda opened: self.create_workspace_memory(parts, opened), self.process.clock)
-        )
-        parts.observers.append(PageCacheObserver(lambda: self.__dict__.get("pages")))
-        parts.observers.append(ModelFactsObserver(parts, self.process.save_model_facts))
-        if self.hooks:
+        toolbox, emit = self.toolbox, parts.stream.emit
+        observers: list[TurnObserver] = [
+            WorkspaceMoveObserver(self.workspace_sessions),
+            LazyObserver(lambda opened: self.create_workspace_memory(parts, opened), self.process.clock),
+            PageCacheObserver(toolbox.pages),
+            ModelFactsObserver(parts.state, parts.prompt, emit, self.process.save_model_facts),
+        ]
+        if toolbox.hooks:
             from ollm.runtime.observers.hooks import HookObserver
 
-            observer = HookObserver(self.hooks)
-            parts.observers.append(observer)
-            self.stream.listen(observer.notify_hooks)
-        if self.extensions and self.extensions.context:
+            observer = HookObserver(toolbox.hooks)
+            observers.append(observer)
+            parts.stream.listen(observer.notify_hooks)
+        if toolbox.extensions and toolbox.extensions.context:
             from ollm.runtime.observers.extensions import ExtensionObserver
 
-            parts.observers.append(ExtensionObserver(self.extensions.context, self.entries, self.stream.emit))
-        if self.mcp:
+            observers.append(ExtensionObserver(toolbox.extensions.context, self.storage.entries, emit))
+        if toolbox.mcp:
             from ollm.runtime.observers.mcp import McpObserver
 
-            parts.observers.append(McpObserver(self.mcp, parts))
-        self.stack.callback(self.scope.close)
+            observers.append(McpObserver(toolbox.mcp, parts))
+        return observers
 
     def create_workspace_memory(self, parts: ConversationParts, opened: datetime) -> WorkspaceMemory:
         """What keeps the workspace's record of this session."""
-        from ollm.runtime.parts import ConversationView
         from ollm.runtime.resume.workspace_record import WorkspaceMemory
 
-        database, settings, clock = self.scope.database, self.process.settings.resume, self.process.clock
-        view, once = ConversationView(parts), self.opening.one_shot
-        return WorkspaceMemory(database, settings, view, clock, opened=opened, at_end=once)
+        return WorkspaceMemory(
+            self.scope.database,
+            self.process.settings.resume,
+            parts,
+            self.process.clock,
+            opened=opened,
+            resume_point=self.resume_point,
+            at_end=self.options.one_shot,
+        )
 
     def build_parts(self, model: Model) -> ConversationParts:
-        from ollm.runtime.calls.late_dispatch import LazyDispatch
         from ollm.runtime.parts import ConversationParts
+        from ollm.runtime.state import ConversationState
 
-        settings = self.process.settings
-        parts = ConversationParts(
-            workspace=self.opening.workspace,
-            settings=settings,
-            session=self.session,
-            stream=self.stream,
-            model=model,
-            prompt=self.build_prompt(model),
-            loops=self.create_loop_detection(),
-            dispatch=LazyDispatch(lambda: self.create_dispatch(lambda: supports_images(parts.model))),
-            late=self,
-            closing=self.stack,
+        settings, storage, toolbox = self.process.settings, self.storage, self.toolbox
+        state = ConversationState(
+            model=model, approval=settings.policy.approval, auto_switch=settings.modes.auto_switch
+        )
+        return ConversationParts(
+            workspace=self.options.workspace,
+            command_directories=storage.command_directories,
+            notices=storage.notices,
+            state=state,
+            session=storage.session,
+            stream=storage.stream,
+            prompt=self.prompts.build_prompt(model),
+            loops=storage.create_loop_detection(),
+            plan=storage.create_plan(),
+            snapshots=storage.snapshots,
+            notes=Lazy(lambda: self.scope.notes),
+            archive=Lazy(lambda: storage.archive),
+            workspace_sessions=self.workspace_sessions,
+            dispatch=Lazy(lambda: toolbox.create_dispatch(lambda: supports_images(state.model))),
+            registry=Lazy(lambda: toolbox.registry),
+            policy=Lazy(lambda: toolbox.policy),
+            bus=Lazy(lambda: toolbox.bus),
+            edits=Lazy(lambda: toolbox.edits),
+            mcp=toolbox.mcp,
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,
             export=self.process.export_session,
-            mcp=self.mcp,
-            approval=settings.policy.approval,
-            auto_switch=settings.modes.auto_switch,
-            notices=self.notices,
             asked_to_close=self.asked_to_close,
+            closing=self.stack,
             clock=self.process.clock,
         )
-        parts.update_tools()
-        return parts
-
-
-async def run_command(conversation: LocalConversation, name: str, arguments: str) -> CommandReply:
-    """A slash command; what they take is imported with the first."""
-    from ollm.runtime.commands import run_command
-
-    return await run_command(conversation, name, arguments)
 
 
 async def supports_images(model: Model) -> bool:
@@ -212,15 +247,14 @@ async def supports_images(model: Model) -> bool:
 
 @asynccontextmanager
 async def open_conversation(
-    opening: ConversationOptions, attached: Callable[[], bool] = lambda: True
+    options: ConversationOptions, attached: Callable[[], bool] = lambda: True
 ) -> AsyncIterator[LocalConversation]:
     """A conversation, closed on leaving: session folded, processes ended, lease released.
 
     `attached` says whether a front end listens, for questions that wait."""
-    process = ProcessScope(workspace=opening.workspace, flags=opening.flags)
+    process = ProcessScope(workspace=options.workspace, flags=options.flags)
     async with AsyncExitStack() as stack:
-        scope = ConversationScope(WorkspaceScope(process, opening.workspace), opening, stack)
-        scope.attached = attached
+        scope = ConversationScope(WorkspaceScope(process, options.workspace), options, stack, attached)
         conversation = await scope.open()
         try:
             yield conversation

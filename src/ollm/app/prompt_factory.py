@@ -5,16 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ollm.app.toolbox import Toolbox
+from ollm.app.storage import Storage
 
 if TYPE_CHECKING:
     from ollm.domain.context import CompressionRecord
+    from ollm.domain.lazy import Lazy
+    from ollm.extensions.hooks import Hooks
     from ollm.runtime.model.model import Model
     from ollm.runtime.prompt.prompt import Prompt
 
 
-class PromptFactory(Toolbox):
-    """Built once the model is known: its window decides what fits."""
+class PromptFactory:
+    """A prompt is built once the model is known: its window decides what fits."""
+
+    def __init__(self, storage: Storage, hooks: Lazy[Hooks | None]) -> None:
+        self.storage = storage
+        self.scope = storage.scope
+        self.process = storage.process
+        self._hooks = hooks
 
     def build_prompt(self, model: Model) -> Prompt:
         from ollm.runtime.prompt.compaction import Compactor
@@ -23,17 +31,17 @@ class PromptFactory(Toolbox):
 
         settings, clock = self.process.settings, self.process.clock
         counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
-        room = Compactor(
+        compactor = Compactor(
             settings,
             counter,
-            self.snapshots,
+            self.storage.snapshots,
             keep=self.record_compression,
             before=self.announce_compression,
             clock=clock,
         )
-        whom = PromptModel(session_id="", model=model.name, window=model.window, mode=self.mode)
+        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
         self.add_project_instructions()
-        return Prompt(whom, settings, counter, self.entries, room, goals=self.goals)
+        return Prompt(prompt_model, settings, counter, self.storage.entries, compactor, goals=self.storage.goals)
 
     def add_project_instructions(self) -> None:
         """Tell the model what the project's own files ask of it, if they are trusted."""
@@ -43,8 +51,8 @@ class PromptFactory(Toolbox):
 
         found, warnings = read_project_instructions(self.scope.boundary, Path.cwd())
         for entry in found:
-            self.entries.add_entry(entry)
-        self.notices.extend(warnings)
+            self.storage.entries.add_entry(entry)
+        self.storage.notices.extend(warnings)
 
     async def add_project_map(self, window: int) -> None:
         """Tell the model which files there are, where that is wanted; the same words for the whole conversation."""
@@ -52,16 +60,16 @@ class PromptFactory(Toolbox):
         if tokens and self.process.trusted:
             from ollm.runtime.prompt.project_map import build_project_map_entry
 
-            entry = await build_project_map_entry(self.discovery, self.scope.path, tokens)
+            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens)
             if entry is not None:
-                self.entries.add_entry(entry)
+                self.storage.entries.add_entry(entry)
 
     async def announce_compression(self) -> None:
-        if self.hooks:
-            await self.hooks.run_event("before-compression", {})
+        if hooks := self._hooks.get():
+            await hooks.run_event("before-compression", {})
 
     async def record_compression(self, record: CompressionRecord) -> None:
-        await self.session.record_compression(record)
-        if self.hooks:
+        await self.storage.session.record_compression(record)
+        if hooks := self._hooks.get():
             data = {"before": record.original_token_count, "after": record.compressed_token_count}
-            await self.hooks.run_event("after-compression", data)
+            await hooks.run_event("after-compression", data)

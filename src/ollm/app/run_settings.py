@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.clock import Clock, now
+from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -39,6 +40,7 @@ class RunSettings:
         self._flags = flags or {}
         self._warn = warn or print_warning
         self._making_rules = False
+        self._settings = Lazy(self._use_settings)
 
     @cached_property
     def loaded_settings(self) -> LoadedSettings:
@@ -68,8 +70,11 @@ class RunSettings:
 
         return TrustBook(self.home.trust, self.clock)
 
-    @cached_property
+    @property
     def settings(self) -> Settings:
+        return self._settings.get()
+
+    def _use_settings(self) -> Settings:
         settings = self.loaded_settings.require_settings()
         self.start_logging()
         return settings
@@ -87,7 +92,7 @@ class RunSettings:
 
     def _redact(self, text: str) -> str:
         """By all rules once the settings are known; by the built-in ones before, and for what is said of the rules."""
-        if "settings" not in self.__dict__ or self._making_rules:
+        if self._settings.built is None or self._making_rules:
             return redact_error(text)
         return self.redactor.redact(text)
 

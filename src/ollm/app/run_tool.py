@@ -13,6 +13,7 @@ from ollm.app.workspace import WorkspaceScope
 from ollm.domain.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from ollm.app.toolbox import Toolbox
     from ollm.domain.events import Event
     from ollm.domain.messages import ToolCall
     from ollm.domain.tools import ToolCallRecord
@@ -22,33 +23,33 @@ if TYPE_CHECKING:
 
 
 async def run_tool_call(
-    opening: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
+    options: ConversationOptions, call: ToolCall, emit: Callable[[Event], None], asker: Asker | None = None
 ) -> ToolCallRecord:
     """One call as a conversation would run it: the same policy and limits, but nothing is recorded."""
     import msgspec
 
     from ollm.runtime.calls.dispatch import Dispatch
 
-    process = ProcessScope(workspace=opening.workspace, flags=opening.flags)
+    process = ProcessScope(workspace=options.workspace, flags=options.flags)
     async with AsyncExitStack() as stack:
-        scope = WorkspaceScope(process, opening.workspace)
+        scope = WorkspaceScope(process, options.workspace)
         stack.callback(scope.close)
-        pieces = ConversationScope(scope, opening, stack)
-        await discover_mcp_tool(pieces, call.name)
-        desk = pieces.create_call_services()
-        plain = msgspec.structs.replace(desk, record=discard_record, emit=emit, asker=asker or desk.asker)
-        dispatch = Dispatch(plain)
+        toolbox = ConversationScope(scope, options, stack).toolbox
+        await discover_mcp_tool(toolbox, call.name)
+        services = toolbox.create_call_services()
+        services = msgspec.structs.replace(services, record=discard_record, emit=emit, asker=asker or services.asker)
+        dispatch = Dispatch(services)
         stack.push_async_callback(dispatch.close)
         (record,) = await dispatch.run([call], 0)
         return record
 
 
-async def discover_mcp_tool(pieces: ConversationScope, name: str) -> None:
+async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
     """Ask MCP servers what they offer when a tool is named that might be one of theirs."""
-    if pieces.mcp and "__" in name and pieces.registry.get(name) is None and await pieces.mcp.before_turn():
-        for spec in pieces.mcp.list_specs():
-            pieces.registry.register(spec)
-    for state in pieces.mcp.list_states() if pieces.mcp else ():
+    if toolbox.mcp and "__" in name and toolbox.registry.get(name) is None and await toolbox.mcp.before_turn():
+        for spec in toolbox.mcp.list_specs():
+            toolbox.registry.register(spec)
+    for state in toolbox.mcp.list_states() if toolbox.mcp else ():
         if state.failure and name.startswith(f"{state.server.name}__"):
             raise NotFoundError(f"{name} cannot be run. {state.failure}")
 
@@ -58,7 +59,7 @@ def create_tool_registry(workspace: Path) -> ToolRegistry:
     from ollm.runtime.conversation_options import ConversationOptions
 
     scope = WorkspaceScope(ProcessScope(workspace=workspace), workspace)
-    return ConversationScope(scope, ConversationOptions(workspace=workspace), AsyncExitStack()).registry
+    return ConversationScope(scope, ConversationOptions(workspace=workspace), AsyncExitStack()).toolbox.registry
 
 
 async def discard_record(_record: ToolCallRecord) -> None:

@@ -1,44 +1,40 @@
-"""The parts of one conversation that need no model yet, each built when it is first asked for."""
+"""What one conversation keeps: its session, snapshots, goals and context entries, each opened when first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.workspace import WorkspaceScope
-from ollm.system.process_tree import make_undumpable
 
 if TYPE_CHECKING:
     from ollm.domain.context import ModeName
+    from ollm.domain.session import Session
+    from ollm.domain.tools import Todo
     from ollm.runtime.conversation_options import ConversationOptions
-    from ollm.runtime.custom_commands import CustomCommands
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.plan import Plan
-    from ollm.runtime.resume.workspace_sessions import WorkspaceContext
+    from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.runtime.session import OpenSession
     from ollm.services.context_manager import ContextManager
     from ollm.services.goals import GoalKeeper
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
-    from ollm.store.notes import NoteStore
+    from ollm.store.session_files import MessagePage
     from ollm.store.snapshot_files import SnapshotFiles
 
 
 class Storage:
-    """The session and what is kept with it. What must be closed is pushed onto `stack` when it is built."""
+    """The session and what is kept with it. `notices` collects what the person is told when the conversation opens."""
 
-    def __init__(self, scope: WorkspaceScope, opening: ConversationOptions, stack: AsyncExitStack) -> None:
+    def __init__(self, scope: WorkspaceScope, options: ConversationOptions) -> None:
         self.scope = scope
         self.process = scope.process
-        self.opening = opening
-        self.stack = stack
+        self.options = options
         self.notices: list[str] = []
         self.resumed_mode: ModeName | None = None
-        self.asked_to_close: Callable[[], bool] = lambda: False
-        self.attached: Callable[[], bool] = lambda: True
-        make_undumpable()
 
     @cached_property
     def stream(self) -> EventStream:
@@ -49,15 +45,15 @@ class Storage:
     @property
     def mode(self) -> ModeName:
         """The mode a conversation begins in."""
-        return self.opening.mode or self.resumed_mode or self.process.settings.modes.default
+        return self.options.mode or self.resumed_mode or self.process.settings.modes.default
 
     @cached_property
     def session(self) -> OpenSession:
         from ollm.runtime.session import OpenSession
 
-        origin = "one-shot" if self.opening.one_shot else None
+        origin = "one-shot" if self.options.one_shot else None
         recording = self.process.create_recording_service(self.stream.emit)
-        return OpenSession(recording, str(self.opening.workspace), origin, self.process.clock)
+        return OpenSession(recording, str(self.options.workspace), origin, self.process.clock)
 
     @cached_property
     def snapshots(self) -> SnapshotManager:
@@ -72,19 +68,13 @@ class Storage:
 
         return SnapshotFiles(self.process.home.snapshots)
 
-    @property
-    def notes(self) -> NoteStore:
-        return self.scope.notes
-
-    @property
-    def workspace_context(self) -> WorkspaceContext:
-        return self.scope.context
-
-    @cached_property
-    def plan(self) -> Plan:
+    def create_plan(self) -> Plan:
         from ollm.runtime.plan import Plan
 
-        return Plan(self.scope.notes.list_todos)
+        def list_todos() -> Sequence[Todo]:
+            return self.scope.notes.list_todos()
+
+        return Plan(list_todos)
 
     @cached_property
     def goals(self) -> GoalKeeper:
@@ -104,10 +94,19 @@ class Storage:
 
         return LoopDetectionService(self.process.settings.loop_detection, self.stream.emit)
 
-    @cached_property
-    def custom_commands(self) -> CustomCommands:
-        from ollm.runtime.custom_commands import CustomCommands
-
+    @property
+    def command_directories(self) -> tuple[Path, ...]:
+        """Where the person's own slash commands are; those of the workspace come first, if it is trusted."""
         ours = (self.process.home.root / "commands",)
-        theirs = (self.opening.workspace / ".ollm" / "commands",) if self.process.trusted else ()
-        return CustomCommands((*theirs, *ours))
+        theirs = (self.options.workspace / ".ollm" / "commands",) if self.process.trusted else ()
+        return (*theirs, *ours)
+
+    @cached_property
+    def archive(self) -> SessionArchive:
+        from ollm.runtime.resume.session_archive import SessionArchive
+
+        return SessionArchive(self.load_archive)
+
+    async def load_archive(self, page: MessagePage | None) -> Session | None:
+        """The session as it stands, or a page of it, for `recall`; None before there is one."""
+        return self.session.load(page) if self.session.id else None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.storage import Storage
+from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
-    from ollm.domain.context import Approval
-    from ollm.domain.session import Session
     from ollm.domain.tools import Todo
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
@@ -25,43 +25,45 @@ if TYPE_CHECKING:
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
-    from ollm.store.session_files import MessagePage
     from ollm.system.processes import ProcessHost
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
 
-class Toolbox(Storage):
-    """Each is built when a call first needs it: most short conversations make none."""
+class Toolbox:
+    """The `ToolServices` of one conversation, and what runs its calls. Each is built when a call first needs it: most
+    short conversations make none. What must be closed is pushed onto `stack` when it is built.
+
+    `attached` says whether a front end listens, for questions that wait."""
+
+    def __init__(self, storage: Storage, stack: AsyncExitStack, attached: Callable[[], bool] = lambda: True) -> None:
+        self.storage = storage
+        self.scope = storage.scope
+        self.process = storage.process
+        self.options = storage.options
+        self.stack = stack
+        self.attached = attached
+        self.pages = Lazy(create_page_cache)
 
     @cached_property
     def bus(self) -> MessageBus:
         from ollm.policy.message_bus import MessageBus
 
         bus = MessageBus()
-        bus.subscribe(self.stream.emit)
+        bus.subscribe(self.storage.stream.emit)
         self.stack.callback(bus.cancel_all)
         return bus
 
     @cached_property
     def policy(self) -> PolicyEngine:
-        engine = self.scope.create_policy(self.opening.grants)
-        engine.approval = self.initial_approval
-        return engine
-
-    @property
-    def approval(self) -> Approval:
-        """What runs without a question now."""
-        return self.policy.approval if "policy" in self.__dict__ else self.initial_approval
-
-    @property
-    def initial_approval(self) -> Approval:
-        """What is configured, unless the mode imposes its own."""
         from ollm.services.modes import MODES
 
-        return MODES[self.mode].approval or self.process.settings.policy.approval
+        engine = self.scope.create_policy(self.options.grants)
+        engine.approval = MODES[self.storage.mode].approval or self.process.settings.policy.approval
+        return engine
 
     @cached_property
     def registry(self) -> ToolRegistry:
@@ -75,7 +77,9 @@ class Toolbox(Storage):
             if registry.get(spec.name) is None:
                 registry.register(spec)
             else:
-                self.notices.append(f"The tool {spec.name} of an extension is not used: there is one of that name.")
+                self.storage.notices.append(
+                    f"The tool {spec.name} of an extension is not used: there is one of that name."
+                )
         return registry
 
     @property
@@ -83,13 +87,25 @@ class Toolbox(Storage):
         return self.scope.discovery
 
     @property
+    def notes(self) -> NoteStore:
+        return self.scope.notes
+
+    @property
     def global_notes(self) -> NoteStore:
         return self.process.notes
+
+    @property
+    def goals(self) -> GoalKeeper:
+        return self.storage.goals
+
+    @property
+    def archive(self) -> SessionArchive:
+        return self.storage.archive
 
     def todos_changed(self, todos: tuple[Todo, ...]) -> None:
         from ollm.domain.events import TodosChanged
 
-        self.stream.emit(TodosChanged(todos=todos))
+        self.storage.stream.emit(TodosChanged(todos=todos))
 
     @cached_property
     def search(self) -> WebSearchNeeds:
@@ -104,7 +120,7 @@ class Toolbox(Storage):
     def extensions(self) -> Extensions | None:
         """What the enabled extensions bring; those that failed are told."""
         found = self.process.extensions
-        self.notices.extend(found.problems if found else ())
+        self.storage.notices.extend(found.problems if found else ())
         return found
 
     @cached_property
@@ -116,18 +132,12 @@ class Toolbox(Storage):
         from ollm.domain.events import Notice
 
         def tell(text: str) -> None:
-            self.stream.emit(Notice(level="warning", text=text))
+            self.storage.stream.emit(Notice(level="warning", text=text))
 
         servers, problems = create_mcp_servers(self.process, self.scope.path, self.host, tell)
-        self.notices.extend(problems)
+        self.storage.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
-
-    @cached_property
-    def pages(self) -> PageCache:
-        from ollm.tools.web_fetch import PageCache
-
-        return PageCache()
 
     @cached_property
     def jobs(self) -> BackgroundJobs:
@@ -157,14 +167,16 @@ class Toolbox(Storage):
         from ollm.extensions.hooks import HookContext, Hooks
 
         found, problems = read_hooks(self.process.settings.hooks)
-        self.notices.extend(problems)
+        self.storage.notices.extend(problems)
         runner = HookRunner(self.host, self.scope.path, self.process.tool_environment)
-        context = HookContext(lambda: self.session.id, str(self.scope.path), self.stream.emit, self.add_hook_context)
+        context = HookContext(
+            lambda: self.storage.session.id, str(self.scope.path), self.storage.stream.emit, self.add_hook_context
+        )
         return Hooks(found, runner, context)
 
     def add_hook_context(self, entry: Mapping[str, Any]) -> None:
         """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""
-        self.entries.add_context(
+        self.storage.entries.add_context(
             str(entry.get("key", "")),
             str(entry.get("content", "")),
             priority=entry.get("priority", 50),
@@ -178,19 +190,9 @@ class Toolbox(Storage):
         from ollm.services.edit_ledger import EditLedger
 
         def folder() -> Path | None:
-            return self.process.home.undo / self.session.id if self.session.id else None
+            return self.process.home.undo / self.storage.session.id if self.storage.session.id else None
 
         return EditLedger(folder)
-
-    @cached_property
-    def archive(self) -> SessionArchive:
-        from ollm.runtime.resume.session_archive import SessionArchive
-
-        return SessionArchive(self.load_archive)
-
-    async def load_archive(self, page: MessagePage | None) -> Session | None:
-        """The session as it stands, or a page of it, for `recall`."""
-        return self.session.load(page) if self.session.id else None
 
     def create_dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch
@@ -215,10 +217,10 @@ class Toolbox(Storage):
             registry=self.registry,
             policy=self.policy,
             context=context,
-            emit=self.stream.emit,
+            emit=self.storage.stream.emit,
             asker=self.create_asker(),
             hooks=self.hooks or NoHooks(),
-            record=self.session.record_tool_call,
+            record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,
         )
@@ -226,7 +228,13 @@ class Toolbox(Storage):
     def create_asker(self) -> Asker:
         from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker
 
-        if not self.opening.interactive:
-            return UnattendedAsker(yes=self.opening.yes)
+        if not self.options.interactive:
+            return UnattendedAsker(yes=self.options.yes)
         timeout = self.process.settings.policy.confirmation_timeout or None
-        return BusAsker(self.bus, timeout, yes=self.opening.yes, attached=self.attached)
+        return BusAsker(self.bus, timeout, yes=self.options.yes, attached=self.attached)
+
+
+def create_page_cache() -> PageCache:
+    from ollm.tools.web_fetch import PageCache
+
+    return PageCache()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ class WorkspaceScope:
     def __init__(self, process: ProcessScope, path: Path) -> None:
         self.process = process
         self.path = path
+        self._closing = ExitStack()
 
     @cached_property
     def boundary(self) -> Boundary:
@@ -38,7 +40,9 @@ class WorkspaceScope:
         from ollm.store.workspace_db import WorkspaceDatabase
         from ollm.store.workspace_place import ensure_workspace_directory
 
-        return WorkspaceDatabase(ensure_workspace_directory(self.path, self.process.home))
+        database = WorkspaceDatabase(ensure_workspace_directory(self.path, self.process.home))
+        self._closing.callback(database.close)
+        return database
 
     @cached_property
     def notes(self) -> NoteStore:
@@ -49,7 +53,9 @@ class WorkspaceScope:
         def locate() -> Path:
             return ensure_workspace_directory(self.path, self.process.home) / "memory.db"
 
-        return NoteStore(locate, WORKSPACE_MIGRATIONS, clock=self.process.clock)
+        notes = NoteStore(locate, WORKSPACE_MIGRATIONS, clock=self.process.clock)
+        self._closing.callback(notes.close)
+        return notes
 
     @cached_property
     def discovery(self) -> FileDiscoveryService:
@@ -57,7 +63,9 @@ class WorkspaceScope:
 
         named = self.process.environment.get("XDG_CONFIG_HOME")
         settings, home = self.process.settings.file_discovery, self.process.user_home
-        return FileDiscoveryService(settings, home, Path(named) if named else None)
+        discovery = FileDiscoveryService(settings, home, Path(named) if named else None)
+        self._closing.callback(discovery.close)
+        return discovery
 
     @cached_property
     def context(self) -> WorkspaceContext:
@@ -71,9 +79,7 @@ class WorkspaceScope:
 
     def close(self) -> None:
         """Let go of the databases and watches that were opened."""
-        for name in ("database", "notes", "discovery"):
-            if name in self.__dict__:
-                getattr(self, name).close()
+        self._closing.close()
 
     def trust_workspace(self, yes: bool) -> str:
         """What /trust says, and does when it is confirmed. The files count from the next conversation on."""

@@ -22,7 +22,7 @@ from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.conversation_options import ConversationOptions
-from ollm.runtime.resume.history import load_history_page
+from ollm.runtime.history import load_history_page
 from ollm.store.session_files import MessagePage
 
 

@@ -8,20 +8,22 @@ from ollm.domain.events import Notice
 from ollm.services.mode_proposal import propose_mode
 
 if TYPE_CHECKING:
-    from ollm.runtime.parts import ConversationParts
+    from ollm.runtime.changes import Changeable
 
 
-async def auto_switch_mode(parts: ConversationParts, text: str) -> None:
+async def auto_switch_mode(conversation: Changeable, text: str) -> None:
     """Propose or make the change a message asks for, as `modes.autoSwitch` says."""
-    if parts.auto_switch == "off":
+    if conversation.state.auto_switch == "off":
         return
-    found = propose_mode(text, parts.prompt.mode)
-    if found is None or found.mode in parts.proposed:
+    found = propose_mode(text, conversation.prompt.mode)
+    if found is None or found.mode in conversation.state.proposed_modes:
         return
-    if parts.auto_switch == "on":
+    if conversation.state.auto_switch == "on":
         from ollm.runtime.changes import change_mode
 
-        await change_mode(parts, found.mode, "auto", found.confidence)
+        await change_mode(conversation, found.mode, "auto", found.confidence)
         return
-    parts.proposed.add(found.mode)
-    parts.stream.emit(Notice(level="info", text=f"This looks like work for mode {found.mode}: /mode {found.mode}"))
+    conversation.state.proposed_modes.add(found.mode)
+    conversation.stream.emit(
+        Notice(level="info", text=f"This looks like work for mode {found.mode}: /mode {found.mode}")
+    )

@@ -5,98 +5,164 @@ Each is recorded in the session, and the context as it was is kept as a snapshot
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ollm.domain.clock import format_stamp
-from ollm.domain.context import ModeName
+from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.domain.events import ModeChanged
 from ollm.domain.messages import Message
 from ollm.domain.session import ModeTrigger
 from ollm.domain.snapshot import SnapshotTrigger
-from ollm.runtime.parts import ConversationParts
+from ollm.runtime.event_stream import EventStream
+from ollm.runtime.prompt.prompt import Prompt
+from ollm.runtime.session import OpenSession
+from ollm.runtime.state import ConversationState
 from ollm.services import modes
 
+if TYPE_CHECKING:
+    from ollm.domain.lazy import Lazy
+    from ollm.policy.engine import PolicyEngine
+    from ollm.runtime.model.model import Model
+    from ollm.services.snapshots import SnapshotManager
+    from ollm.tools.framework.registry import ToolRegistry
 
-async def change_model(parts: ConversationParts, name: str) -> None:
+
+class ShowsTools(Protocol):
+    """A conversation whose model is shown tools."""
+
+    @property
+    def state(self) -> ConversationState: ...
+
+    @property
+    def prompt(self) -> Prompt: ...
+
+    @property
+    def registry(self) -> Lazy[ToolRegistry]: ...
+
+
+class Changeable(ShowsTools, Protocol):
+    """A conversation whose model, mode and context can be changed."""
+
+    @property
+    def session(self) -> OpenSession: ...
+
+    @property
+    def stream(self) -> EventStream: ...
+
+    @property
+    def snapshots(self) -> SnapshotManager: ...
+
+    @property
+    def policy(self) -> Lazy[PolicyEngine]: ...
+
+    @property
+    def choose_model(self) -> Callable[[str], Awaitable[Model]]: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+
+def update_tools(conversation: ShowsTools) -> None:
+    """Show the model the tools of its mode."""
+    from ollm.tools.framework.tool_selection import select_tools
+
+    prompt, model = conversation.prompt, conversation.state.model
+    schemas, mode = conversation.registry.get().get_function_schemas(), prompt.mode
+    window, most = model.window, model.facts.max_tools
+    prompt.set_forms(model.facts)
+    prompt.set_tools(
+        select_tools(mode, schemas, window, most),
+        when_folded=lambda: select_tools(mode, schemas, window, most, folded=True),
+    )
+
+
+def get_approval(conversation: Changeable) -> Approval:
+    """What runs without a question now. As long as nobody asked policy, nobody changed it there."""
+    policy, state = conversation.policy.built, conversation.state
+    return policy.approval if policy else modes.MODES[conversation.prompt.mode].approval or state.approval
+
+
+async def change_model(conversation: Changeable, name: str) -> None:
     """Go on with another model of the same choice of servers."""
-    chosen = await parts.choose_model(name)
-    await take_snapshot(parts, "window")
-    await parts.model.provider.close()
-    parts.model = chosen
-    parts.prompt.set_window(chosen.window, chosen.name)
-    parts.update_tools()
+    chosen = await conversation.choose_model(name)
+    await take_snapshot(conversation, "window")
+    await conversation.state.model.provider.close()
+    conversation.state.model = chosen
+    conversation.prompt.set_window(chosen.window, chosen.name)
+    update_tools(conversation)
     changes = {"model": chosen.name, "provider": chosen.provider.name, "contextWindow": chosen.window}
-    await parts.session.update_metadata(changes)
-    await record_step(parts, {"step": "model", "model": chosen.name, "window": chosen.window})
+    await conversation.session.update_metadata(changes)
+    await record_step(conversation, {"step": "model", "model": chosen.name, "window": chosen.window})
 
 
-async def change_window(parts: ConversationParts, window: int) -> None:
-    await take_snapshot(parts, "window")
-    parts.model.window = window
-    parts.prompt.set_window(window)
-    parts.update_tools()
-    await parts.session.update_metadata({"contextWindow": window})
-    await record_step(parts, {"step": "window", "window": window})
+async def change_window(conversation: Changeable, window: int) -> None:
+    await take_snapshot(conversation, "window")
+    conversation.state.model.window = window
+    conversation.prompt.set_window(window)
+    update_tools(conversation)
+    await conversation.session.update_metadata({"contextWindow": window})
+    await record_step(conversation, {"step": "window", "window": window})
 
 
-async def change_mode(parts: ConversationParts, mode: ModeName, trigger: ModeTrigger, confidence: float) -> None:
-    before = parts.prompt.mode
+async def change_mode(conversation: Changeable, mode: ModeName, trigger: ModeTrigger, confidence: float) -> None:
+    before = conversation.prompt.mode
     if mode == before:
         return
-    await take_snapshot(parts, "mode")
-    parts.prompt.set_mode(mode)
-    await apply_mode(parts, before, trigger, confidence)
+    await take_snapshot(conversation, "mode")
+    conversation.prompt.set_mode(mode)
+    await apply_mode(conversation, before, trigger, confidence)
 
 
-async def apply_mode(parts: ConversationParts, before: ModeName, trigger: ModeTrigger, confidence: float = 1.0) -> None:
+async def apply_mode(conversation: Changeable, before: ModeName, trigger: ModeTrigger, confidence: float = 1.0) -> None:
     """Tools, approval and history follow the mode the prompt is in now."""
-    mode = parts.prompt.mode
-    step = modes.make_mode_change(before, mode, trigger, confidence, clock=parts.clock)
-    parts.mode_history.append(modes.to_history_entry(step))
-    parts.late.policy.approval = modes.MODES[mode].approval or parts.approval
-    parts.update_tools()
-    await parts.session.update_metadata({"modeHistory": parts.mode_history})
-    parts.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
+    mode = conversation.prompt.mode
+    step = modes.make_mode_change(before, mode, trigger, confidence, clock=conversation.clock)
+    conversation.state.mode_history.append(modes.to_history_entry(step))
+    conversation.policy.get().approval = modes.MODES[mode].approval or conversation.state.approval
+    update_tools(conversation)
+    await conversation.session.update_metadata({"modeHistory": conversation.state.mode_history})
+    conversation.stream.emit(ModeChanged(from_=before, to=mode, trigger=trigger, confidence=confidence))
 
 
-async def restore_snapshot(parts: ConversationParts, snapshot_id: str) -> None:
-    before = parts.prompt.mode
-    context = await parts.late.snapshots.restore_snapshot(snapshot_id, parts.prompt.capture_state())
-    parts.prompt.restore(context)
-    if parts.prompt.mode != before:
-        await apply_mode(parts, before, "manual")
-    await record_step(parts, {"step": "restore", "snapshotId": snapshot_id})
+async def restore_snapshot(conversation: Changeable, snapshot_id: str) -> None:
+    before = conversation.prompt.mode
+    context = await conversation.snapshots.restore_snapshot(snapshot_id, conversation.prompt.capture_state())
+    conversation.prompt.restore(context)
+    if conversation.prompt.mode != before:
+        await apply_mode(conversation, before, "manual")
+    await record_step(conversation, {"step": "restore", "snapshotId": snapshot_id})
 
 
-async def rewind_context(parts: ConversationParts, number: int) -> str:
+async def rewind_context(conversation: Changeable, number: int) -> str:
     """The context as it was before message `number`; gives that message's text. Nothing leaves the archive."""
-    message = find_user_message(parts, number)
-    await take_snapshot(parts, "rewind")
-    context = parts.prompt.get_active_context()
+    message = find_user_message(conversation, number)
+    await take_snapshot(conversation, "rewind")
+    context = conversation.prompt.get_active_context()
     kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
     older = tuple(point for point in context.checkpoints if not point.message_ids or max(point.message_ids) < number)
-    parts.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
-    await record_step(parts, {"step": "rewind", "before": number})
+    conversation.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
+    await record_step(conversation, {"step": "rewind", "before": number})
     return message.text
 
 
-def find_user_message(parts: ConversationParts, number: int) -> Message:
+def find_user_message(conversation: Changeable, number: int) -> Message:
     """A message of the person's, by its number."""
-    for message in parts.session.load().messages:
+    for message in conversation.session.load().messages:
         if message.id == number and message.role == "user":
             return message
     raise UsageError(f"Message {number} is none of yours.", action="/history shows the numbers.")
 
 
-async def take_snapshot(parts: ConversationParts, trigger: SnapshotTrigger) -> None:
-    if parts.session.id is not None:
-        await parts.late.snapshots.create_snapshot(parts.prompt.capture_state(), trigger)
+async def take_snapshot(conversation: Changeable, trigger: SnapshotTrigger) -> None:
+    if conversation.session.id is not None:
+        await conversation.snapshots.create_snapshot(conversation.prompt.capture_state(), trigger)
 
 
-async def record_step(parts: ConversationParts, step: dict[str, Any]) -> None:
+async def record_step(conversation: Changeable, step: dict[str, Any]) -> None:
     """A line of `contextHistory`."""
-    parts.context_history.append({**step, "timestamp": format_stamp(parts.clock())})
-    await parts.session.update_metadata({"contextHistory": parts.context_history})
+    conversation.state.context_history.append({**step, "timestamp": format_stamp(conversation.clock())})
+    await conversation.session.update_metadata({"contextHistory": conversation.state.context_history})

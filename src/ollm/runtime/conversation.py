@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from ollm.domain.errors import BusyError, OllmError
-from ollm.domain.events import AnyEvent, Notice, TurnFinished
+from ollm.domain.events import AnyEvent, Event, Notice, TurnFinished
 from ollm.domain.messages import AnyPart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.auto_mode import auto_switch_mode
 from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
+from ollm.runtime.changes import get_approval, update_tools
 from ollm.runtime.event_stream import EventSubscription
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
-from ollm.runtime.turn import Turn, TurnParts
-from ollm.runtime.turn_observer import TurnReport
+from ollm.runtime.turn import Turn
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
 from ollm.tools.framework.base import Tool, ToolSpec
 
 log = logging.getLogger("ollm.conversation")
 
 
-RunCommand = Callable[["LocalConversation", str, str], Awaitable[CommandReply]]
-
-
 class LocalConversation:
     """One session, one turn at a time. Created empty: the session exists from the first message on."""
 
-    def __init__(self, parts: ConversationParts, run_command: RunCommand) -> None:
+    def __init__(self, parts: ConversationParts, observers: Sequence[TurnObserver] = ()) -> None:
         self.parts = parts
-        self._run_command_of = run_command
+        self._observers = observers
         self._turn: asyncio.Task[None] | None = None
         self._closed = False
-        self._talking = False
+        self._in_turn = False
 
     @property
     def session_id(self) -> str | None:
@@ -43,7 +42,7 @@ class LocalConversation:
     @property
     def busy(self) -> bool:
         """Whether a turn is running. A command of its own is not one."""
-        return self._talking
+        return self._in_turn
 
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
@@ -77,28 +76,47 @@ class LocalConversation:
 
     def add_tool(self, tool: ToolSpec | type[Tool[None]]) -> None:
         """Let the model call one more tool from the next turn on; one of the same name is replaced."""
-        self.parts.late.registry.register(tool)
-        self.parts.update_tools()
+        self.parts.registry.get().register(tool)
+        update_tools(self.parts)
 
     def asked_to_close(self) -> bool:
         """Whether another process wants this workspace."""
         return self.parts.asked_to_close()
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
-        return self.parts.late.bus.respond(correlation_id, answer)
+        return self.parts.bus.get().respond(correlation_id, answer)
 
     async def cancel(self) -> None:
         if self._turn and not self._turn.done():
             self._turn.cancel()
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
-        return await self._run_command_of(self, name, arguments)
+        from ollm.runtime.commands import run_command
+
+        return await run_command(self.parts, name, arguments, busy=self.busy)
 
     async def status(self) -> Status:
-        return self.parts.get_status()
+        parts, budget = self.parts, self.parts.prompt.compute_budget()
+        return Status(
+            session_id=parts.session.id,
+            title=parts.session.title,
+            model=parts.model.name,
+            provider=parts.model.provider.name,
+            base_url=parts.model.provider.base_url,
+            window=parts.model.window,
+            mode=parts.prompt.mode,
+            approval=get_approval(parts),
+            workspace=str(parts.workspace),
+            used=parts.prompt.used_tokens,
+            limit=budget.limit,
+            trigger=budget.trigger,
+            fixed=budget.fixed + budget.checkpoints,
+            todos=parts.notes.get().list_todos() if parts.session.id else (),
+            notices=tuple(parts.notices),
+        )
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        return self.parts.session.load_page(before, limit) if self.session_id else []
+        return self.parts.session.load_page(before, limit)
 
     async def close(self) -> None:
         """Stop the turn, end what runs in the background, fold the session. Safe to call twice."""
@@ -107,9 +125,10 @@ class LocalConversation:
         self._closed = True
         await self._end_turn()
         if session_id := self.session_id:
-            for observer in self.parts.observers:
+            for observer in self._observers:
                 await self._warn_on_failure(observer.session_closed(session_id))
-        await self.parts.dispatch.close()
+        if dispatch := self.parts.dispatch.built:
+            await dispatch.close()
         await self.parts.closing.aclose()
 
     async def _run_turn_task(self, text: str, attachments: tuple[Attachment, ...]) -> None:
@@ -151,32 +170,25 @@ class LocalConversation:
         recorder = parts.session.recorder
         recorder.begin_turn()
         held: list[TurnFinished] = []
-        turn = Turn(
-            TurnParts(
-                recorder=recorder,
-                prompt=parts.prompt,
-                model=parts.model,
-                dispatch=parts.dispatch,
-                loops=parts.loops,
-                tools=lambda: parts.tools,
-                prepare=self._prepare_turn,
-                emit=lambda event: held.append(event) if isinstance(event, TurnFinished) else parts.stream.emit(event),
-                monotonic=parts.monotonic,
-            )
-        )
-        self._talking = True
+
+        def emit(event: Event) -> None:
+            if isinstance(event, TurnFinished):
+                held.append(event)
+            else:
+                parts.stream.emit(event)
+
+        turn = Turn(parts, recorder, emit, self._prepare_turn)
+        self._in_turn = True
         try:
             await turn.run(build_message_parts(text, attachments))
         finally:
-            self._talking = False
+            self._in_turn = False
             await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
 
     async def _prepare_turn(self, text: str) -> None:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""
-        for observer in self.parts.observers:
+        for observer in self._observers:
             await observer.before_turn(text)
-        from ollm.runtime.auto_mode import auto_switch_mode
-
         await auto_switch_mode(self.parts, text)
 
     async def _after_turn(self, finished: TurnFinished) -> None:
@@ -190,9 +202,9 @@ class LocalConversation:
             usage=finished.usage,
         )
         self.parts.prompt.entries.remove_context(RESUMED_ENTRY_KEY)
-        self.parts.last_loop = finished.message if finished.reason == "loop" else ""
+        self.parts.state.last_loop = finished.message if finished.reason == "loop" else ""
         await self._warn_on_failure(recorder.save())
-        for observer in self.parts.observers:
+        for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)
 
@@ -201,7 +213,7 @@ class LocalConversation:
             session_id = await self.parts.session.create(self.parts.model)
             self.parts.stream.session_id = session_id
             self.parts.prompt.set_session_id(session_id)
-            for observer in self.parts.observers:
+            for observer in self._observers:
                 await self._warn_on_failure(observer.session_opened(session_id, resumed=False))
 
     async def _warn_on_failure(self, work: Awaitable[None]) -> None:

@@ -85,10 +85,12 @@ class OpenSession:
         return self.service.read_user_words(self.recorder.session_id)
 
     def load_page(self, before: int | None, limit: int) -> list[dict[str, Any]]:
-        """A page of the archive, oldest first, as plain JSON."""
-        from ollm.runtime.resume.history import load_history_page
+        """A page of the archive, oldest first, as plain JSON; empty before there is a session."""
+        if self._recorder is None:
+            return []
+        from ollm.runtime.history import load_history_page
 
-        session_id = self.recorder.session_id
+        session_id = self._recorder.session_id
         return load_history_page(lambda part: self.service.load(session_id, part), before, limit)
 
     async def record_compression(self, record: CompressionRecord) -> None:

@@ -13,6 +13,7 @@ from typing import Protocol
 from ollm.domain.context import Usage
 from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
+from ollm.domain.lazy import Lazy
 from ollm.domain.messages import (
     UNPARSED_KEY,
     AnyPart,
@@ -24,8 +25,7 @@ from ollm.domain.messages import (
     ToolCall,
     ToolResultPart,
 )
-from ollm.domain.struct import Data
-from ollm.domain.tools import ToolCallRecord, ToolSchema
+from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.model.model import Model
@@ -44,18 +44,23 @@ class Dispatcher(Protocol):
     ) -> list[ToolCallRecord]: ...
 
 
-class TurnParts(Data, frozen=True):
-    """What a turn is handed."""
+class TurnParts(Protocol):
+    """What a turn works with, of all that a conversation is made of."""
 
-    recorder: Recorder
-    prompt: Prompt
-    model: Model
-    dispatch: Dispatcher
-    loops: LoopDetectionService
-    tools: Callable[[], tuple[ToolSchema, ...]]
-    prepare: Callable[[str], Awaitable[None]]
-    emit: Callable[[Event], None]
-    monotonic: Callable[[], float]
+    @property
+    def prompt(self) -> Prompt: ...
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def loops(self) -> LoopDetectionService: ...
+
+    @property
+    def dispatch(self) -> Lazy[Dispatcher]: ...
+
+    @property
+    def monotonic(self) -> Callable[[], float]: ...
 
 
 class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
@@ -65,11 +70,20 @@ class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
 
 
 class Turn:
-    """Runs once. Ends with exactly one `TurnFinished`, also when cancelled."""
+    """Runs once. Ends with exactly one `TurnFinished`, also when cancelled. `prepare` is called between the user's
+    message and the first request."""
 
-    def __init__(self, parts: TurnParts) -> None:
+    def __init__(
+        self,
+        parts: TurnParts,
+        recorder: Recorder,
+        emit: Callable[[Event], None],
+        prepare: Callable[[str], Awaitable[None]],
+    ) -> None:
         self._parts = parts
-        self._emit = parts.emit
+        self._recorder = recorder
+        self._emit = emit
+        self._prepare = prepare
         self._usage = Usage()
         self._sent: tuple[PromptMessage, ...] = ()
 
@@ -90,9 +104,9 @@ class Turn:
     async def _add_user_message(self, parts: tuple[AnyPart, ...]) -> None:
         """The user's words are on disk before anything else happens."""
         self._parts.loops.reset()
-        message = await self._parts.recorder.record_message("user", parts)
+        message = await self._recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
-        await self._parts.prepare(message.text)
+        await self._prepare(message.text)
         self._parts.prompt.add_message(message, {})
 
     async def _run_step(self) -> bool:
@@ -123,7 +137,7 @@ class Turn:
 
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
-        answer = StreamedAnswer(self._emit, self._parts.recorder.record_partial, self._parts.monotonic)
+        answer = StreamedAnswer(self._emit, self._recorder.record_partial, self._parts.monotonic)
         whole = False
         try:
             async with aclosing(self._stream_answer()) as pieces:
@@ -141,11 +155,11 @@ class Turn:
     def _stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         prompt = self._parts.prompt
         self._sent = prompt.build_request_messages()
-        return self._parts.model.stream(self._sent, self._parts.tools(), prompt.max_answer_tokens)
+        return self._parts.model.stream(self._sent, self._parts.prompt.tools, prompt.max_answer_tokens)
 
     def _assign_call_ids(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
-        new_id = self._parts.recorder.new_call_id
+        new_id = self._recorder.new_call_id
         return [
             ToolCall(id=new_id(), name=piece.name, arguments=wrap_arguments(piece.arguments)) for piece in answer.calls
         ]
@@ -171,16 +185,16 @@ class Turn:
         """The server's own count of what was sent, asked for only when its report is hard to believe."""
         if not self._parts.prompt.should_verify_usage(used):
             return None
-        return await self._parts.model.count_tokens(self._sent, self._parts.tools())
+        return await self._parts.model.count_tokens(self._sent, self._parts.prompt.tools)
 
     async def _run_calls(self, calls: Sequence[ToolCall], message_id: int) -> None:
         """Run the calls, unless they are one more round of a loop; each gets its result either way."""
         found = self._check_calls_for_loop(calls)
         try:
             if found:
-                await self._parts.dispatch.refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
+                await self._parts.dispatch.get().refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
             else:
-                self._compare_results(calls, await self._parts.dispatch.run(calls, message_id))
+                self._compare_results(calls, await self._parts.dispatch.get().run(calls, message_id))
         finally:
             await self._record_results(calls)
         if found:
@@ -209,7 +223,7 @@ class Turn:
 
     async def _record_answer(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> Message:
         """The answer with its calls, which are not run yet."""
-        message = await self._parts.recorder.record_answer(answer.parts, calls)
+        message = await self._recorder.record_answer(answer.parts, calls)
         asked = {
             call.id: ToolCallRecord(id=call.id, name=call.name, args=call.arguments, timestamp="") for call in calls
         }
@@ -217,8 +231,8 @@ class Turn:
         return message
 
     async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
-        message = await self._parts.recorder.record_message(role, parts, interrupted=interrupted)
-        self._parts.prompt.add_message(message, self._parts.recorder.calls)
+        message = await self._recorder.record_message(role, parts, interrupted=interrupted)
+        self._parts.prompt.add_message(message, self._recorder.calls)
         return message
 
     def _finish(self, reason: TurnReason, message: str) -> TurnReason:

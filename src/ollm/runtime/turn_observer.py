@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from ollm.domain.context import Usage
 from ollm.domain.events import TurnReason
 from ollm.domain.messages import Message
@@ -29,13 +27,17 @@ class TurnReport(Data, frozen=True):
         return next((m.text for m in reversed(self.messages) if m.role == "assistant" and m.text), "")
 
 
-class TurnObserver(Protocol):
-    """Called in order; one that fails is told to the user and does not stop the turn."""
+class TurnObserver:
+    """Called in order; one that fails is told to the user and does not stop the turn. Each does what it needs to."""
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None: ...
+    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
+        """The session is there: new, or resumed with its context restored."""
 
-    async def before_turn(self, text: str) -> None: ...
+    async def before_turn(self, text: str) -> None:
+        """The user's message is recorded, the model was not asked yet. Raises DeniedError to stop the turn."""
 
-    async def after_turn(self, report: TurnReport) -> None: ...
+    async def after_turn(self, report: TurnReport) -> None:
+        """Everything of the turn is recorded."""
 
-    async def session_closed(self, session_id: str) -> None: ...
+    async def session_closed(self, session_id: str) -> None:
+        """The conversation ends; its parts are still there."""

@@ -12,6 +12,7 @@ from ollm.tools.framework.schema_cache import ToolDescription, describe_tools, l
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ollm.domain.lazy import Lazy
     from ollm.domain.tools import Todo
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.edit_ledger import EditLedger
@@ -48,7 +49,7 @@ class ToolServices(Protocol):
     def archive(self) -> Archive: ...
 
     @property
-    def pages(self) -> PageCache: ...
+    def pages(self) -> Lazy[PageCache]: ...
 
     @property
     def jobs(self) -> BackgroundJobs: ...
@@ -117,7 +118,7 @@ TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
     "write_todos": ("write_todos:WriteTodos", _make_todos),
     "goal": ("goal:GoalTool", lambda parts: parts.goals),
     "recall": ("recall:Recall", lambda parts: parts.archive),
-    "web_fetch": ("web_fetch:WebFetch", lambda parts: parts.pages),
+    "web_fetch": ("web_fetch:WebFetch", lambda parts: parts.pages.get()),
     "web_search": ("web_search:WebSearch", lambda parts: parts.search),
     "shell": ("shell:Shell", lambda parts: parts.jobs),
 }

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session
-from ollm.runtime.resume.history import load_history_page
+from ollm.runtime.history import load_history_page
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
 from ollm.store.session_files import MessagePage, SessionFiles, layout

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, SlashCommand
+from ollm.runtime.commands.base import CommandTable
+from ollm.runtime.commands.custom import CustomCommands
 
 if TYPE_CHECKING:
-    from ollm.runtime.conversation import LocalConversation
+    from ollm.runtime.commands.needs import CommandNeeds
 
 
 def build_command_table() -> CommandTable:
@@ -19,24 +20,20 @@ def build_command_table() -> CommandTable:
 
     table = CommandTable()
     for module in (context, mcp, session, settings, work):
-        module.add_to(table)
+        module.register_commands(table)
     return table
 
 
-async def run_command(conversation: LocalConversation, name: str, arguments: str) -> CommandReply:
-    """Run `/name arguments`: one of ours, or a file of the workspace's `.ollm/commands`."""
+async def run_command(conversation: CommandNeeds, name: str, arguments: str, *, busy: bool = False) -> CommandReply:
+    """Run `/name arguments`: one of ours, or a file of the workspace's `.ollm/commands`. `busy`: a turn is running."""
     table = build_command_table()
     if found := table.get(name):
-        refuse_during_turn(conversation, found)
+        if busy and not found.during_turn:
+            raise BusyError(f"/{name} waits until the model is done.", action="Esc stops it.")
         return await found.run(conversation, arguments)
-    if text := conversation.parts.late.custom_commands.expand(name, arguments):
+    custom = CustomCommands(conversation.command_directories)
+    if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
-    names = [*(command.name for command in table.list_all()), *conversation.parts.late.custom_commands.list_names()]
-    near = get_close_matches(name, names, n=1)
+    near = get_close_matches(name, [*(command.name for command in table.list_all()), *custom.list_names()], n=1)
     hint = f"Did you mean /{near[0]}?" if near else "/help lists all commands."
     raise UsageError(f"There is no command /{name}.", action=hint)
-
-
-def refuse_during_turn(conversation: LocalConversation, command: SlashCommand) -> None:
-    if conversation.busy and not command.during_turn:
-        raise BusyError(f"/{command.name} waits until the model is done.", action="Esc stops it.")

@@ -12,9 +12,9 @@ from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
 
 if TYPE_CHECKING:
-    from ollm.runtime.conversation import LocalConversation
+    from ollm.runtime.commands.needs import CommandNeeds
 
-RunSlashCommand = Callable[["LocalConversation", str], Awaitable[CommandReply]]
+RunSlashCommand = Callable[["CommandNeeds", str], Awaitable[CommandReply]]
 
 
 class SlashCommand(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table, split_words
+from ollm.runtime.commands.needs import McpNeeds
 
 if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServerState
-    from ollm.runtime.conversation import LocalConversation
 
 USAGE = "[SERVER PROMPT [NAME=VALUE...]]"
 
 
-def add_to(commands: CommandTable) -> None:
+def register_commands(commands: CommandTable) -> None:
     commands.register("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE)(mcp)
 
 
-async def mcp(conversation: LocalConversation, arguments: str) -> CommandReply:
-    servers = conversation.parts.mcp
+async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
+    servers = conversation.mcp
     if servers is None:
         return CommandReply(text="No MCP server is configured; `ollm mcp add` adds one.", data=[])
     if not arguments.strip():

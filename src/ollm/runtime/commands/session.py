@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -11,16 +11,14 @@ from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
-
-if TYPE_CHECKING:
-    from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.commands.needs import SessionNeeds
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
 HISTORY_USAGE = "[N | all | export FILE]"
 
 
-def add_to(commands: CommandTable) -> None:
+def register_commands(commands: CommandTable) -> None:
     commands.register("history", "Show everything that was said, or export it.", usage=HISTORY_USAGE, during_turn=True)(
         history
     )
@@ -36,7 +34,7 @@ def add_to(commands: CommandTable) -> None:
     commands.register("exit", "Leave; the session stays.", during_turn=True)(exit_chat)
 
 
-async def history(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
     """Everything there is, unless it is very long; `all` shows that too."""
     found = split_words(arguments, 2)
     if found and found[0] == "export":
@@ -44,7 +42,7 @@ async def history(conversation: LocalConversation, arguments: str) -> CommandRep
     if found and not (found[0].isdigit() or found[0] == "all"):
         raise make_usage_error("history", HISTORY_USAGE)
     limit = MAX_PAGE_MESSAGES if found == ["all"] else int(found[0]) if found else DEFAULT_PAGE_MESSAGES
-    page = await conversation.history(limit=limit)
+    page = conversation.session.load_page(None, limit)
     lines = [
         f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{text}"
         for message in page
@@ -77,16 +75,16 @@ def format_part(part: dict[str, str]) -> str:
     return part["text"] if part["type"] == "text" else "> " + part["text"].replace("\n", "\n> ")
 
 
-async def export(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def export(conversation: SessionNeeds, arguments: str) -> CommandReply:
     if not arguments.strip():
         raise make_usage_error("export", "FILE")
-    target = conversation.parts.workspace / Path(arguments.strip()).expanduser()
-    conversation.parts.export(conversation.parts.session.recorder.session_id, target)
+    target = conversation.workspace / Path(arguments.strip()).expanduser()
+    conversation.export(conversation.session.recorder.session_id, target)
     return CommandReply(text=f"Written to {target}.", data={"file": str(target)})
 
 
-async def sessions(conversation: LocalConversation, arguments: str) -> CommandReply:
-    known = conversation.parts.late.workspace_context.list_sessions()
+async def sessions(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    known = conversation.workspace_sessions.get().list_sessions()
     wanted = arguments.strip()
     if wanted:
         fits = [record for record in known if record.session_id.startswith(wanted)]
@@ -102,32 +100,32 @@ async def sessions(conversation: LocalConversation, arguments: str) -> CommandRe
     return CommandReply(text=text, data=[record.session_id for record in known])
 
 
-async def new(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def new(conversation: SessionNeeds, arguments: str) -> CommandReply:
     return CommandReply(text="A new session begins with your next message.", follow_up="new-session")
 
 
-async def continue_session(conversation: LocalConversation, arguments: str) -> CommandReply:
-    pattern = conversation.parts.last_loop
+async def continue_session(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    pattern = conversation.state.last_loop
     text = f"Go on, but not like this again: {pattern}" if pattern else "Go on."
     return CommandReply(follow_up="send", argument=f"{text} {arguments}".strip())
 
 
-async def rewind(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def rewind(conversation: SessionNeeds, arguments: str) -> CommandReply:
     found = split_words(arguments, 2)
     if not found or not found[0].removeprefix("#").isdigit():
         raise make_usage_error("rewind", "NUMBER [yes]")
     number = int(found[0].removeprefix("#"))
     if found[1:] == ["yes"]:
-        text = await changes.rewind_context(conversation.parts, number)
+        text = await changes.rewind_context(conversation, number)
         return CommandReply(
             text=f"The model no longer sees message {number} and what came after it.", data={"text": text}
         )
-    changes.find_user_message(conversation.parts, number)
+    changes.find_user_message(conversation, number)
     return CommandReply(
         text=f"The model would forget message {number} and everything after it; the archive and your files stay as they"
         f" are. /rewind {number} yes does it."
     )
 
 
-async def exit_chat(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def exit_chat(conversation: SessionNeeds, arguments: str) -> CommandReply:
     return CommandReply(follow_up="exit")

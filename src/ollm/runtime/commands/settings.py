@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table
-
-if TYPE_CHECKING:
-    from ollm.runtime.conversation import LocalConversation
+from ollm.runtime.commands.custom import CustomCommands
+from ollm.runtime.commands.needs import SettingsNeeds
 
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
@@ -30,7 +29,7 @@ KEY_HELP = (
 )
 
 
-def add_to(commands: CommandTable) -> None:
+def register_commands(commands: CommandTable) -> None:
     commands.register("model", "Show the model, or go on with another one.", usage="[NAME]")(model)
     commands.register("mode", "Show or change what the agent is for.", usage="[NAME|auto]")(mode)
     commands.register("approval", "Show or change what runs without a question.", usage="[LEVEL]", during_turn=True)(
@@ -41,79 +40,75 @@ def add_to(commands: CommandTable) -> None:
     commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
 
 
-async def model(conversation: LocalConversation, arguments: str) -> CommandReply:
-    parts = conversation.parts
-    if not arguments:
-        offered = await parts.model.provider.models()
-        rows = [(found.name, "← now" if found.name == parts.model.name else "") for found in offered]
-        text = f"**{parts.model.name}** at {parts.model.provider.base_url}, window {parts.model.window}."
-        listed = render_table(("model", ""), rows) if rows else ""
-        return CommandReply(
-            text=f"{text}\n\n{listed}\n\n{parts.model.why}", data={"model": parts.model.name, "offered": offered}
-        )
-    await changes.change_model(parts, arguments.strip())
-    now = parts.model
-    return CommandReply(text=f"Going on with {now.name}, window {now.window}.", data={"model": now.name})
+async def model(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    if arguments:
+        await changes.change_model(conversation, arguments.strip())
+    now = conversation.state.model
+    if arguments:
+        return CommandReply(text=f"Going on with {now.name}, window {now.window}.", data={"model": now.name})
+    offered = await now.provider.models()
+    rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
+    listed = render_table(("model", ""), rows) if rows else ""
+    text = f"**{now.name}** at {now.provider.base_url}, window {now.window}."
+    return CommandReply(text=f"{text}\n\n{listed}\n\n{now.why}", data={"model": now.name, "offered": offered})
 
 
-async def mode(conversation: LocalConversation, arguments: str) -> CommandReply:
-    parts = conversation.parts
+async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     if not arguments:
         known = ", ".join(MODE_NAMES)
         return CommandReply(
-            text=f"Mode: **{parts.prompt.mode}**. There are: {known}.", data={"mode": parts.prompt.mode}
+            text=f"Mode: **{conversation.prompt.mode}**. There are: {known}.", data={"mode": conversation.prompt.mode}
         )
     name = arguments.strip()
     if name == "auto":
-        parts.auto_switch = "on"
+        conversation.state.auto_switch = "on"
         return CommandReply(text="The mode follows what you ask for; /mode NAME sets it.")
     if name not in MODE_NAMES:
         raise make_usage_error("mode", "[" + "|".join((*MODE_NAMES, "auto")) + "]")
-    await changes.change_mode(parts, name, "manual", 1.0)
+    await changes.change_mode(conversation, name, "manual", 1.0)
     return CommandReply(text=f"Mode: **{name}**.", data={"mode": name})
 
 
-async def approval(conversation: LocalConversation, arguments: str) -> CommandReply:
-    policy = conversation.parts.late.policy
+async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    policy = conversation.policy.get()
     level = arguments.strip()
     if not level:
         return CommandReply(text=f"Approval: **{policy.approval}**. There are: {', '.join(APPROVALS)}.")
     if level not in APPROVALS:
         raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
-    policy.approval = conversation.parts.approval = level
+    policy.approval = conversation.state.approval = level
     return CommandReply(text=f"Approval: **{level}**.", data={"approval": level})
 
 
-async def tools(conversation: LocalConversation, arguments: str) -> CommandReply:
-    parts = conversation.parts
-    shown = {schema.name for schema in parts.tools}
-    specs = parts.late.registry.list()
+async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    shown = {schema.name for schema in conversation.prompt.tools}
+    specs = conversation.registry.get().list()
     rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
     text = render_table(("tool", "risk", "shown", "what it does"), rows)
     return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
 
 
-async def trust(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def trust(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     word = arguments.strip()
     if word not in ("", "yes"):
         raise make_usage_error("trust", "[yes]")
-    text = conversation.parts.trust(word == "yes")
+    text = conversation.trust(word == "yes")
     return CommandReply(text=text)
 
 
-async def show_help(conversation: LocalConversation, arguments: str) -> CommandReply:
+async def show_help(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     from ollm.runtime.commands import build_command_table
 
     name = arguments.strip().removeprefix("/")
-    known = build_command_table()
+    known, custom = build_command_table(), CustomCommands(conversation.command_directories).list_names()
     if name:
         found = known.get(name)
-        if name in conversation.parts.late.custom_commands.list_names():
+        if name in custom:
             return CommandReply(text=f"`/{name} [TEXT]` sends what `.ollm/commands/{name}.md` says.")
         if found is None:
             raise UsageError(f"There is no command /{name}.", action="/help lists all commands.")
         return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
-    rows += [(f"/{custom}", "from .ollm/commands") for custom in conversation.parts.late.custom_commands.list_names()]
+    rows += [(f"/{own}", "from .ollm/commands") for own in custom]
     text = f"{render_table(('command', 'what it does'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
     return CommandReply(text=text, data=[row[0] for row in rows])

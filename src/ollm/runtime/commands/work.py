@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
+from ollm.runtime.commands.needs import WorkNeeds
 from ollm.services.goals import describe_goals
-
-if TYPE_CHECKING:
-    from ollm.runtime.conversation import LocalConversation
 
 GOAL_USAGE = "[set|subtask|decision|lock|artifact|blocker TEXT | complete]"
 TODOS_USAGE = "[add TEXT | done ID | remove ID]"
@@ -20,7 +16,7 @@ MEMORY_USAGE = "[get KEY | set KEY VALUE | delete KEY]"
 PLAN_USAGE = "[pause | resume]"
 
 
-def add_to(commands: CommandTable) -> None:
+def register_commands(commands: CommandTable) -> None:
     commands.register("goal", "Show or set what this is about; decisions can be locked.", usage=GOAL_USAGE)(goal)
     commands.register("plan", "Show where the plan stands; pause it or go on.", usage=PLAN_USAGE, during_turn=True)(
         plan
@@ -30,8 +26,8 @@ def add_to(commands: CommandTable) -> None:
     commands.register("undo", "Take the last edit of a file back.", usage="[yes]")(undo)
 
 
-async def goal(conversation: LocalConversation, arguments: str) -> CommandReply:
-    keeper = conversation.parts.prompt.goals
+async def goal(conversation: WorkNeeds, arguments: str) -> CommandReply:
+    keeper = conversation.prompt.goals
     name, text = split_subcommand(arguments)
     match name:
         case "":
@@ -49,8 +45,8 @@ async def goal(conversation: LocalConversation, arguments: str) -> CommandReply:
     return CommandReply(text=done, data=msgspec.to_builtins(keeper.stack))
 
 
-async def plan(conversation: LocalConversation, arguments: str) -> CommandReply:
-    holder = conversation.parts.late.plan
+async def plan(conversation: WorkNeeds, arguments: str) -> CommandReply:
+    holder = conversation.plan
     word = arguments.strip()
     if word not in ("", "pause", "resume"):
         raise make_usage_error("plan", PLAN_USAGE)
@@ -64,8 +60,8 @@ async def plan(conversation: LocalConversation, arguments: str) -> CommandReply:
     return CommandReply(text="\n".join([head, "", *steps]), data=msgspec.to_builtins(state))
 
 
-async def todos(conversation: LocalConversation, arguments: str) -> CommandReply:
-    notes = conversation.parts.late.notes
+async def todos(conversation: WorkNeeds, arguments: str) -> CommandReply:
+    notes = conversation.notes.get()
     name, text = split_subcommand(arguments)
     match name:
         case "":
@@ -86,8 +82,8 @@ async def todos(conversation: LocalConversation, arguments: str) -> CommandReply
     )
 
 
-async def memory(conversation: LocalConversation, arguments: str) -> CommandReply:
-    notes = conversation.parts.late.notes
+async def memory(conversation: WorkNeeds, arguments: str) -> CommandReply:
+    notes = conversation.notes.get()
     found = split_words(arguments, 3)
     match found:
         case []:
@@ -106,31 +102,29 @@ async def memory(conversation: LocalConversation, arguments: str) -> CommandRepl
             raise make_usage_error("memory", MEMORY_USAGE)
 
 
-async def undo(conversation: LocalConversation, arguments: str) -> CommandReply:
-    parts = conversation.parts
+async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
     word = arguments.strip()
     if word not in ("", "yes"):
         raise make_usage_error("undo", "[yes]")
     if word == "":
         return CommandReply(text=describe_undo(conversation))
-    done = parts.late.edits.undo(parts.late.policy.boundary)
+    done = conversation.edits.get().undo(conversation.policy.get().boundary)
     if done is None:
         raise UsageError("There is no edit to take back.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
 
 
-def describe_undo(conversation: LocalConversation) -> str:
+def describe_undo(conversation: WorkNeeds) -> str:
     """What taking the last edit back would change."""
     from ollm.tools.files.file_change import make_diff
 
-    parts = conversation.parts
-    found = parts.late.edits.peek_undo()
+    found = conversation.edits.get().peek_undo()
     if found is None:
         raise UsageError("There is no edit to take back.")
     path, before = found
     if before is None:
         return f"`/undo yes` removes {path}, which the last edit created."
-    boundary = parts.late.policy.boundary.approving([path])
+    boundary = conversation.policy.get().boundary.approving([path])
     now = b""
     if path.exists():
         with boundary.open_file(str(path)) as file:

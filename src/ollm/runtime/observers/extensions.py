@@ -10,15 +10,15 @@ from typing import Any
 from ollm.domain.context import ContextEntry
 from ollm.domain.events import Event, Notice
 from ollm.extensions.loader import ContextSource
-from ollm.runtime.turn_observer import TurnReport
+from ollm.runtime.turn_observer import TurnObserver
 from ollm.services.context_manager import DEFAULT_PRIORITY, ContextManager
 from ollm.tools.web.search_backends import run_in_thread
 
 ANSWER_TIMEOUT_SECONDS = 5.0
 
 
-class ExtensionObserver:
-    """A `TurnObserver`. What a source no longer says is taken out; the last word of one that fails stands."""
+class ExtensionObserver(TurnObserver):
+    """What a source no longer says is taken out; the last word of one that fails stands."""
 
     def __init__(
         self, sources: Sequence[ContextSource], entries: ContextManager, emit: Callable[[Event], None]
@@ -29,20 +29,11 @@ class ExtensionObserver:
         self._said: dict[str, set[str]] = {}
         self._told: set[str] = set()
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        """Nothing to do: sources are asked with each turn."""
-
     async def before_turn(self, text: str) -> None:
         answers = await asyncio.gather(*(self._ask_source(source) for source in self._sources))
         for source, answer in zip(self._sources, answers, strict=True):
             if answer is not None:
                 self._store_answer(source, answer)
-
-    async def after_turn(self, report: TurnReport) -> None:
-        """Nothing to do."""
-
-    async def session_closed(self, session_id: str) -> None:
-        """Nothing to do."""
 
     async def _ask_source(self, source: ContextSource) -> list[Any] | None:
         try:

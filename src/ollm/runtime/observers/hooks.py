@@ -6,11 +6,11 @@ import msgspec
 
 from ollm.domain.events import AnyEvent, ConfirmationRequested, LoopDetected, TurnFinished
 from ollm.extensions.hooks import Hooks
-from ollm.runtime.turn_observer import TurnReport
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
 
-class HookObserver:
-    """A `TurnObserver`; `hear` goes to the event stream, for notifications."""
+class HookObserver(TurnObserver):
+    """`notify_hooks` listens to the event stream."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks

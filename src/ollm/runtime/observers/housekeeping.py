@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from ollm.domain.clock import Clock
-    from ollm.runtime.turn_observer import TurnObserver, TurnReport
+    from ollm.domain.lazy import Lazy
     from ollm.tools.web_fetch import PageCache
 
 
-class WorkspaceMoveObserver:
-    """A `TurnObserver`: a workspace that was moved or copied is known as such with its first turn; `settle` looks."""
+class Movable(Protocol):
+    """A workspace that may have been moved or copied since it was last used."""
 
-    def __init__(self, settle: Callable[[], object]) -> None:
-        self._settle = settle
+    def detect_move(self) -> None: ...
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        """Not yet: the start stays quick."""
 
-    async def before_turn(self, text: str) -> None:
-        """Not yet: the model is asked first."""
+class WorkspaceMoveObserver(TurnObserver):
+    """Looks once, and only when the first turn is over: the model is asked first."""
+
+    def __init__(self, workspace: Lazy[Movable]) -> None:
+        self._workspace = workspace
+        self._looked = False
 
     async def after_turn(self, report: TurnReport) -> None:
-        self._settle()
+        if not self._looked:
+            self._workspace.get().detect_move()
+            self._looked = True
 
-    async def session_closed(self, session_id: str) -> None:
-        """It is known by now."""
 
-
-class LazyObserver:
-    """A `TurnObserver` in place of one that has nothing to do before the first turn of a new session ends, and is built
-    then: the start stays quick. `build` is told when the session was opened."""
+class LazyObserver(TurnObserver):
+    """In place of one that has nothing to do before the first turn of a new session ends, and is built then: the start
+    stays quick. `build` is told when the session was opened."""
 
     def __init__(self, build: Callable[[datetime], TurnObserver], clock: Clock) -> None:
         self._build = build
@@ -46,9 +48,6 @@ class LazyObserver:
         self._opened = session_id, self._clock()
         if resumed:
             await self._build_observer(resumed=True)
-
-    async def before_turn(self, text: str) -> None:
-        """Not yet: the model is asked first."""
 
     async def after_turn(self, report: TurnReport) -> None:
         if observer := self._observer or await self._build_observer():
@@ -67,21 +66,12 @@ class LazyObserver:
         return self._observer
 
 
-class PageCacheObserver:
-    """A `TurnObserver`: web pages are kept for one turn and fetched anew in the next."""
+class PageCacheObserver(TurnObserver):
+    """Web pages are kept for one turn and fetched anew in the next."""
 
-    def __init__(self, pages: Callable[[], PageCache | None]) -> None:
+    def __init__(self, pages: Lazy[PageCache]) -> None:
         self._pages = pages
 
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        """Nothing was fetched yet."""
-
     async def before_turn(self, text: str) -> None:
-        if pages := self._pages():
+        if pages := self._pages.built:
             pages.forget()
-
-    async def after_turn(self, report: TurnReport) -> None:
-        """They stay until the next turn begins."""
-
-    async def session_closed(self, session_id: str) -> None:
-        """They go with the conversation."""

@@ -7,53 +7,52 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.events import Notice
+from ollm.domain.events import Event, Notice
 from ollm.domain.model_facts import ModelFacts
-from ollm.runtime.parts import ConversationParts
-from ollm.runtime.turn_observer import TurnReport
+from ollm.runtime.prompt.prompt import Prompt
+from ollm.runtime.state import ConversationState
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
 
 MIN_TOKEN_FACTOR_CHANGE = 0.02  # a smaller difference in tokens is not worth a write
 
 WriteFacts = Callable[[str, dict[str, Any]], object]
 
 
-class ModelFactsObserver:
-    """A `TurnObserver`. `write` takes the key of the model and the fields that changed."""
+class ModelFactsObserver(TurnObserver):
+    """`write` takes the key of the model and the fields that changed."""
 
-    def __init__(self, parts: ConversationParts, write: WriteFacts) -> None:
-        self._parts = parts
+    def __init__(
+        self, state: ConversationState, prompt: Prompt, emit: Callable[[Event], None], write: WriteFacts
+    ) -> None:
+        self._state = state
+        self._prompt = prompt
+        self._emit = emit
         self._write = write
-        self._known = parts.model.facts
-
-    async def session_opened(self, session_id: str, *, resumed: bool) -> None:
-        """Nothing is learnt yet."""
+        self._known = state.model.facts
 
     async def before_turn(self, text: str) -> None:
         """Another model may have been chosen since."""
-        if self._parts.model.facts.key != self._known.key:
-            self._known = self._parts.model.facts
+        if self._state.model.facts.key != self._known.key:
+            self._known = self._state.model.facts
 
     async def after_turn(self, report: TurnReport) -> None:
         self._update_token_factor()
-        facts = self._parts.model.facts
+        facts = self._state.model.facts
         if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return
-        if told := describe_changes(changes, self._parts.model.advice):
-            self._parts.stream.emit(Notice(level="info", text=f"{self._parts.model.name}: {told}"))
+        if told := describe_changes(changes, self._state.model.advice):
+            self._emit(Notice(level="info", text=f"{self._state.model.name}: {told}"))
         self._known = facts
         self._write(facts.key, changes)
 
-    async def session_closed(self, session_id: str) -> None:
-        """It is written already."""
-
     def _update_token_factor(self) -> None:
-        known = self._parts.model.facts
-        factor, samples = self._parts.prompt.token_calibration
+        known = self._state.model.facts
+        factor, samples = self._prompt.token_calibration
         if (
             samples > known.token_samples
             and abs(factor - known.token_factor) > MIN_TOKEN_FACTOR_CHANGE * known.token_factor
         ):
-            self._parts.model.set_token_factor(round(factor, 4), samples)
+            self._state.model.set_token_factor(round(factor, 4), samples)
 
 
 def find_changed_fields(before: ModelFacts, after: ModelFacts) -> dict[str, Any]:

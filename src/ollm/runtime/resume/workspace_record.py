@@ -13,9 +13,14 @@ import msgspec
 
 from ollm.config.settings import ResumeSettings
 from ollm.domain.clock import Clock, to_epoch_ms
-from ollm.domain.workspace import ChatSession, Episode, PlanState
+from ollm.domain.workspace import ChatSession, Episode
+from ollm.runtime.plan import Plan
+from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.prompt.rendering import render_message
-from ollm.runtime.turn_observer import TurnReport
+from ollm.runtime.resume.saved_context import ResumePoint, SavedContext
+from ollm.runtime.session import OpenSession
+from ollm.runtime.state import ConversationState
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
 from ollm.services.episodes import make_episode
 from ollm.services.message_records import from_records, to_record
 from ollm.services.recent_window import RecentWindow
@@ -25,51 +30,45 @@ from ollm.store.workspace_db import WorkspaceDatabase
 SMALL_RECORD_CHARS = 16_384
 
 
-class SessionView(Protocol):
-    """What the record tells of the conversation, as it is now."""
+class RecordedConversation(Protocol):
+    """What the record tells of, as it is now."""
 
     @property
-    def title(self) -> str: ...
+    def session(self) -> OpenSession: ...
 
     @property
-    def model(self) -> str: ...
+    def state(self) -> ConversationState: ...
 
     @property
-    def plan(self) -> PlanState: ...
+    def prompt(self) -> Prompt: ...
 
     @property
-    def last_changed_number(self) -> int:
-        """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
-        ...
-
-    @property
-    def just_compressed(self) -> bool:
-        """Whether the context is another than what was kept, not only longer."""
-        ...
-
-    def encode_saved_context(self, last_number: int) -> bytes: ...
+    def plan(self) -> Plan: ...
 
 
-class WorkspaceMemory:
-    """A `TurnObserver`. A new session is written down with its first turn: until then the archive alone has it.
+class WorkspaceMemory(TurnObserver):
+    """A new session is written down with its first turn: until then the archive alone has it.
 
-    `opened` is when the session was. With `at_end`, as suits a session of one turn, all is written when it closes."""
+    `opened` is when the session was, `resume_point` where it stood if it was resumed. With `at_end`, as suits a session
+    of one turn, all is written when it closes."""
 
     def __init__(
         self,
         database: WorkspaceDatabase,
         settings: ResumeSettings,
-        session: SessionView,
+        conversation: RecordedConversation,
         clock: Clock,
         *,
         opened: datetime,
+        resume_point: ResumePoint | None = None,
         at_end: bool = False,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._session = session
+        self._conversation = conversation
         self._clock = clock
         self._opened = to_epoch_ms(opened)
+        self._resume_point = resume_point
         self._at_end = at_end
         self._window = RecentWindow(settings)
         self._record: ChatSession | None = None
@@ -80,7 +79,7 @@ class WorkspaceMemory:
 
     async def session_opened(self, session_id: str, *, resumed: bool) -> None:
         known = self._database.get_session(session_id) if resumed else None
-        at, model = self._opened, self._session.model
+        at, model = self._opened, self._conversation.state.model.name
         if known is None:
             self._record = ChatSession(
                 session_id=session_id, title="", model=model, status="active", created_at=at, updated_at=at
@@ -89,26 +88,23 @@ class WorkspaceMemory:
         self._window = RecentWindow(self._settings, from_records(known.recent_messages))
         self._save_record(msgspec.structs.replace(known, status="active", model=model, updated_at=at))
 
-    async def before_turn(self, text: str) -> None:
-        """Nothing to keep yet: the message is in the archive."""
-
     async def after_turn(self, report: TurnReport) -> None:
         if self._record is None or report.request is None:
             return
         now = to_epoch_ms(self._clock())
         self._add_turn(report, now)
-        plan = self._session.plan
+        plan = self._conversation.plan.get_state()
         waiting = report.reason != "answered" or plan.done_count < len(plan.steps)
         self._record = msgspec.structs.replace(
             self._record,
-            title=self._session.title,
-            model=self._session.model,
+            title=self._conversation.session.title,
+            model=self._conversation.state.model.name,
             updated_at=now,
             plan=msgspec.structs.replace(plan, awaiting_continuation=waiting),
         )
         if not self._at_end:
             grown = self._written < SMALL_RECORD_CHARS or self._said * 2 >= self._written
-            self._write(whole=grown or self._session.just_compressed)
+            self._write(whole=grown or self._conversation.prompt.just_compressed)
 
     def _add_turn(self, report: TurnReport, now: int) -> None:
         """Take in what was said and done."""
@@ -143,9 +139,17 @@ class WorkspaceMemory:
         episodes = self._database.list_episodes(self._record.session_id)
         summary = render_rolling_summary(episodes, self._record.plan, self._settings.summary_chars)
         recent = tuple(to_record(message) for message in self._window.collect_messages())
-        if last := self._last_number or self._session.last_changed_number:
-            self._database.save_context(self._record.session_id, self._session.encode_saved_context(last))
+        if last := self._last_number or self._find_changed_number():
+            context = SavedContext.from_prompt(self._conversation.prompt, last)
+            self._database.save_context(self._record.session_id, msgspec.json.encode(context))
         self._save_record(msgspec.structs.replace(self._record, summary=summary, recent_messages=recent))
+
+    def _find_changed_number(self) -> int:
+        """The newest message of a resumed session whose context was changed by commands; 0 when it was not."""
+        before = self._resume_point
+        if before is None or before == ResumePoint.from_prompt(self._conversation.prompt, before.last_number):
+            return 0
+        return before.last_number
 
     def _save_record(self, record: ChatSession) -> None:
         self._database.put_session(record)

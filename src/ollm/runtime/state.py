@@ -1,0 +1,24 @@
+"""What turns and commands change in a conversation: its model, what runs without a question, and the steps taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ollm.domain.context import Approval, ModeName
+
+if TYPE_CHECKING:
+    from ollm.runtime.model.model import Model
+
+
+class ConversationState(msgspec.Struct, kw_only=True):
+    """`approval` is what was chosen, apart from what a mode imposes; `last_loop` says why the last turn was stopped."""
+
+    model: Model
+    approval: Approval = "ask"
+    auto_switch: Literal["off", "propose", "on"] = "propose"
+    proposed_modes: set[ModeName] = msgspec.field(default_factory=set)
+    last_loop: str = ""
+    mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
