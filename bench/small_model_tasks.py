@@ -31,14 +31,14 @@ WINDOW = "4096"
 # The same command, but a model's answers are taken as the server gives them.
 WITHOUT = """
 from ollm.cli.main import run
-from ollm.runtime import ladder, model
+from ollm.runtime.model import model, tool_call_fallback
 
-class Plain(ladder.Ladder):
-    async def climb(self):
+class PlainAnswers(tool_call_fallback.ToolCallFallback):
+    async def stream_answer(self):
         async for piece in self._provider.stream(self._request):
             yield piece
 
-model.Ladder = Plain
+model.ToolCallFallback = PlainAnswers
 run()
 """
 STARTS = {True: (sys.executable, "-m", "ollm"), False: (sys.executable, "-c", WITHOUT)}

@@ -32,8 +32,8 @@ CONFIG = "provider: {{type: openai, baseUrl: {url}, model: instant, contextWindo
 CLIENTS = 50
 WINDOW = 32_768  # with room for what is resumed
 LIST = (
-    "import sys; from pathlib import Path; from ollm.app import Process, WorkspaceScope\n"
-    "place = Path(sys.argv[1]); found = WorkspaceScope(Process(workspace=place), place).context.list_sessions()\n"
+    "import sys; from pathlib import Path; from ollm.app import ProcessScope, WorkspaceScope\n"
+    "place = Path(sys.argv[1]); found = WorkspaceScope(ProcessScope(workspace=place), place).context.list_sessions()\n"
     "assert len(found) == int(sys.argv[2])"
 )
 

@@ -125,7 +125,7 @@ async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
 CRASH = """
 import asyncio, contextlib
 from pathlib import Path
-from ollm.cli.screen.screen_options import Look
+from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.screen import ChatScreen
 
 @contextlib.asynccontextmanager
@@ -134,7 +134,7 @@ async def broken():
     yield
 
 async def main():
-    await ChatScreen(Look(history=Path("history"), workspace=Path()), lambda typed: [], None).run(broken)
+    await ChatScreen(ScreenOptions(history=Path("history"), workspace=Path()), lambda typed: [], None).run(broken)
 
 try:
     asyncio.run(main())

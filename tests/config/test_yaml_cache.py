@@ -29,8 +29,8 @@ def test_an_unchanged_file_is_read_without_the_yaml_library(tmp_path: Path) -> N
     home = Home(root=tmp_path)
     home.config.write_text(TEXT, encoding="utf-8")
     code = (
-        "import sys; from pathlib import Path; from ollm.config.load import load; from ollm.config.paths import Home\n"
-        f"found = load(Home(root=Path({str(tmp_path)!r})), {{}})\n"
+        "import sys; from pathlib import Path; from ollm.config.load import load_settings; from ollm.config.paths import Home\n"
+        f"found = load_settings(Home(root=Path({str(tmp_path)!r})), {{}})\n"
         "print(found.settings.sessions.max_sessions, len(found.problems), 'ruamel.yaml' in sys.modules)"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]

@@ -272,8 +272,8 @@ def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path)
     code = dedent("""
         import asyncio, sys
         from pathlib import Path
-        from ollm.app import tools_of
-        tools_of(Path.cwd())
+        from ollm.app import create_tool_registry
+        create_tool_registry(Path.cwd())
         wrong = [name for name in sys.modules if name.split(".")[0] in ("mcp", "mcp_types", "pydantic", "anyio")
                  or name in ("importlib.metadata", "ollm.extensions.loader", "ollm.extensions.manifest",
                              "ollm.extensions.hooks") or name.startswith("ollm.extensions.mcp")]

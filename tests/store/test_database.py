@@ -15,8 +15,8 @@ MIGRATE = """
 import sys
 from pathlib import Path
 from ollm.store.database import Database
-from ollm.store.migrations import WORKSPACE
-Database(Path(sys.argv[1]), WORKSPACE).connection()
+from ollm.store.migrations import WORKSPACE_MIGRATIONS
+Database(Path(sys.argv[1]), WORKSPACE_MIGRATIONS).connect()
 """
 
 

@@ -207,12 +207,12 @@ async def test_a_killed_pool_is_started_anew(host: ProcessHost) -> None:
 AGENT = """
 import asyncio, os, sys
 from pathlib import Path
-from ollm.system.processes import Command, ProcessHost
+from ollm.system.processes import ProcessCommand, ProcessHost
 async def main():
     host = ProcessHost()
     _, writing = os.pipe()
     for _ in range(2):
-        await host.start(Command(argv=("/bin/sh", "-c", sys.argv[1]), cwd=Path("/"), environment=dict(os.environ)), writing)
+        await host.start(ProcessCommand(argv=("/bin/sh", "-c", sys.argv[1]), cwd=Path("/"), environment=dict(os.environ)), writing)
     print("ready", flush=True)
     await asyncio.sleep(600)
 asyncio.run(main())

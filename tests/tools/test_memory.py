@@ -119,9 +119,9 @@ def test_twenty_processes_setting_at_once_leave_twenty_keys(workspace: Path) -> 
     script = """if True:
         import sys
         from pathlib import Path
-        from ollm.store.migrations import WORKSPACE
+        from ollm.store.migrations import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
-        store = NoteStore(lambda: Path(sys.argv[1]), WORKSPACE)
+        store = NoteStore(lambda: Path(sys.argv[1]), WORKSPACE_MIGRATIONS)
         store.set(f"key {sys.argv[2]}", "1")
         store.add_todo(sys.argv[2])
     """
