@@ -10,7 +10,7 @@ WORKERS ?= 2
 UV := $(BIN)/uv --no-progress
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format layers soak bench lock clean docs pictures
+.PHONY: help run test check format layers soak bench lock clean docs pictures mutants coverage
 
 help:  ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -51,6 +51,12 @@ soak: $(VENV)/.test  ## the same tests with thousands of kills, trees and races
 
 bench: $(VENV)/.test  ## measure, beside a baseline in the same run
 	@$(BIN)/python -m bench $(BENCH) $(if $(SAVE),--save)
+
+mutants: $(VENV)/.test  ## break one thing at a time and see whether a test notices; ARGS="--count 40 --packages policy"
+	@$(BIN)/python -m bench.mutants $(if $(filter chat,$(ARGS)),,$(ARGS))
+
+coverage: $(VENV)/.test  ## run the tests and print which lines they reach
+	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --cov=ollm --cov-report=term:skip-covered $(PYTEST_ARGS)
 
 docs: $(VENV)/.test  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py

@@ -99,7 +99,7 @@ def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) 
     script = textwrap.dedent("""
         import asyncio, os, sys, time
         from pathlib import Path
-        from tests.providers.test_embedded import provider, pid, said, short
+        from tests.providers.local_models.test_embedded import provider, pid, said, short
         async def main():
             model = provider(Path(sys.argv[1]))
             await said(model, short())

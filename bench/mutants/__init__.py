@@ -1,0 +1,1 @@
+"""Mutation testing: break one thing at a time, and see whether a test notices."""

@@ -1,0 +1,140 @@
+"""Where a module can be broken, and how: one small change of its text for each place."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SWAPS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
+
+
+class Mutant(NamedTuple):
+    """One change: the bytes from `start` to `end` of a file become `text`."""
+
+    path: Path
+    line: int
+    kind: str
+    start: int
+    end: int
+    text: str
+
+    def apply(self, source: bytes) -> bytes:
+        return source[: self.start] + self.text.encode() + source[self.end :]
+
+
+def find_mutants(path: Path) -> list[Mutant]:
+    """Every mutant of a module that still parses, in the order of its lines."""
+    source = path.read_bytes()
+    finder = Finder(path, source)
+    finder.visit(ast.parse(source))
+    return [mutant for mutant in finder.found if parses(mutant.apply(source))]
+
+
+def parses(source: bytes) -> bool:
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+class Finder(ast.NodeVisitor):
+    """Walks a module; what only the type checker reads, and what only people read, is left alone."""
+
+    def __init__(self, path: Path, source: bytes) -> None:
+        self.found: list[Mutant] = []
+        self._path = path
+        self._source = source
+        starts = [0]
+        for line in source.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        self._starts = starts
+
+    def visit_If(self, node: ast.If) -> None:
+        if ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        self._add(node.test, "condition", f"not ({self._text(node.test)})")
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        if len(node.ops) == 1:
+            left, right = self._text(node.left), self._text(node.comparators[0])
+            self._add(node, "comparison", f"({left} {SWAPS[type(node.ops[0])]} {right})")
+        self.generic_visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        word = " or " if isinstance(node.op, ast.And) else " and "
+        self._add(node, "and/or", f"({word.join(f'({self._text(value)})' for value in node.values)})")
+        self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> None:
+        if isinstance(node.op, ast.Add | ast.Sub) and not any(isinstance(n, ast.JoinedStr) for n in ast.walk(node)):
+            sign = "-" if isinstance(node.op, ast.Add) else "+"
+            self._add(node, "arithmetic", f"({self._text(node.left)} {sign} {self._text(node.right)})")
+        self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        if isinstance(node.value, bool):
+            self._add(node, "constant", str(not node.value))
+        elif isinstance(node.value, int):
+            self._add(node, "constant", str(node.value + 1))
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None):
+            self._add(node.value, "return", "None")
+        self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call | ast.Await):
+            self._add(node, "call removed", "pass")
+        self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_arguments(self, node: ast.arguments) -> None:
+        for default in [*node.defaults, *(value for value in node.kw_defaults if value is not None)]:
+            self.visit(default)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._visit_function(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Texts for people are not broken."""
+
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        self.visit(node.args)
+        for statement in node.body:
+            self.visit(statement)
+
+    def _add(self, node: ast.expr | ast.stmt, kind: str, text: str) -> None:
+        start, end = self._span(node)
+        self.found.append(Mutant(self._path, node.lineno, kind, start, end, text))
+
+    def _text(self, node: ast.expr) -> str:
+        start, end = self._span(node)
+        return self._source[start:end].decode()
+
+    def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        last = node.end_lineno or node.lineno
+        return self._starts[node.lineno - 1] + node.col_offset, self._starts[last - 1] + (node.end_col_offset or 0)
+
+
+def list_modules(root: Path, packages: list[str]) -> Iterator[Path]:
+    for package in packages:
+        yield from sorted((root / "src" / "ollm" / package).rglob("*.py"))
