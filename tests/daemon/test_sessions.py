@@ -171,3 +171,17 @@ async def test_the_rest_of_the_api_answers(tmp_path: Path) -> None:
 
     left = [path for path in found.home.rglob("*") if path.is_file() and session.encode() in path.read_bytes()]
     assert left == []
+
+
+async def test_a_message_is_text_and_commands_have_a_route_of_their_own(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["What do you mean?"]) as found:
+        session = await found.open()
+        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "/approval yolo"}) as events:
+            seen = [event async for event in events]
+        after = (await found.ask("POST", f"/sessions/{session}/commands", {"name": "approval"})).json
+        changed = await found.ask("POST", f"/sessions/{session}/commands", {"name": "mode", "arguments": "plan"})
+
+    assert seen[-1]["reason"] == "answered"
+    assert found.server.chats[0]["messages"][-1]["content"] == "/approval yolo"
+    assert "yolo" not in after["text"].partition(".")[0]
+    assert changed.status == 200

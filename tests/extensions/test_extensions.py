@@ -222,7 +222,8 @@ async def test_context_of_hook_extension_and_user_stands_by_priority_in_every_tu
         monkeypatch.setenv("OLLM_BASE_URL", runner.server.base_url)
         monkeypatch.setenv("OLLM_MODEL", "scripted")
         async with open_conversation(ConversationOptions(workspace=runner.workspace)) as conversation:
-            for text in ("/context add mine FROM THE USER", "hi", "and again"):
+            await conversation.command("context", "add mine FROM THE USER")
+            for text in ("hi", "and again"):
                 async with conversation.turn(text) as events:
                     _ = [event async for event in events]
         ended = await runner.run("-p", "in a process of its own")

@@ -331,7 +331,7 @@ async def test_a_text_of_ones_own_is_sent_with_its_arguments(talking: Talking) -
     async with talking(["ok"]) as talk:
         (talk.home / "commands").mkdir(parents=True)
         (talk.home / "commands" / "review.md").write_text("Review $1 for $ARGUMENTS.\n")
-        await talk.say("/review a.py speed")
+        await talk.say((await talk.run("/review a.py speed")).argument)
 
     assert talk.server.chats[0]["messages"][-1]["content"] == "Review a.py for a.py speed.\n"
 
@@ -342,6 +342,19 @@ async def test_continue_names_the_loop_to_the_model(talking: Talking) -> None:
         events = await talk.say("list")
         assert isinstance(events[-1], TurnFinished)
         assert events[-1].reason == "loop"
-        await talk.say("/continue")
+        await talk.say((await talk.run("/continue")).argument)
 
     assert "not like this again" in talk.server.chats[-1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("text", ["/approval yolo", "/trust yes", "/exit", "//x", "!touch injected"])
+async def test_a_turn_takes_text_as_text_whatever_it_begins_with(talking: Talking, text: str) -> None:
+    async with talking(["What?"]) as talk:
+        events = await talk.say(text)
+        status = await talk.conversation.status()
+        made = (talk.conversation.parts.workspace / "injected").exists()
+
+    assert talk.server.chats[0]["messages"][-1]["content"].endswith(text)
+    assert (status.approval, made) == ("ask", False)
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].reason == "answered"

@@ -53,11 +53,13 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
         gc.freeze()  # what is there now stays to the end: nothing in it to look for
         for notice in (await conversation.status()).notices:
             sys.stderr.write(f"ollm: {strip_controls(notice)}\n")
-        if text.startswith("/") and not piped.strip() and output == "text":
+        if text.startswith("/") and not text.startswith("//") and not piped.strip():
             reply = await run_slash_command(conversation, text)
             if reply.follow_up != "send":
+                print_reply(reply, output, conversation.session_id)
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
+        text = text[1:] if text.startswith("//") else text
         printer = PRINTERS[output]()
         stop_on_signals(conversation)
         async with conversation.turn(text, attachments) as events:
@@ -70,12 +72,17 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
-    """Run a slash command; what it says is the result, and goes to stdout."""
     name, _, arguments = text[1:].partition(" ")
-    reply = await conversation.command(name, arguments.strip())
-    if reply.text:
+    return await conversation.command(name, arguments.strip())
+
+
+def print_reply(reply: CommandReply, output: str, session_id: str | None) -> None:
+    """What a command says is the result, and goes to stdout: as text, or as one document."""
+    if output != "text":
+        document = {"sessionId": session_id or "", "text": reply.text, "data": reply.data, "ok": reply.ok}
+        print(msgspec.json.encode(document).decode())
+    elif reply.text:
         print(strip_controls(reply.text))
-    return reply
 
 
 def warn_if_untrusted(start: ChatArguments) -> None:

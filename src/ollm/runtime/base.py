@@ -77,7 +77,9 @@ class Conversation(Protocol):
     def turn(
         self, text: str, attachments: tuple[Attachment, ...] = ()
     ) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:
-        """One turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`."""
+        """One turn. Leaving the block early cancels it; the iterator ends after `TurnFinished`.
+
+        `text` goes to the model as it is, also when it begins with a slash: `command` runs commands."""
         ...
 
     def follow_turn(self, after: int) -> AbstractAsyncContextManager[AsyncIterator[AnyEvent]]:

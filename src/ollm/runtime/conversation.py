@@ -46,7 +46,8 @@ class LocalConversation:
 
     @asynccontextmanager
     async def turn(self, text: str, attachments: tuple[Attachment, ...] = ()) -> AsyncIterator[AsyncIterator[AnyEvent]]:
-        """Events of one turn, up to and with `TurnFinished`. Leaving the block early cancels the turn."""
+        """Events of one turn, up to and with `TurnFinished`. Leaving the block early cancels the turn. The text is what
+        the model is told, whatever it begins with: commands are run by `command`."""
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it with Esc.")
         subscription = self.parts.stream.subscribe()
@@ -135,7 +136,7 @@ class LocalConversation:
         over: list[AnyEvent] = []
         stop = self.parts.stream.listen(lambda event: over.append(event) if isinstance(event, TurnFinished) else None)
         try:
-            await self._run_user_text(text, attachments)
+            await self._run_turn(text, attachments)
         except Exception as error:
             log.exception("A turn broke off.", extra={"operation": "turn"})
             self.parts.stream.emit(Notice(level="error", text=f"Something went wrong in ollm itself: {error}"))
@@ -144,25 +145,6 @@ class LocalConversation:
             if not over:
                 self.parts.stream.emit(TurnFinished(reason="model-error"))
             stop()
-
-    async def _run_user_text(self, text: str, attachments: tuple[Attachment, ...]) -> None:
-        if text.startswith("/") and not attachments:
-            reply = await self._run_command(text)
-            if reply.follow_up != "send":
-                return
-            text = reply.argument
-        await self._run_turn(text, attachments)
-
-    async def _run_command(self, text: str) -> CommandReply:
-        name, _, arguments = text[1:].partition(" ")
-        try:
-            reply = await self.command(name, arguments.strip())
-        except OllmError as error:
-            reply = CommandReply(text=str(error), ok=False)
-        if reply.follow_up != "send":
-            self.parts.stream.emit(Notice(level="info" if reply.ok else "error", text=reply.text))
-            self.parts.stream.emit(TurnFinished(reason="answered"))
-        return reply
 
     async def _run_turn(self, text: str, attachments: tuple[Attachment, ...]) -> None:
         await self._open_session()
