@@ -51,7 +51,7 @@ metadata addresses are refused; `tools.webFetch.allowPrivate: [localhost:8000]` 
 64 kB of headers, 5 MB after decompression. Pages and PDFs are made into text in a process of their own with little
 memory and time. Proxies from the environment are not used, because behind one the address cannot be checked.
 
-`web_search` needs a backend:
+`web_search` asks ddgs where it is installed; another backend is set in the configuration:
 
 | `tools.webSearch.backend` | needs | tried against the live service |
 |---|---|---|

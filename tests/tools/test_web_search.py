@@ -188,7 +188,6 @@ async def test_a_service_nobody_answers_at_is_a_network_error(workspace: Path) -
 @pytest.mark.parametrize(
     ("settings", "key", "said"),
     [
-        ({}, None, "No web search is configured"),
         ({"backend": "altavista"}, None, "no search backend named altavista"),
         ({"backend": "searxng"}, None, "baseUrl"),
         ({"backend": "brave"}, None, "apiKeyEnv"),
@@ -286,6 +285,32 @@ async def test_nonsense_from_ddgs_is_no_result(
 def test_ddgs_takes_what_it_is_given() -> None:
     """The stand-in is only worth something while the library looks like it."""
     assert "query" in inspect.signature(ddgs.DDGS(timeout=1).text).parameters
+
+
+@covers("T6.6")
+async def test_the_installed_library_is_the_default_backend(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch, lambda: [{"title": "Found", "href": "https://example.org/", "body": "by default"}])
+
+    assert "https://example.org/" in content(await searcher(workspace)("web_search", query="x"))
+
+
+async def test_an_address_alone_means_searxng(workspace: Path) -> None:
+    drive = searcher(workspace, base_url="http://127.0.0.1:1")
+
+    kind, _ = error(await drive("web_search", query="x"))
+
+    assert kind == "NetworkError"
+
+
+async def test_without_a_backend_and_without_the_library_a_sentence_says_what_to_do(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ollm.tools.web.search_backends.find_spec", lambda name: None)
+
+    kind, message = error(await searcher(workspace)("web_search", query="x"))
+
+    assert kind == "NoBackend"
+    assert "ollm-cli[search]" in message
 
 
 async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,10 @@ class WebFetchSettings(Data, frozen=True):
 
 
 class WebSearchSettings(Data, frozen=True):
-    backend: Annotated[str | None, Meta(description="searxng, brave, tavily, ddgs, or one an extension brings.")] = None
+    backend: Annotated[
+        str | None,
+        Meta(description="searxng, brave, tavily, ddgs, or one an extension adds. Default: ddgs if installed."),
+    ] = None
     base_url: Annotated[str | None, Meta(description="Address of a searxng server.")] = None
     api_key_env: Annotated[str | None, Meta(description="Name of the variable that holds the key.")] = None
     num_results: Annotated[Positive, Meta(description="Results of a search.")] = 5

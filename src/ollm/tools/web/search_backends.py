@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -163,9 +164,16 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def find_default_backend(settings: WebSearchSettings) -> str:
+    """What is used when no backend is named: an address means SearXNG, else ddgs where it is installed."""
+    if settings.base_url:
+        return "searxng"
+    return "ddgs" if find_spec("ddgs") else ""
+
+
 def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping[str, SearchBackend]) -> SearchBackend:
-    """The backend the settings name, or ToolFailure("NoBackend") that says what to set."""
-    name = (settings.backend or "").lower()
+    """The backend the settings name, else the installed one, or ToolFailure("NoBackend") that says what to set."""
+    name = (settings.backend or find_default_backend(settings)).lower()
     if name in others:
         return others[name]
     if name == "ddgs":
@@ -181,5 +189,9 @@ def select_backend(settings: WebSearchSettings, key: str | None, others: Mapping
             return Brave(name=name, base_url=settings.base_url or BRAVE_URL, key=key)
         return Tavily(name=name, base_url=settings.base_url or TAVILY_URL, key=key)
     known = ", ".join(["searxng", "brave", "tavily", "ddgs", *sorted(others)])
-    unknown = f"There is no search backend named {settings.backend}" if name else "No web search is configured"
+    unknown = (
+        f"There is no search backend named {settings.backend}"
+        if name
+        else "No web search is configured, and ddgs is not installed (`ollm-cli[search]`)"
+    )
     raise ToolFailure("NoBackend", f"{unknown}; the user can set tools.webSearch.backend to one of {known}.")
