@@ -17,7 +17,7 @@ MAX_FUNCTION_LINES = 50
 VAGUE_BOUND = re.compile(r"_*(LONGEST|SHORTEST|MOST|LEAST|ENOUGH|TIMES|FEWEST|LARGEST|SMALLEST|LIMITS?|MAX|MIN)")
 BARE_PARTICIPLE = re.compile(r"_*[a-z]+(ed|en|wn|pt|ld|nt)")
 VERBS = re.compile(
-    "_*(open|listen|accept|prompt|build|count|print|unfold|fold|hold|paint|shorten|spawn|interrupt|attempt|adopt|feed|recount|reindent)"
+    "_*(open|listen|accept|prompt|build|count|print|unfold|fold|hold|paint|shorten|spawn|interrupt|attempt|adopt|feed|recount|reindent|mount|invent|grant|start)"
 )
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

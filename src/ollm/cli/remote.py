@@ -12,6 +12,7 @@ from ollm.domain.errors import UsageError
 from ollm.runtime.base import Conversation
 
 if TYPE_CHECKING:
+    from ollm.daemon.bodies import InitReply
     from ollm.daemon.client import DaemonClient
 
 LOCAL_ONLY_FLAGS = {"provider": "--provider, --base-url and --model"}
@@ -48,11 +49,13 @@ def refuse_local_flags(start: ChatArguments) -> None:
 @asynccontextmanager
 async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conversation]:
     """A conversation whose turn runs in the daemon; leaving it detaches and ends nothing."""
+    from ollm.daemon.client import initialise_workspace
     from ollm.daemon.remote import open_remote
 
     async with connect_daemon() as client:
         body: dict[str, Any] = {"workspacePath": str(start.workspace), "full": start.full, "force": start.force}
-        if session := await find_session_id(client, start):
+        known = await initialise_workspace(client, start.workspace)
+        if session := find_session_id(known, start):
             body["sessionId"] = session
         conversation = await open_remote(client, body)
         if start.mode:
@@ -65,15 +68,13 @@ async def open_remote_conversation(start: ChatArguments) -> AsyncIterator[Conver
             await conversation.close()
 
 
-async def find_session_id(client: DaemonClient, start: ChatArguments) -> str | None:
+def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
     """The whole id of the session that was asked for; None for a new one."""
-    from ollm.daemon.client import list_remote_sessions
-
     if start.session:
         from ollm.app import ProcessScope
 
         return ProcessScope().session_files.places.find(start.session)
     if not start.continue_:
         return None
-    standing = [line for line in await list_remote_sessions(client, start.workspace) if line.status != "archived"]
+    standing = [line for line in known.sessions if line.status != "archived"]
     return standing[0].session_id if standing else None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ollm.daemon.bodies import Problem, SessionLine
+from ollm.daemon.bodies import InitReply, Problem, SessionLine
 from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
 from ollm.domain.events import AnyEvent
 from ollm.system.http import Client, HttpFailure, Timeouts, iter_server_events, open_client
@@ -79,3 +79,8 @@ async def list_remote_sessions(client: DaemonClient, workspace: Path) -> list[Se
     from urllib.parse import quote
 
     return await client.call("GET", f"/workspaces/{quote(str(workspace), safe='')}/sessions", type=list[SessionLine])
+
+
+async def initialise_workspace(client: DaemonClient, workspace: Path) -> InitReply:
+    """What the daemon knows of a workspace: whether it is trusted, and its sessions (W134)."""
+    return await client.call("POST", "/init", {"workspacePath": str(workspace)}, type=InitReply)

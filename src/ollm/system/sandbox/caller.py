@@ -72,7 +72,7 @@ class BoxedCaller:
         """A descriptor of our own for an open file of the caller."""
         process = call("pidfd_open", int(self._status(b"Tgid:")), 0)
         try:
-            return call("pidfd_getfd", process, _signed(number), 0)
+            return call("pidfd_getfd", process, _to_signed(number), 0)
         finally:
             os.close(process)
 
@@ -82,7 +82,7 @@ class BoxedCaller:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         start = None
         if not path.startswith("/"):
-            own = "cwd" if _signed(directory) == AT_FDCWD else f"fd/{_signed(directory)}"
+            own = "cwd" if _to_signed(directory) == AT_FDCWD else f"fd/{_to_signed(directory)}"
             start = self._open(f"/proc/{self.thread}/{own}", None)
         return self._split(start, self._translate(path))
 
@@ -93,7 +93,7 @@ class BoxedCaller:
 
     def descriptor_place(self, descriptor: int) -> NamedPlace:
         """The place of an open file of the caller."""
-        return self._split(None, f"/proc/{self.thread}/fd/{_signed(descriptor)}")
+        return self._split(None, f"/proc/{self.thread}/fd/{_to_signed(descriptor)}")
 
     def check_process(self, path: str, *, writing: bool) -> None:
         """What /proc tells of us is ours: we would be let in where the caller is not. And a caller writes there only to
@@ -136,7 +136,7 @@ class BoxedCaller:
         return path
 
 
-def _signed(value: int) -> int:
+def _to_signed(value: int) -> int:
     """A descriptor as the caller passed it: the lower half of a register."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
