@@ -65,7 +65,7 @@ class Bench:
         self._provider = OpenAICompatible(Exchange(url, ProviderTimeouts(first_token=1800, stall=600)))
         self._model = model
         with tempfile.TemporaryDirectory() as workspace:
-            self._tools = select_tools("code", create_tool_registry(Path(workspace)).get_function_schemas(), WINDOW)
+            self._tools = select_tools("code", create_tool_registry(Path(workspace)).list(), WINDOW)
 
     async def trials(self, prompts: Sequence[tuple[str, tuple[str, ...]]]) -> list[Trial]:
         await self._provider.models()

@@ -9,24 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.domain.context import ModeName
+from ollm.domain.tools import ToolCategory
 from ollm.services.mode_proposal import MODE_SIGNS, propose_mode
-from ollm.services.modes import MODES, list_mode_tools, make_mode_change, to_history_entry
+from ollm.services.modes import MODES, make_mode_change, shows_tool, to_history_entry
 from tests.covers import covers
 
-ALL = ("read_file", "grep", "write_file", "edit_file", "shell", "recall", "deploy_to_moon")
+ALL: tuple[ToolCategory | None, ...] = ("read", "notes", "write", "web", "run", None)  # none: of an extension
+
+
+def list_shown(mode: ModeName) -> tuple[ToolCategory | None, ...]:
+    return tuple(category for category in ALL if shows_tool(mode, category))
 
 
 def test_code_and_debug_show_every_tool() -> None:
-    assert list_mode_tools("code", ALL) == ALL == list_mode_tools("debug", ALL)
+    assert list_shown("code") == ALL == list_shown("debug")
 
 
 def test_plan_shows_only_tools_that_read_and_sets_read_only() -> None:
-    assert list_mode_tools("plan", ALL) == ("read_file", "grep", "recall")
+    assert list_shown("plan") == ("read", "notes", "web")
     assert MODES["plan"].approval == "read-only"
 
 
 def test_assistant_shows_what_reads_and_what_extensions_bring() -> None:
-    assert list_mode_tools("assistant", ALL) == ("read_file", "grep", "recall", "deploy_to_moon")
+    assert list_shown("assistant") == ("read", "notes", "web", None)
 
 
 @pytest.mark.parametrize(

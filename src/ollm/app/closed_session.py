@@ -82,6 +82,7 @@ class ClosedSession:
         """What the model would be sent in this session, or in a new one."""
         from ollm.providers.window import FALLBACK_WINDOW_TOKENS
         from ollm.runtime.prompt.compaction import Compactor
+        from ollm.runtime.prompt.instructions import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
         from ollm.runtime.resume.rebuild import find_last_mode
         from ollm.runtime.resume.resume import fill_prompt_for_viewing
@@ -108,8 +109,14 @@ class ClosedSession:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
         if kept and kept.forms:
             prompt.set_forms(kept.forms)
-        schemas, window = scope.toolbox.registry.get_function_schemas(), model.window
-        prompt.set_tools(select_tools(prompt.mode, schemas, window, folded=prompt.get_active_context().folded))
+        tools = select_tools(
+            prompt.mode,
+            scope.toolbox.registry.list(),
+            model.window,
+            folded=prompt.get_active_context().folded,
+            instruction_tokens=count_instruction_tokens(model.window, prompt.mode),
+        )
+        prompt.set_tools(tools)
         return prompt
 
     def _create_scope(self) -> ConversationScope:

@@ -23,13 +23,16 @@ async def probe_model(process: ProcessScope, name: str | None, report: Callable[
     from ollm.domain.clock import format_stamp
     from ollm.providers.base import ChatRequest
     from ollm.runtime.model.probe import Probe
+    from ollm.runtime.prompt.instructions import count_instruction_tokens
     from ollm.tools.framework.tool_selection import select_tools
 
     model = await process.choose_model(name)
-    schemas = create_tool_registry(process.workspace or Path.cwd()).get_function_schemas()
+    known = create_tool_registry(process.workspace or Path.cwd()).list()
+    window = min(MAX_PROBE_WINDOW_TOKENS, model.window)
+    instructions = count_instruction_tokens(window, "code")
 
     def tools(count: int) -> tuple[ToolSchema, ...]:
-        return select_tools("code", schemas, min(MAX_PROBE_WINDOW_TOKENS, model.window), count)
+        return select_tools("code", known, window, count, instruction_tokens=instructions)
 
     try:
         request = ChatRequest(model=model.name, messages=(), window=model.window)

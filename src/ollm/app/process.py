@@ -103,6 +103,11 @@ class ProcessScope(RunSettings):
         context = ExtensionContext(self.workspace or Path.cwd(), self.tool_environment, self.settings)
         return load_extensions(enabled, self.home.extensions, context)
 
+    @property
+    def tool_cache(self) -> Path:
+        """Where it is remembered what the classes of the tools say."""
+        return self.home.cache / "tools.json"
+
     @cached_property
     def model_store(self) -> ModelStore:
         from ollm.providers.local_models.model_store import ModelStore

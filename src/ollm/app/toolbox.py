@@ -70,7 +70,7 @@ class Toolbox:
         """Every tool of ours with what it needs, and those that are brought from outside."""
         from ollm.tools.catalogue import build_registry
 
-        registry = build_registry(self, self.process.home.cache / "tools.json")
+        registry = build_registry(self, self.process.tool_cache)
         for spec in self.mcp.list_specs() if self.mcp else ():
             registry.register(spec)
         for spec in self.extensions.tools if self.extensions else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from ollm.app.process import ProcessScope
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
+    from ollm.domain.tools import ToolCategory
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
@@ -104,6 +106,7 @@ class WorkspaceScope:
             grants=GrantBook(self.process.home.grants, grants),
             approval=self.process.settings.policy.approval,
             trusted=self.process.trusted,
+            categories=self._list_categories(),
         )
 
     def create_policy_from_file(self, file: Path) -> PolicyEngine:
@@ -114,8 +117,17 @@ class WorkspaceScope:
         loaded = load_policy(file)
         approval = loaded.require_settings().policy.approval
         return PolicyEngine(
-            build_rule_set(loaded, builtin=False), self.boundary, approval=approval, trusted=self.process.trusted
+            build_rule_set(loaded, builtin=False),
+            self.boundary,
+            approval=approval,
+            trusted=self.process.trusted,
+            categories=self._list_categories(),
         )
+
+    def _list_categories(self) -> Mapping[str, ToolCategory]:
+        from ollm.tools.catalogue import list_categories
+
+        return list_categories(self.process.tool_cache)
 
 
 def build_rule_set(loaded: LoadedSettings, *, builtin: bool = True) -> RuleSet:

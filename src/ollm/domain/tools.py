@@ -12,6 +12,7 @@ CallStatus = Literal["running", "ok", "failed", "denied", "cancelled", "interrup
 Decision = Literal["allow", "ask", "deny"]
 GrantScope = Literal["once", "session", "always"]
 Access = Literal["read", "write", "run"]
+ToolCategory = Literal["read", "notes", "write", "web", "run"]  # what a tool of ours is for
 
 
 class Risk(StrEnum):

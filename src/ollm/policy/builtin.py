@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from ollm.domain.tools import Access, Decision, Location, Risk, RuleReference
+from collections.abc import Mapping
+
+from ollm.domain.tools import Access, Decision, Location, Risk, RuleReference, ToolCategory
 from ollm.policy.rules import Rule
 
-READ_TOOLS = frozenset({"read_file", "read_many_files", "glob", "grep", "ls", "recall"})
-NOTE_TOOLS = frozenset({"memory", "write_todos", "goal"})
-WRITE_TOOLS = frozenset({"write_file", "edit_file"})
-WEB_TOOLS = frozenset({"web_fetch", "web_search"})
-TOOL_RISKS = {"write_file": Risk.MEDIUM, "edit_file": Risk.MEDIUM, "shell": Risk.HIGH, "web_fetch": Risk.MEDIUM}
+# What happens to a tool of each category, in the order `policy show` lists them.
+CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
+    "read": ("allow", Risk.LOW, "it only reads"),
+    "notes": ("allow", Risk.LOW, "it keeps the agent's own notes"),
+    "write": ("ask", Risk.MEDIUM, "it changes files"),
+    "web": ("ask", Risk.MEDIUM, "it sends something to another computer"),
+    "run": ("ask", Risk.HIGH, "it is not known to only read"),
+}
+READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
+# For an engine that is not handed what the classes of the tools say.
+KNOWN_CATEGORIES: Mapping[str, ToolCategory] = {
+    **dict.fromkeys(("read_file", "read_many_files", "glob", "grep", "ls", "recall"), "read"),
+    **dict.fromkeys(("memory", "write_todos", "goal"), "notes"),
+    **dict.fromkeys(("write_file", "edit_file"), "write"),
+    **dict.fromkeys(("web_fetch", "web_search"), "web"),
+    "shell": "run",
+}
 
 
-def _make_rule(tool: str, action: Decision, risk: Risk, message: str) -> Rule:
+def make_builtin_rule(tool: str, category: ToolCategory) -> Rule:
+    action, risk, message = CATEGORY_RULES[category]
     reference = RuleReference(layer="built-in", text=f"{action} {tool}")
     return Rule(tool=tool, action=action, reference=reference, risk=risk, message=message)
 
 
-BUILTIN_RULES: tuple[Rule, ...] = (
-    *(_make_rule(name, "allow", Risk.LOW, "it only reads") for name in sorted(READ_TOOLS)),
-    *(_make_rule(name, "allow", Risk.LOW, "it keeps the agent's own notes") for name in sorted(NOTE_TOOLS)),
-    *(_make_rule(name, "ask", Risk.MEDIUM, "it changes files") for name in sorted(WRITE_TOOLS)),
-    *(_make_rule(name, "ask", Risk.MEDIUM, "it sends something to another computer") for name in sorted(WEB_TOOLS)),
-    _make_rule("shell", "ask", Risk.HIGH, "it is not known to only read"),
-)
+def list_builtin_rules(categories: Mapping[str, ToolCategory]) -> tuple[Rule, ...]:
+    """One for each tool, by category and name."""
+    order = list(CATEGORY_RULES)
+    found = sorted(categories.items(), key=lambda item: (order.index(item[1]), item[0]))
+    return tuple(make_builtin_rule(tool, category) for tool, category in found)
+
+
+SHELL_RULE = make_builtin_rule("shell", "run")
 
 READ_ONLY_COMMAND_RULE = Rule(
     tool="shell",
@@ -42,9 +58,9 @@ BACKGROUND_COMMAND_RULE = Rule(
 )
 
 
-def find_locations(tool: str, params: dict[str, object]) -> tuple[Location, ...]:
+def find_locations(tool: str, category: ToolCategory | None, params: dict[str, object]) -> tuple[Location, ...]:
     """What a call touches, from its parameters alone: for tools that did not say so themselves."""
-    access: Access = "write" if tool in WRITE_TOOLS else "run" if tool == "shell" else "read"
+    access: Access = category if category in ("write", "run") else "read"
     given = [params.get("cwd")] if tool == "shell" else [params.get("path"), *_as_list(params.get("paths"))]
     if tool == "glob" and isinstance(params.get("pattern"), str):
         pattern = str(params["pattern"])

@@ -8,7 +8,7 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.context import Approval
-from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, RuleReference, Verdict
+from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
 from ollm.policy.builtin import (
     BACKGROUND_COMMAND_RULE,
-    BUILTIN_RULES,
-    NOTE_TOOLS,
-    READ_TOOLS,
-    TOOL_RISKS,
-    WEB_TOOLS,
-    WRITE_TOOLS,
+    CATEGORY_RULES,
+    KNOWN_CATEGORIES,
+    READING_CATEGORIES,
     find_locations,
+    list_builtin_rules,
 )
 from ollm.policy.grants import GrantBook, covers_call, suggest_grant
 from ollm.policy.matching import rule_matches
@@ -37,11 +35,10 @@ from ollm.system.terminal_text import render_command
 if TYPE_CHECKING:
     from ollm.policy.shell.verdict import ShellJudge
 
-_BUILTIN_BY_TOOL = {rule.tool: rule for rule in BUILTIN_RULES}
-
 
 class PolicyEngine:
-    """Pure but for the file system it resolves paths in. `approval` may be changed between calls."""
+    """Pure but for the file system it resolves paths in. `approval` may be changed between calls. `categories` says
+    what each tool of ours is for: the built-in rules follow from it."""
 
     def __init__(
         self,
@@ -51,13 +48,20 @@ class PolicyEngine:
         grants: GrantBook | None = None,
         approval: Approval = "ask",
         trusted: bool = False,
+        categories: Mapping[str, ToolCategory] = KNOWN_CATEGORIES,
     ) -> None:
         self.rules = rules
         self.boundary = boundary
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
         self.trusted = trusted
+        self.categories = categories
         self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
+
+    @cached_property
+    def builtin_rules(self) -> dict[str, Rule]:
+        """The rules that stand when nothing is configured, by tool."""
+        return {rule.tool: rule for rule in list_builtin_rules(self.categories)}
 
     @cached_property
     def _shell(self) -> ShellJudge:
@@ -82,7 +86,7 @@ class PolicyEngine:
         self, request: PolicyRequest, verdict: Verdict, call_id: str, description: str
     ) -> ConfirmationDetails:
         """What a person is asked (T7.8). A tool adds its diff with `msgspec.structs.replace`."""
-        locations = request.locations or find_locations(request.tool, request.params)
+        locations = self._find_locations(request)
         command = request.params.get("command") if request.tool == "shell" else None
         return ConfirmationDetails(
             call_id=call_id,
@@ -105,7 +109,7 @@ class PolicyEngine:
                 return found
         if not self.rules.builtin:
             return None
-        return BACKGROUND_COMMAND_RULE if _manages_background_command(request) else _BUILTIN_BY_TOOL.get(request.tool)
+        return BACKGROUND_COMMAND_RULE if _manages_background_command(request) else self.builtin_rules.get(request.tool)
 
     def _tighten_rule(self, request: PolicyRequest, rule: Rule | None) -> Rule | None:
         """What a workspace says in place of the rule, when that is stricter."""
@@ -125,7 +129,8 @@ class PolicyEngine:
         return self._grouped[tool]
 
     def _apply_rule(self, request: PolicyRequest, rule: Rule | None) -> Verdict:
-        risk = TOOL_RISKS.get(request.tool, request.risk)
+        category = self.categories.get(request.tool)
+        risk = CATEGORY_RULES[category][1] if category in ("write", "web", "run") else request.risk
         if rule is None:
             action = self.rules.default_action
             text = f"no rule speaks of {request.tool}, and the default is {action}"
@@ -138,17 +143,22 @@ class PolicyEngine:
         for grant in self.grants.list_grants():
             if covers_call(grant, request.tool, request.params, self.boundary):
                 return allow_verdict(verdict, "grant", str(grant), f"it was granted: {grant}")
-        if self.approval == "yolo" or (self.approval == "accept-edits" and request.tool in WRITE_TOOLS):
+        edits = self.categories.get(request.tool) == "write"
+        if self.approval == "yolo" or (self.approval == "accept-edits" and edits):
             return allow_verdict(verdict, "approval", self.approval, f"the approval level is {self.approval}")
         return verdict
 
     def _apply_protection(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         if verdict.decision == "deny":
             return verdict
-        verdict = self._apply_concerns(verdict, request.locations or find_locations(request.tool, request.params))
+        verdict = self._apply_concerns(verdict, self._find_locations(request))
         if self.approval == "read-only" and verdict.decision != "deny" and not self._only_reads(request):
             return deny_read_only(verdict)
         return verdict
+
+    def _find_locations(self, request: PolicyRequest) -> Sequence[Location]:
+        """What the call touches, as its tool said or as its parameters tell."""
+        return request.locations or find_locations(request.tool, self.categories.get(request.tool), request.params)
 
     def _apply_concerns(self, verdict: Verdict, locations: Sequence[Location]) -> Verdict:
         concern = find_strictest_concern(self.boundary, locations)
@@ -157,7 +167,7 @@ class PolicyEngine:
     def _only_reads(self, request: PolicyRequest) -> bool:
         if _manages_background_command(request):
             return True
-        known = request.tool in READ_TOOLS or request.tool in NOTE_TOOLS or request.tool in WEB_TOOLS
+        known = self.categories.get(request.tool) in READING_CATEGORIES
         return (known or request.reads_only) and all(location.access == "read" for location in request.locations)
 
     def _evaluate_shell(self, request: PolicyRequest) -> Verdict:
@@ -165,7 +175,8 @@ class PolicyEngine:
         if judged.verdict.decision == "deny":
             return judged.verdict
         locations = [
-            Location(target=location.target, access="run") for location in find_locations("shell", request.params)
+            Location(target=location.target, access="run")
+            for location in find_locations("shell", "run", request.params)
         ]
         verdict = self._apply_concerns(judged.verdict, locations)
         if self.approval == "read-only" and verdict.decision != "deny" and not judged.reads:

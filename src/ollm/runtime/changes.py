@@ -17,7 +17,9 @@ from ollm.domain.events import ModeChanged
 from ollm.domain.messages import Message
 from ollm.domain.session import ModeTrigger
 from ollm.domain.snapshot import SnapshotTrigger
+from ollm.domain.tools import ToolSchema
 from ollm.runtime.event_stream import EventStream
+from ollm.runtime.prompt.instructions import count_instruction_tokens
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.session import OpenSession
 from ollm.runtime.state import ConversationState
@@ -71,13 +73,14 @@ def update_tools(conversation: ShowsTools) -> None:
     from ollm.tools.framework.tool_selection import select_tools
 
     prompt, model = conversation.prompt, conversation.state.model
-    schemas, mode = conversation.registry.get().get_function_schemas(), prompt.mode
-    window, most = model.window, model.facts.max_tools
+    tools, mode, window, most = conversation.registry.get().list(), prompt.mode, model.window, model.facts.max_tools
+    instructions = count_instruction_tokens(window, mode)
+
+    def select(*, folded: bool) -> tuple[ToolSchema, ...]:
+        return select_tools(mode, tools, window, most, folded=folded, instruction_tokens=instructions)
+
     prompt.set_forms(model.facts)
-    prompt.set_tools(
-        select_tools(mode, schemas, window, most),
-        when_folded=lambda: select_tools(mode, schemas, window, most, folded=True),
-    )
+    prompt.set_tools(select(folded=False), when_folded=lambda: select(folded=True))
 
 
 def get_approval(conversation: Changeable) -> Approval:

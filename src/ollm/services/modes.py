@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.session import ModeChange, ModeTrigger
 from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCategory
 
-READING_TOOLS = frozenset(
-    {
-        "read_file",
-        "read_many_files",
-        "glob",
-        "grep",
-        "ls",
-        "web_fetch",
-        "web_search",
-        "memory",
-        "write_todos",
-        "recall",
-        "goal",
-    }
-)
-BUILTIN_TOOLS = READING_TOOLS | {"write_file", "edit_file", "shell"}
+READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
 
 
 class Mode(Data, frozen=True):
-    """`tools` unset means all of them; those of extensions are shown in every mode that may change things."""
+    """`tools` are the categories it shows, all of them when unset."""
 
     name: ModeName
     told: str
-    tools: frozenset[str] | None = None
+    tools: frozenset[ToolCategory] | None = None
     approval: Approval | None = None
 
 
@@ -42,12 +26,12 @@ MODES: dict[ModeName, Mode] = {
     "assistant": Mode(
         name="assistant",
         told="You answer questions and explain. Look things up with your tools before you state facts about this code.",
-        tools=READING_TOOLS,
+        tools=READING_CATEGORIES,
     ),
     "plan": Mode(
         name="plan",
         told="You plan and change nothing. Read what you need, then give numbered steps and the files they touch.",
-        tools=READING_TOOLS,
+        tools=READING_CATEGORIES,
         approval="read-only",
     ),
     "code": Mode(
@@ -61,13 +45,13 @@ MODES: dict[ModeName, Mode] = {
 }
 
 
-def list_mode_tools(mode: ModeName, names: Iterable[str]) -> tuple[str, ...]:
-    """Of these tools the ones the mode shows, in their order."""
+def shows_tool(mode: ModeName, category: ToolCategory | None) -> bool:
+    """Whether the mode shows tools of this category; those of extensions have none, and are shown in every mode that
+    may change things."""
+    if category is None:
+        return MODES[mode].approval is None
     shown = MODES[mode].tools
-    if shown is None:
-        return tuple(names)
-    may_change = MODES[mode].approval is None
-    return tuple(name for name in names if name in shown or (may_change and name not in BUILTIN_TOOLS))
+    return shown is None or category in shown
 
 
 def make_mode_change(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ollm.tools.framework.base import Invocation, ToolSpec, bind_tool
+from ollm.tools.framework.base import Invocation, ToolDescription, ToolSpec, add_parser, bind_tool
 from ollm.tools.framework.registry import ToolRegistry
-from ollm.tools.framework.schema_cache import ToolDescription, describe_tools, load_tool_class
+from ollm.tools.framework.schema_cache import describe_tools, load_tool_class
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.domain.lazy import Lazy
-    from ollm.domain.tools import Todo
+    from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery import FileDiscoveryService
@@ -60,65 +60,67 @@ class ToolServices(Protocol):
     def todos_changed(self, todos: tuple[Todo, ...]) -> None: ...
 
 
-def build_registry(parts: ToolServices, memory: Path | None = None) -> ToolRegistry:
-    """A registry with all of them. What they are described as is remembered in the file `memory`."""
+def describe_catalogue(cache: Path | None = None) -> tuple[ToolDescription, ...]:
+    """What the classes say of the tools; remembered in the file `cache`."""
+    return describe_tools({name: place for name, (place, _) in TOOLS.items()}, cache)
+
+
+def list_categories(cache: Path | None = None) -> dict[str, ToolCategory]:
+    """What each tool is for, as policy needs to know it."""
+    return {found.name: found.category for found in describe_catalogue(cache) if found.category}
+
+
+def build_registry(services: ToolServices, cache: Path | None = None) -> ToolRegistry:
+    """A registry with all of them."""
     registry = ToolRegistry()
-    for found in describe_tools({name: tool for name, (tool, _) in TOOLS.items()}, memory):
-        registry.register(_make_spec(found, parts))
+    for description in describe_catalogue(cache):
+        registry.register(_make_spec(description, services))
     return registry
 
 
-def _make_spec(found: ToolDescription, parts: ToolServices) -> ToolSpec:
-    tool, needs = TOOLS[found.name]
+def _make_spec(description: ToolDescription, services: ToolServices) -> ToolSpec:
+    place, choose_needs = TOOLS[description.name]
 
     def parse(arguments: Any) -> Invocation:
-        return bind_tool(load_tool_class(tool), arguments, needs(parts))
+        return bind_tool(load_tool_class(place), arguments, choose_needs(services))
 
-    return ToolSpec(
-        name=found.name,
-        description=found.description,
-        parameters=found.parameters,
-        parse=parse,
-        risk=found.risk,
-        reads_only=found.reads_only,
-        keep=found.keep,
-    )
+    return add_parser(description, parse)
 
 
-def _make_many_files(parts: ToolServices) -> ReadManyFilesNeeds:
+def _make_many_files(services: ToolServices) -> ReadManyFilesNeeds:
     from ollm.tools.read_many_files import ReadManyFilesNeeds
 
     async def find(root: Path, pattern: str) -> list[str]:
-        return (await parts.discovery.find(root, pattern)).paths
+        return (await services.discovery.find(root, pattern)).paths
 
-    return ReadManyFilesNeeds(ledger=parts.edits, find=find)
+    return ReadManyFilesNeeds(ledger=services.edits, find=find)
 
 
-def _make_notes(parts: ToolServices) -> MemoryStores:
+def _make_notes(services: ToolServices) -> MemoryStores:
     from ollm.tools.memory import MemoryStores
 
-    return MemoryStores(workspace=parts.notes, everywhere=parts.global_notes)
+    return MemoryStores(workspace=services.notes, everywhere=services.global_notes)
 
 
-def _make_todos(parts: ToolServices) -> TodoList:
+def _make_todos(services: ToolServices) -> TodoList:
     from ollm.tools.write_todos import TodoList
 
-    return TodoList(store=parts.notes, changed=parts.todos_changed)
+    return TodoList(store=services.notes, changed=services.todos_changed)
 
 
 TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
-    "read_file": ("read_file:ReadFile", lambda parts: parts.edits),
+    "read_file": ("read_file:ReadFile", lambda services: services.edits),
     "read_many_files": ("read_many_files:ReadManyFiles", _make_many_files),
-    "write_file": ("write_file:WriteFile", lambda parts: parts.edits),
-    "edit_file": ("edit_file:EditFile", lambda parts: parts.edits),
-    "glob": ("glob:Glob", lambda parts: parts.discovery),
-    "grep": ("grep:Grep", lambda parts: parts.discovery),
-    "ls": ("ls:Ls", lambda parts: parts.discovery),
+    "write_file": ("write_file:WriteFile", lambda services: services.edits),
+    "edit_file": ("edit_file:EditFile", lambda services: services.edits),
+    "glob": ("glob:Glob", lambda services: services.discovery),
+    "grep": ("grep:Grep", lambda services: services.discovery),
+    "ls": ("ls:Ls", lambda services: services.discovery),
     "memory": ("memory:Memory", _make_notes),
     "write_todos": ("write_todos:WriteTodos", _make_todos),
-    "goal": ("goal:GoalTool", lambda parts: parts.goals),
-    "recall": ("recall:Recall", lambda parts: parts.archive),
-    "web_fetch": ("web_fetch:WebFetch", lambda parts: parts.pages.get()),
-    "web_search": ("web_search:WebSearch", lambda parts: parts.search),
-    "shell": ("shell:Shell", lambda parts: parts.jobs),
+    "goal": ("goal:GoalTool", lambda services: services.goals),
+    "recall": ("recall:Recall", lambda services: services.archive),
+    "web_fetch": ("web_fetch:WebFetch", lambda services: services.pages.get()),
+    "web_search": ("web_search:WebSearch", lambda services: services.search),
+    "shell": ("shell:Shell", lambda services: services.jobs),
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import msgspec
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.edit_matching import Edit, apply_edits
 from ollm.tools.files.file_change import (
@@ -22,7 +24,7 @@ from ollm.tools.files.file_change import (
     write_change,
 )
 from ollm.tools.files.pictures import describe_kind
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 _OTHER_NAMES = {
     "oldText": "target",
@@ -59,8 +61,19 @@ class EditFile(Tool[EditLedger], frozen=True):
     """Replace texts in a file. Each target must occur exactly once, unless replaceAll; all edits are made or none."""
 
     name: ClassVar[str] = "edit_file"
+    category: ClassVar[ToolCategory] = "write"
     risk: ClassVar[Risk] = Risk.MEDIUM
     aliases: ClassVar[dict[str, str]] = {"file_path": "path", "filePath": "path", "file": "path", "filename": "path"}
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 2, "debug": 4}
+    # One edit without a list around it, which the tool takes too.
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Replace one line of a file, copied exactly, or a part of it.",
+        schema={
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "target": {"type": "string"}, "replacement": {"type": "string"}},
+            "required": ["path", "target", "replacement"],
+        },
+    )
 
     path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
     edits: Annotated[tuple[Replacement, ...], Meta(min_length=1)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import DirectoryPath, PositiveInt, SearchScope, render_with_notes, resolve_scope
 
 
@@ -18,6 +20,7 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
     """Find files by name, such as src/**/*.py. Ignored files are left out."""
 
     name: ClassVar[str] = "glob"
+    category: ClassVar[ToolCategory] = "read"
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
@@ -26,6 +29,10 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
         "directory": "path",
         "limit": "maxResults",
     }
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 6, "debug": 6, "plan": 3, "assistant": 3}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Find files by name, such as **/*.py.",
+    )
 
     pattern: Annotated[str, Meta(min_length=1, description="Glob from path; ** is any directories.")]
     path: DirectoryPath = "."

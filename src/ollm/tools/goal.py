@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure, UsageError
-from ollm.domain.tools import Risk, ToolResult
+from ollm.domain.tools import Risk, ToolCategory, ToolResult
 from ollm.services.goals import GoalKeeper, describe_goals
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 Action = Literal["set", "subtask", "decision", "artifact", "blocker", "complete"]
 
@@ -18,9 +20,16 @@ class GoalTool(Tool[GoalKeeper], frozen=True):
     """Note the goal of the work, its subtasks, decisions, files made and blockers; they are never forgotten."""
 
     name: ClassVar[str] = "goal"
+    category: ClassVar[ToolCategory] = "notes"
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = False
     aliases: ClassVar[dict[str, str]] = {"content": "text", "description": "text", "type": "action"}
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 8, "debug": 8, "plan": 7, "assistant": 10}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Note goals and decisions.",
+        parameters=("text",),
+        clear_name=False,
+    )
 
     action: Annotated[Action, Meta(description="What to note; set starts a new goal.")]
     text: Annotated[str, Meta(description="In a sentence. Not needed for complete.")] = ""

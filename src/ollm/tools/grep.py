@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.file_types import find_type_globs
 from ollm.tools.search.matches import MAX_COUNTED_MATCHES, FoundLine, MatchCollector
 from ollm.tools.search.ripgrep import group_by_directory, search_files
@@ -36,12 +37,19 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
     """Search the text of files with a regular expression. Ignored files are left out."""
 
     name: ClassVar[str] = "grep"
+    category: ClassVar[ToolCategory] = "read"
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
         "query": "pattern", "regex": "pattern", "include": "filePattern", "glob": "filePattern", "type": "fileType",
         "context": "contextLines", "limit": "maxResults", "directory": "path",
     }  # fmt: skip
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 5, "debug": 3, "plan": 2, "assistant": 2}
+    # A small window shows no path: very small models search a file they made up.
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Search the text of files.",
+        useful_parameters=("path",),
+    )
 
     pattern: Annotated[str, Meta(min_length=1, description="Regular expression.")]
     path: Annotated[str, Meta(min_length=1, description="Directory or file.")] = "."

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.files import DiscoveryOptions, FileEntry
 from ollm.domain.struct import Data
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.file_discovery import FileDiscoveryService
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.scope import (
     DirectoryPath,
     PositiveInt,
@@ -31,9 +33,15 @@ class Ls(Tool[FileDiscoveryService], frozen=True):
     """List a directory with sizes; recursive shows it as a tree. Ignored files are left out."""
 
     name: ClassVar[str] = "ls"
+    category: ClassVar[ToolCategory] = "read"
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {"directory": "path", "dir": "path", "depth": "maxDepth"}
+    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 4, "assistant": 7}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="List a directory.",
+        parameters=("path",),
+    )
 
     path: DirectoryPath = "."
     recursive: bool = False

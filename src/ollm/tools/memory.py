@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import UNSET, Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.tools import ToolResult
+from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.store.notes import NoteStore
 from ollm.tools.framework.argument_errors import find_nearest_names
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 MAX_KEY_BYTES = 1024
 MAX_VALUE_BYTES = 1_000_000
@@ -29,6 +31,13 @@ class Memory(Tool[MemoryStores], frozen=True):
     """Keep values for later conversations: set, get or delete one by its key, or list the keys."""
 
     name: ClassVar[str] = "memory"
+    category: ClassVar[ToolCategory] = "notes"
+    priority: ClassVar[Mapping[ModeName, int]] = {"assistant": 8}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Keep values for later conversations.",
+        parameters=("key", "value"),
+        clear_name=False,
+    )
 
     action: Literal["set", "get", "delete", "list"]
     key: Annotated[str, Meta(description="Name of the value.")] = ""

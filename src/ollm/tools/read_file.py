@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_text
 from ollm.tools.files.pictures import read_picture
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 Line = Annotated[int, Meta(ge=1)]
 
@@ -21,6 +23,7 @@ class ReadFile(Tool[EditLedger], frozen=True):
     """Read a text file, or the lines of it you ask for."""
 
     name: ClassVar[str] = "read_file"
+    category: ClassVar[ToolCategory] = "read"
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {
@@ -31,6 +34,12 @@ class ReadFile(Tool[EditLedger], frozen=True):
         "start": "startLine",
         "end": "endLine",
     }
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 1, "debug": 1, "plan": 1, "assistant": 1}
+    # A small window shows no line numbers: very small models ask for the first line of a file and take it for all.
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Read a file.",
+        useful_parameters=("startLine", "endLine"),
+    )
 
     path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
     start_line: Annotated[Line | None, Meta(description="From 1.")] = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -11,14 +11,15 @@ import msgspec
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
+from ollm.domain.context import ModeName
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.tools import Location, ToolResult
+from ollm.domain.tools import Location, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_pages import FilePages
 from ollm.tools.files.file_text import LineRange, append_notes, read_text
 from ollm.tools.files.private_files import describe_skipped, drop_private_files
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 MAX_FILES = 200
 
@@ -34,8 +35,13 @@ class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
     """Read several text files at once, each under a header with its path. Globs such as src/**/*.py are allowed."""
 
     name: ClassVar[str] = "read_many_files"
+    category: ClassVar[ToolCategory] = "read"
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {"path": "paths", "files": "paths", "patterns": "paths"}
+    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 8, "assistant": 9}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Read several files.",
+    )
 
     paths: Annotated[tuple[str, ...], Meta(min_length=1, description="Files or globs, from the workspace.")]
     max_tokens: Annotated[

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Protocol
 
 from msgspec import Meta
 
 from ollm.config.settings import OutputSettings
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.tools import ToolResult
+from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.tools.files.file_text import LineRange, count_lines, render_lines
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 Number = Annotated[int, Meta(ge=1)]
 MAX_FOUND_MESSAGES = 10
@@ -41,7 +43,14 @@ class Recall(Tool[Archive], frozen=True):
     """Read what this conversation no longer shows in full. Give one of query, messageId, callId."""
 
     name: ClassVar[str] = "recall"
+    category: ClassVar[ToolCategory] = "read"
     reads_only: ClassVar[bool] = True
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Read what is no longer shown in full.",
+        parameters=("query", "messageId", "callId"),
+        clear_name=False,
+    )
 
     query: Annotated[str | None, Meta(description="Words to look for.")] = None
     message_id: Number | None = None

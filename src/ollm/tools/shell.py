@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import os
 import signal
+from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolResult, Verdict
+from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolCategory, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.terminal_text import render_command
-from ollm.tools.framework.base import Keep, Tool, ToolContext
+from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -28,6 +30,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     """Run a bash command and get its output and exit code."""
 
     name: ClassVar[str] = "shell"
+    category: ClassVar[ToolCategory] = "run"
     risk: ClassVar[Risk] = Risk.HIGH
     keep: ClassVar[Keep] = "ends"
     aliases: ClassVar[dict[str, str]] = {
@@ -39,6 +42,11 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         "jobId": "id",
         "job_id": "id",
     }
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 4, "debug": 2}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Run a bash command.",
+        schema={"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+    )
 
     command: Annotated[Text | None, Meta(description="What to run.")] = None
     cwd: Annotated[Text | None, Meta(description="Where; the workspace unless told.")] = None

@@ -10,10 +10,11 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from ollm.config.settings import WebSearchSettings
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.domain.tools import Risk, ToolResult
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.domain.tools import Risk, ToolCategory, ToolResult
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.framework.output import clean_text
 from ollm.tools.web.search_backends import SearchBackend, SearchHit, select_backend
 
@@ -35,9 +36,14 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
     """Search the web; read what looks right with web_fetch."""
 
     name: ClassVar[str] = "web_search"
+    category: ClassVar[ToolCategory] = "web"
     risk: ClassVar[Risk] = Risk.MEDIUM
     reads_only: ClassVar[bool] = True
     aliases: ClassVar[dict[str, str]] = {"q": "query", "count": "numResults", "maxResults": "numResults"}
+    priority: ClassVar[Mapping[ModeName, int]] = {"plan": 9, "assistant": 4}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Search the web.",
+    )
 
     query: Annotated[str, Meta(min_length=1, description="What to look for.")]
     num_results: Annotated[Annotated[int, Meta(ge=1, le=50)] | None, Meta(description="How many results.")] = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import Location, Risk, ToolResult
+from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.encoding import Encoding, detect_newline
 from ollm.tools.files.file_change import (
@@ -20,13 +22,14 @@ from ollm.tools.files.file_change import (
     write_change,
 )
 from ollm.tools.files.file_text import count_lines
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 
 class WriteFile(Tool[EditLedger], frozen=True):
     """Create a file with this content, parent directories too. An existing one is replaced only with overwrite."""
 
     name: ClassVar[str] = "write_file"
+    category: ClassVar[ToolCategory] = "write"
     risk: ClassVar[Risk] = Risk.MEDIUM
     aliases: ClassVar[dict[str, str]] = {
         "file_path": "path",
@@ -36,6 +39,12 @@ class WriteFile(Tool[EditLedger], frozen=True):
         "contents": "content",
         "text": "content",
     }
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 3, "debug": 5}
+    # A small window does not show `overwrite`: very small models overwrite what they should add to.
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Create a new file.",
+        useful_parameters=("overwrite",),
+    )
 
     path: Annotated[str, Meta(min_length=1, description="File, from the workspace.")]
     content: Annotated[str, Meta(description="The whole text.")]

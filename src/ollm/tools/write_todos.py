@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.tools import Todo, ToolResult
+from ollm.domain.tools import Todo, ToolCategory, ToolResult
 from ollm.store.notes import NoteStore
-from ollm.tools.framework.base import Tool, ToolContext
+from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 MAX_TODO_CHARS = 2_000
 
@@ -28,7 +29,14 @@ class WriteTodos(Tool[TodoList], frozen=True):
     """Keep the list of what is to be done."""
 
     name: ClassVar[str] = "write_todos"
+    category: ClassVar[ToolCategory] = "notes"
     aliases: ClassVar[dict[str, str]] = {"todo": "text", "content": "text", "task": "text", "todoId": "id"}
+    priority: ClassVar[Mapping[ModeName, int]] = {"code": 9, "debug": 9, "plan": 5}
+    small: ClassVar[SmallForm] = SmallForm(
+        description="Keep the list of what is to be done.",
+        parameters=("text", "id"),
+        clear_name=False,
+    )
 
     action: Literal["add", "complete", "remove", "list"]
     id: Annotated[str, Meta(description="To complete or remove.")] = ""

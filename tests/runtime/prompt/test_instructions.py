@@ -9,7 +9,7 @@ import pytest
 
 from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
-from ollm.runtime.prompt.instructions import build_instructions
+from ollm.runtime.prompt.instructions import build_instructions, count_instruction_tokens
 from ollm.services.modes import MODES
 from ollm.services.token_counting import TokenCounter
 from ollm.tools.framework.tool_selection import select_tools
@@ -32,7 +32,8 @@ def test_instructions_and_tools_together_take_a_seventh_of_the_window_at_most(
     window: int, mode: ModeName, tmp_path: Path
 ) -> None:
     counter = TokenCounter()
-    tools = select_tools(mode, create_tool_registry(tmp_path).get_function_schemas(), window)
+    told = count_instruction_tokens(window, mode)
+    tools = select_tools(mode, create_tool_registry(tmp_path).list(), window, instruction_tokens=told)
 
     assert counter.count_text(build_instructions(window, mode)) + counter.count_schemas(tools) <= 0.15 * window
 

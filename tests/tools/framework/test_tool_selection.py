@@ -1,5 +1,6 @@
 """The tools a mode shows are few and small, and every tool of ours is described in a few words."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -9,8 +10,9 @@ from ollm.app import create_tool_registry
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
 from ollm.providers.text_calls.rendering import add_tool_list, build_call_schema, make_example_call
-from ollm.runtime.prompt.instructions import build_instructions
+from ollm.runtime.prompt.instructions import build_instructions, count_instruction_tokens
 from ollm.services.token_counting import TokenCounter
+from ollm.tools.framework.base import ToolDescription, ToolSpec
 from ollm.tools.framework.small_schemas import shorten_schema
 from ollm.tools.framework.tool_selection import MAX_TOOLS, MIN_TINY_TOOLS, MIN_TOOLS, select_tools
 from tests.covers import covers
@@ -32,8 +34,21 @@ READERS = {
 
 
 @pytest.fixture(scope="module")
-def schemas(tmp_path_factory: pytest.TempPathFactory) -> tuple[ToolSchema, ...]:
-    return create_tool_registry(tmp_path_factory.mktemp("workspace")).get_function_schemas()
+def tools(tmp_path_factory: pytest.TempPathFactory) -> list[ToolSpec]:
+    return create_tool_registry(tmp_path_factory.mktemp("workspace")).list()
+
+
+@pytest.fixture(scope="module")
+def schemas(tools: list[ToolSpec]) -> tuple[ToolSchema, ...]:
+    return tuple(tool.schema for tool in tools)
+
+
+def select(
+    mode: ModeName, tools: Sequence[ToolDescription], window: int, most: int | None = None, *, folded: bool = False
+) -> tuple[ToolSchema, ...]:
+    """As a conversation does it."""
+    told = count_instruction_tokens(window, mode)
+    return select_tools(mode, tools, window, most, folded=folded, instruction_tokens=told)
 
 
 def tokens(shown: tuple[ToolSchema, ...]) -> int:
@@ -42,10 +57,8 @@ def tokens(shown: tuple[ToolSchema, ...]) -> int:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("window", [8_192, 16_384, 131_072])
-def test_a_mode_shows_five_to_ten_tools_in_little_room(
-    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
-) -> None:
-    shown = select_tools(mode, schemas, window)
+def test_a_mode_shows_five_to_ten_tools_in_little_room(tools: list[ToolSpec], mode: ModeName, window: int) -> None:
+    shown = select(mode, tools, window)
 
     assert MIN_TOOLS <= len(shown) <= MAX_TOOLS
     assert tokens(shown) <= min(1_500, 0.15 * window)
@@ -55,20 +68,20 @@ def test_a_mode_shows_five_to_ten_tools_in_little_room(
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("window", [4_096, 8_192, 16_384, 131_072])
 def test_the_goal_tool_is_shown_wherever_the_model_is_told_of_it(
-    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int
+    tools: list[ToolSpec], mode: ModeName, window: int
 ) -> None:
-    shown = "goal" in [schema.name for schema in select_tools(mode, schemas, window)]
+    shown = "goal" in [schema.name for schema in select(mode, tools, window)]
 
     assert shown is ("goal tool" in build_instructions(window, mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_tiny_window_still_gets_four(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
+def test_a_tiny_window_still_gets_four(tools: list[ToolSpec], mode: ModeName) -> None:
     for window in range(2_048, 3_000, 50):
-        shown = select_tools(mode, schemas, window)
+        shown = select(mode, tools, window)
 
         assert len(shown) in (MIN_TINY_TOOLS, MIN_TOOLS)
-        assert tokens(shown) + 55 <= 0.15 * window
+        assert tokens(shown) + count_instruction_tokens(window, mode) <= 0.15 * window
 
 
 REQUIRED = {
@@ -82,10 +95,10 @@ REQUIRED = {
 
 
 @pytest.mark.parametrize("window", [512, 1_024, 2_048, 2_599, 2_600, 4_096, 8_192])
-def test_what_a_tool_requires_it_requires_in_every_window(schemas: tuple[ToolSchema, ...], window: int) -> None:
+def test_what_a_tool_requires_it_requires_in_every_window(tools: list[ToolSpec], window: int) -> None:
     from jsonschema import Draft202012Validator
 
-    for full in schemas:
+    for full in tools:
         schema = shorten_schema(full, window)
         needed = schema.parameters.get("required", [])
         assert needed == REQUIRED.get(full.name, full.parameters.get("required", []))
@@ -94,40 +107,39 @@ def test_what_a_tool_requires_it_requires_in_every_window(schemas: tuple[ToolSch
         assert bound.is_valid({"name": schema.name, "arguments": {}}) is not bool(needed)
 
 
-def test_a_tool_without_a_word_is_listed_by_its_name(schemas: tuple[ToolSchema, ...]) -> None:
-    (system,) = add_tool_list((), select_tools("code", schemas, 2_048), "fence")
+def test_a_tool_without_a_word_is_listed_by_its_name(tools: list[ToolSpec]) -> None:
+    (system,) = add_tool_list((), select("code", tools, 2_048), "fence")
 
     assert "\n- read_file(path)\n" in system.content
-    assert all(
-        shorten_schema(schema, 2_048).description for schema in schemas if schema.name in ("recall", "goal", "memory")
-    )
+    assert all(shorten_schema(tool, 2_048).description for tool in tools if tool.name in ("recall", "goal", "memory"))
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_model_that_bears_few_tools_is_shown_few(schemas: tuple[ToolSchema, ...], mode: ModeName) -> None:
-    theirs = [ToolSchema(name="mcp_1", description="Anything.", parameters={})]
+def test_a_model_that_bears_few_tools_is_shown_few(tools: list[ToolSpec], mode: ModeName) -> None:
+    theirs = [ToolDescription(name="mcp_1", description="Anything.", parameters={})]
 
-    assert len(select_tools(mode, [*schemas, *theirs], 8_192, 3)) == 3
+    assert len(select(mode, [*tools, *theirs], 8_192, 3)) == 3
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("window", [1_024, 2_048, 4_096, 32_768])
 @pytest.mark.parametrize("most", [None, 3])
 def test_what_was_folded_can_be_recalled_in_any_window(
-    schemas: tuple[ToolSchema, ...], mode: ModeName, window: int, most: int | None
+    tools: list[ToolSpec], mode: ModeName, window: int, most: int | None
 ) -> None:
-    before, after = (select_tools(mode, schemas, window, most, folded=folded) for folded in (False, True))
+    before, after = (select(mode, tools, window, most, folded=folded) for folded in (False, True))
 
     assert "recall" in [schema.name for schema in after]
     assert len(after) <= (most or MAX_TOOLS)
     if window >= 4_096:
-        assert tokens(after) + 145 <= max(0.15 * window, tokens(before) + 145)
+        told = count_instruction_tokens(window, mode)
+        assert tokens(after) + told <= max(0.15 * window, tokens(before) + told)
 
 
 @covers("T10.1")
-def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSchema, ...], tmp_path: Path) -> None:
+def test_a_tool_in_few_words_takes_the_calls_it_describes(tools: list[ToolSpec], tmp_path: Path) -> None:
     registry = create_tool_registry(tmp_path)
-    for schema in (shorten_schema(each, window) for each in schemas for window in (2_048, 4_096, 8_192)):
+    for schema in (shorten_schema(each, window) for each in tools for window in (2_048, 4_096, 8_192)):
         call = make_example_call(schema)
         assert set(call.arguments) <= set(schema.parameters["properties"])
         spec = registry.get(schema.name)
@@ -136,15 +148,15 @@ def test_a_tool_in_few_words_takes_the_calls_it_describes(schemas: tuple[ToolSch
             spec.parse(call.arguments)
 
 
-def test_plan_and_assistant_show_nothing_that_changes_files(schemas: tuple[ToolSchema, ...]) -> None:
+def test_plan_and_assistant_show_nothing_that_changes_files(tools: list[ToolSpec]) -> None:
     for mode in ("plan", "assistant"):
-        assert {schema.name for schema in select_tools(mode, schemas, 131_072)} <= READERS
+        assert {schema.name for schema in select(mode, tools, 131_072)} <= READERS
 
 
-def test_tools_of_extensions_are_shown_as_far_as_the_window_goes(schemas: tuple[ToolSchema, ...]) -> None:
-    theirs = [ToolSchema(name=f"mcp_{number}", description="word " * 100, parameters={}) for number in range(40)]
+def test_tools_of_extensions_are_shown_as_far_as_the_window_goes(tools: list[ToolSpec]) -> None:
+    theirs = [ToolDescription(name=f"mcp_{number}", description="word " * 100, parameters={}) for number in range(40)]
 
-    shown = select_tools("code", [*schemas, *theirs], 16_384)
+    shown = select("code", [*tools, *theirs], 16_384)
 
     names = {schema.name for schema in shown}
     assert {"read_file", "edit_file", "shell"} <= names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ollm.cli.table import print_table
-from ollm.policy.builtin import BUILTIN_RULES, READ_ONLY_COMMAND_RULE
+from ollm.policy.builtin import READ_ONLY_COMMAND_RULE
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.rules import Rule
 
@@ -14,7 +14,7 @@ def serialize_policy(engine: PolicyEngine) -> dict[str, Any]:
     """The policy as one document; grants carry the number that `revoke` takes."""
     named = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool != "*"]
     general = [_serialize_rule(rule) for rule in engine.rules.rules if rule.tool == "*"]
-    builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *BUILTIN_RULES)]
+    builtin = [_serialize_rule(rule) for rule in (READ_ONLY_COMMAND_RULE, *engine.builtin_rules.values())]
     return {
         "approval": engine.approval,
         "trusted": engine.trusted,

@@ -11,7 +11,7 @@ import msgspec
 from ollm.domain.context import Approval
 from ollm.domain.struct import Data
 from ollm.domain.tools import Decision, Risk, RuleReference, Verdict, VerdictPart
-from ollm.policy.builtin import BUILTIN_RULES, READ_ONLY_COMMAND_RULE
+from ollm.policy.builtin import READ_ONLY_COMMAND_RULE, SHELL_RULE
 from ollm.policy.grants import Grant
 from ollm.policy.matching import condition_matches, rule_matches
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet
@@ -20,7 +20,6 @@ from ollm.policy.shell.grants import find_grant, suggest_shell_grant
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 
-_SHELL_ASK_RULE = next(rule for rule in BUILTIN_RULES if rule.tool == "shell")
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
 _UNREADABLE = RuleReference(layer="protection", text="what is not plainly readable is asked about")
 
@@ -97,7 +96,7 @@ class ShellJudge:
         if found is None:
             return None
         rule, certain = found
-        if not certain or rule.action == "allow" or rule is _SHELL_ASK_RULE or (part.guess and rule.action != "deny"):
+        if not certain or rule.action == "allow" or rule is SHELL_RULE or (part.guess and rule.action != "deny"):
             return None
         return JudgedPart(
             part=part,
@@ -112,7 +111,7 @@ class ShellJudge:
         """The rule that decides and whether it surely holds; a workspace's rule only when it is the stricter one."""
         found = self._find_strictest(self._named, view, params) or self._find_strictest(self._general, view, params)
         if found is None and self._rules.builtin:
-            found = (READ_ONLY_COMMAND_RULE if self._only_reads(view.part) else _SHELL_ASK_RULE), "yes"
+            found = (READ_ONLY_COMMAND_RULE if self._only_reads(view.part) else SHELL_RULE), "yes"
         theirs = self._find_strictest(self._tightening, view, params)
         weight = STRICTNESS[self._rules.default_action] if found is None else _weigh_rule(*found)
         if theirs is not None and _weigh_rule(*theirs) > weight:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ollm.domain.context import ModeName
 from ollm.services.modes import MODES
+from ollm.services.token_counting import TokenCounter
 
 TINY_RULES = (
     "You are ollm, a coding agent in a terminal.",
@@ -65,13 +66,6 @@ RULES_BY_WINDOW = (
     (16_000, (*CORE_RULES, *WORKING_RULES)),
     (32_000, (*CORE_RULES, *WORKING_RULES, *DETAILED_RULES)),
 )
-TOKEN_LIMITS_BY_WINDOW = (
-    (3_000, 100),
-    (8_000, 200),
-    (16_000, 500),
-    (32_000, 1_000),
-)  # tokens of instructions below that window
-MAX_INSTRUCTION_TOKENS = 1_500
 
 
 def build_instructions(window: int, mode: ModeName) -> str:
@@ -83,6 +77,6 @@ def build_instructions(window: int, mode: ModeName) -> str:
     return "\n".join((rules[0], MODES[mode].told, *rules[1:]))
 
 
-def get_token_limit(window: int) -> int:
-    """What the instructions may take in a window of this size."""
-    return next((limit for below, limit in TOKEN_LIMITS_BY_WINDOW if window < below), MAX_INSTRUCTION_TOKENS)
+def count_instruction_tokens(window: int, mode: ModeName) -> int:
+    """What the instructions take, by the estimate that is the same for all models."""
+    return TokenCounter().count_text(build_instructions(window, mode))

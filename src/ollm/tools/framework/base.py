@@ -11,8 +11,10 @@ import msgspec
 from msgspec import UNSET
 
 from ollm.config.settings import ToolSettings
+from ollm.domain.context import ModeName
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, ToolSchema, Verdict
+from ollm.domain.struct import Data
+from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolCategory, ToolResult, ToolSchema, Verdict
 
 if TYPE_CHECKING:
     from ollm.system.paths import Boundary
@@ -67,6 +69,18 @@ def build_confirmation(
     )
 
 
+class SmallForm(Data, frozen=True):
+    """A tool in few words. Required parameters always stay; `parameters` are the optional ones it is of no use without,
+    `useful_parameters` those that a window of some size shows too. With `clear_name` the description can be left out.
+    """
+
+    description: str
+    parameters: tuple[str, ...] = ()
+    useful_parameters: tuple[str, ...] = ()
+    schema: JsonObject | None = None  # in place of the full one: another form that the tool takes too
+    clear_name: bool = True
+
+
 class ToolMeta(msgspec.StructMeta, ABCMeta):
     """Structs whose subclasses must say how they are summed up and run."""
 
@@ -82,15 +96,20 @@ class Tool(
 ):
     """Base of all tools. The docstring of a subclass is the description the model reads.
 
-    `keep` says which part survives when the output is too long; `aliases` are other names models use for a
-    parameter. Tools that need nothing more than the context are `Tool[None]`.
+    What is known of a tool stands on its class: policy, modes and the choice of what a model is shown follow from it.
+    `category` decides what runs without a question and which modes show it; `priority` is its place among the tools of
+    each mode, the most needed first; where the window is small the last ones are left out. Tools that need nothing more
+    than the context are `Tool[None]`.
     """
 
     name: ClassVar[str]
+    category: ClassVar[ToolCategory | None] = None  # those of extensions have none
     risk: ClassVar[Risk] = Risk.LOW
     reads_only: ClassVar[bool] = False
-    keep: ClassVar[Keep] = "head"
-    aliases: ClassVar[Mapping[str, str]] = {}
+    priority: ClassVar[Mapping[ModeName, int]] = {}
+    keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
+    aliases: ClassVar[Mapping[str, str]] = {}  # other names models use for a parameter
+    small: ClassVar[SmallForm | None] = None  # how it is shown where the window is small
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
@@ -165,23 +184,31 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
         return await self.tool.run(context, self.needs)
 
 
-class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+class ToolDescription(Data, frozen=True):
+    """A tool as models, policy and dispatch know it before it is imported."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    category: ToolCategory | None = None
+    risk: Risk = Risk.MEDIUM
+    reads_only: bool = False
+    priority: Mapping[ModeName, int] = {}
+    keep: Keep = "head"
+    small: SmallForm | None = None
+
+    @property
+    def schema(self) -> ToolSchema:
+        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+
+
+class ToolSpec(ToolDescription, frozen=True, kw_only=True):
     """What the registry holds, wherever the tool comes from: ours, an extension's, an MCP server's.
 
     `parse` raises ToolFailure("ValidationError") with one line per mistake.
     """
 
-    name: str
-    description: str
-    parameters: JsonObject
     parse: Callable[[Any], Invocation]
-    risk: Risk = Risk.MEDIUM
-    reads_only: bool = False
-    keep: Keep = "head"
-
-    @property
-    def schema(self) -> ToolSchema:
-        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
 
 
 def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocation:
@@ -191,19 +218,31 @@ def bind_tool(tool: type[Tool[Needs]], arguments: Any, needs: Needs) -> Invocati
     return BoundTool(parse_arguments(tool, arguments), needs)
 
 
+def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
+    """All that a class says of its tool."""
+    from ollm.tools.framework.schema import build_parameters, describe_tool
+
+    return ToolDescription(
+        name=tool.name,
+        description=describe_tool(tool),
+        parameters=build_parameters(tool),
+        category=tool.category,
+        risk=tool.risk,
+        reads_only=tool.reads_only,
+        priority=tool.priority,
+        keep=tool.keep,
+        small=tool.small,
+    )
+
+
+def add_parser(description: ToolDescription, parse: Callable[[Any], Invocation]) -> ToolSpec:
+    return ToolSpec(**msgspec.structs.asdict(description), parse=parse)
+
+
 def make_spec(tool: type[Tool[Needs]], needs: Needs) -> ToolSpec:
     """A tool class as the registry keeps it."""
-    from ollm.tools.framework.schema import build_parameters, describe_tool
 
     def parse(arguments: Any) -> Invocation:
         return bind_tool(tool, arguments, needs)
 
-    return ToolSpec(
-        name=tool.name,
-        description=describe_tool(tool),
-        parameters=build_parameters(tool),
-        parse=parse,
-        risk=tool.risk,
-        reads_only=tool.reads_only,
-        keep=tool.keep,
-    )
+    return add_parser(describe_class(tool), parse)

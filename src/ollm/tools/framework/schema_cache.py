@@ -12,14 +12,13 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ollm.domain.clock import PROCESS_STARTED_NS
-from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.tools import Risk
+from ollm.tools.framework.base import ToolDescription, describe_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,17 +38,6 @@ TOOL_PACKAGES = (
 )  # what a tool may import
 LIBRARY_VERSIONS = f"{sys.hexversion:x} {msgspec.__version__}"
 FileStamps = tuple[tuple[str, int, int], ...]
-
-
-class ToolDescription(Data, frozen=True):
-    """A tool as models, policy and dispatch know it before it is imported."""
-
-    name: str
-    description: str
-    parameters: JsonObject
-    risk: Risk
-    reads_only: bool
-    keep: Literal["head", "ends"]
 
 
 class SchemaCache(Data, frozen=True):
@@ -73,20 +61,7 @@ def describe_tools(places: Mapping[str, str], memory: Path | None = None) -> tup
 
 
 def _describe_classes(places: Mapping[str, str]) -> tuple[ToolDescription, ...]:
-    from ollm.tools.framework.base import make_spec
-
-    specs = [make_spec(load_tool_class(place), None) for place in places.values()]
-    return tuple(
-        ToolDescription(
-            name=spec.name,
-            description=spec.description,
-            parameters=spec.parameters,
-            risk=spec.risk,
-            reads_only=spec.reads_only,
-            keep=spec.keep,
-        )
-        for spec in specs
-    )
+    return tuple(describe_class(load_tool_class(place)) for place in places.values())
 
 
 def load_tool_class(place: str) -> type[Tool[Any]]:
