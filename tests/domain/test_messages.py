@@ -1,0 +1,40 @@
+"""Messages: their text, their thinking and their calls, told apart."""
+
+import msgspec
+
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart, ToolResultPart
+
+PARTS = (
+    ThinkingPart("hm "),
+    TextPart("I look "),
+    ToolCallPart("c1"),
+    TextPart("twice."),
+    ToolCallPart("c2"),
+    ThinkingPart("yes"),
+)
+
+
+def test_text_thinking_and_calls_are_gathered_each_in_order() -> None:
+    message = Message(role="assistant", parts=PARTS, timestamp="")
+
+    assert message.text == "I look twice."
+    assert message.thinking == "hm yes"
+    assert message.call_ids == ("c1", "c2")
+    assert Message(role="tool", parts=(ToolResultPart("c9"),), timestamp="").call_ids == ("c9",)
+
+
+def test_a_message_is_written_with_the_documented_names_and_without_defaults() -> None:
+    message = Message(id=3, role="user", parts=(TextPart("x"), ImagePart("image/png", "AA==")), timestamp="t")
+
+    assert msgspec.json.decode(msgspec.json.encode(message)) == {
+        "id": 3,
+        "role": "user",
+        "parts": [{"type": "text", "text": "x"}, {"type": "image", "mediaType": "image/png", "data": "AA=="}],
+        "timestamp": "t",
+    }
+
+
+def test_every_kind_of_part_reads_back() -> None:
+    message = Message(role="assistant", parts=PARTS, timestamp="t", interrupted=True)
+
+    assert msgspec.json.decode(msgspec.json.encode(message), type=Message) == message
