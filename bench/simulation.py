@@ -75,9 +75,9 @@ class Simulation:
         self.records: list[CompressionRecord] = []
         self.facts: dict[str, int] = {}
         settings = Settings()
-        room = Compactor(settings, self._counter, keep=self._keep)
+        self.compactor = Compactor(settings, self._counter, keep=self._keep)
         model = PromptModel(session_id=SESSION, model="scripted", window=window)
-        self.prompt = Prompt(model, settings, self._counter, ContextManager(), room)
+        self.prompt = Prompt(model, settings, self._counter, ContextManager())
         self.prompt.set_tools(TOOLS)
 
     async def _keep(self, record: CompressionRecord) -> None:
@@ -103,7 +103,7 @@ class Simulation:
         self.prompt.add_message(message, calls or {})
 
     async def _request(self) -> None:
-        await self.prompt.compact_if_needed(self._emit, self._summarise)
+        await self.compactor.compact_if_needed(self.prompt, self._emit, self._summarise)
         messages = self.prompt.build_request_messages()
         size = served_tokens(messages, TOOLS)
         self.report.requests += 1

@@ -18,8 +18,8 @@ from ollm.domain.errors import ModelError
 from ollm.domain.events import Compressed, Event
 from ollm.domain.messages import AnyPart, Message, PromptMessage, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.compaction import Compactor
-from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
+from ollm.runtime.prompt.compaction import Compactor, ContextFull
+from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 from tests.sizes import size
@@ -75,9 +75,9 @@ class Context(RuleBasedStateMachine):
 
     def _open(self, window: int) -> None:
         self.counter = TokenCounter(self.factor, 8)
-        room = Compactor(self.settings, self.counter, keep=self._keep)
+        self.compactor = Compactor(self.settings, self.counter, keep=self._keep)
         model = PromptModel(session_id=SESSION, model="scripted", window=window)
-        self.prompt = Prompt(model, self.settings, self.counter, ContextManager(), room)
+        self.prompt = Prompt(model, self.settings, self.counter, ContextManager())
         self.prompt.set_tools(TOOLS[:3], when_folded=lambda: TOOLS)
 
     async def _keep(self, record: CompressionRecord) -> None:
@@ -148,7 +148,7 @@ class Context(RuleBasedStateMachine):
     @rule()
     def the_user_compacts(self) -> None:
         summarise = None if self.summary == "none" else self._summarise
-        self._run(self.prompt.compact(self.events.append, summarise))
+        self._run(self.compactor.compact(self.prompt, self.events.append, summarise))
         self.broken = True
 
     @rule(summary=st.sampled_from(SUMMARIES))
@@ -202,7 +202,7 @@ class Context(RuleBasedStateMachine):
         """Room is made, and what goes out fits, begins as the last one did, and tells the goals after a compression."""
         compressions = len(self.records)
         summarise = None if self.summary == "none" else self._summarise
-        if not self._run(self.prompt.compact_if_needed(self.events.append, summarise)):
+        if not self._run(self.compactor.compact_if_needed(self.prompt, self.events.append, summarise)):
             return
         messages = self.prompt.build_request_messages()
         served = self._served(messages, self.prompt.tools)

@@ -324,24 +324,72 @@ def test_the_request_for_a_summary_fits_its_own_limit_and_reads_as_a_record() ->
     assert kept[-1].count("</record>") == 1
 
 
-def test_old_user_messages_that_fill_the_window_stand_shortened_and_the_oldest_as_one_line() -> None:
+def wishes(count: int, length: int = 12) -> list[PromptMessage]:
     messages = [make.SYSTEM]
-    for number in range(1, 61, 2):
+    for number in range(1, 2 * count, 2):
         messages += [
-            make.user(number, f"Wish {number}: " + "please do all of it with care " * 12),
-            make.assistant(number + 1, "Done."),
+            make.user(
+                number, f"Wish {number}: use port {7000 + number}. " + "Please do all of it with care. " * length
+            ),
+            make.assistant(number + 1, "Done, and looked at twice, as was asked for. " * 6),
         ]
+    return messages
 
-    result = squeezed(messages, options(recent=100, user_tokens=1200))
 
-    line = next(old for old in result.checkpoints if old.id == "user-messages")
-    assert "User messages 1-" in line.text
-    standing = [m for m in result.compressed_messages if m.role == "user"]
-    assert 'recall {"messageId": 51}' in "".join(message.content for message in standing)
-    assert standing[-1] == messages[-2]
-    assert result.notes
+def test_requests_go_into_the_record_word_for_word_while_all_of_them_fit() -> None:
+    messages = wishes(12, length=2)
+
+    result = squeezed(messages, options(recent=100, ledger_tokens=1200))
+
+    assert result.created is not None
+    gone = [m for m in messages if m.role == "user" and m not in result.compressed_messages]
+    assert gone
+    assert [line.text for line in result.created.requests] == [message.content.strip() for message in gone]
+    assert all(f"#{m.sources[0]} {m.content.strip()}" in result.created.message.content for m in gone)
+
+
+def test_requests_that_do_not_fit_stand_as_lines_that_keep_what_they_name() -> None:
+    messages = wishes(30)
+
+    result = squeezed(messages, options(recent=100, ledger_tokens=1200))
+
+    assert result.created is not None
+    lines = result.created.requests
+    assert not any(line.whole for line in lines)
+    assert all(str(7000 + line.number) in line.text for line in lines)
+    assert counter.count_messages(result.compressed_messages) < counter.count_messages(messages) // 2
     cited = {number for message in result.compressed_messages for number in message.sources}
-    assert set(range(1, 61, 2)) <= cited
+    assert set(range(1, 61)) <= cited
+
+
+def test_the_message_being_worked_on_stays_whole_wherever_it_stands() -> None:
+    messages = wishes(12)
+
+    result = squeezed(messages, options(recent=0, ledger_tokens=400, request=5))
+
+    assert messages[5] in result.compressed_messages
+    assert result.created is not None
+    assert 5 not in [line.number for line in result.created.requests]
+
+
+def test_our_own_markers_are_no_facts() -> None:
+    call = ToolCall(id="c9", name="shell", arguments={"command": "make"})
+    messages = [
+        make.SYSTEM,
+        make.user(1, 'Look [... 31 lines, 878 characters left out; recall {"messageId": 1107} reads them] at src/x.py'),
+        make.assistant(2, "Trying. " * 80, call),
+        make.result(
+            3, "c9", 'Exit code: 2\n[... 12 lines, 4242 characters left out; recall {"callId": "c9"} reads them]'
+        ),
+        *make.talk(20, lines=4)[5:],
+    ]
+
+    result = squeezed(messages, options())
+
+    assert result.created is not None
+    facts = result.created.text.partition("Facts: ")[2]
+    assert "src/x.py" in facts
+    assert not any(own in facts for own in ("878", "1107", "messageId", "4242", "callId", "left out"))
 
 
 def test_a_breaker_opens_after_two_compressions_without_room_and_closes_again() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.context import Checkpoint, format_number_ranges
+from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
 from ollm.services.checkpoints import CheckpointManager, shorten_summary
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
@@ -30,25 +31,35 @@ def made(number: int, text: str = TEXT) -> Checkpoint:
 
 
 @covers("H730")
-def test_a_checkpoint_becomes_medium_and_then_compact_as_newer_ones_come() -> None:
-    manager = CheckpointManager(counter, 200)
-    standing: tuple[Checkpoint, ...] = ()
-    for number in range(1, 5):
-        standing = manager.age((*standing, made(number)), 100_000).checkpoints
+def test_records_stand_untouched_until_they_take_too_much_and_are_then_written_anew_as_one() -> None:
+    manager = CheckpointManager(counter)
+    three = (made(1), made(2), made(3))
+    cap = sum(old.tokens for old in three)
 
-    assert [old.age for old in standing] == ["compact", "medium", "medium", "detailed"]
-    assert standing[0].tokens < standing[1].tokens < standing[3].tokens
-    assert all("Facts: 8443; src/a.py" in old.text for old in standing)
+    assert manager.age(three, cap) == manager.age(three, cap + 500)
+    assert manager.age(three, cap).checkpoints == three
+    assert manager.age(three, cap).changed == ()
+
+    four = manager.age((*three, made(4)), cap)
+    (merged,) = four.checkpoints
+    assert four.changed == (merged,)
+    assert merged.age in ("medium", "compact")
+    assert merged.tokens < 0.7 * cap
+    assert merged.text.count("Goal:") == 1
+    assert "Facts: 8443; src/a.py" in merged.text
 
 
-def test_only_those_that_changed_are_named() -> None:
-    manager = CheckpointManager(counter, 200)
-    first = manager.age((made(1), made(2)), 100_000)
-    again = manager.age(first.checkpoints, 100_000)
+def test_requests_outlive_the_summaries_beside_them() -> None:
+    asked = tuple(RequestLine(number=n, text=f"Please mend part_{n} and keep port {9000 + n} open.") for n in range(20))
+    records = [
+        msgspec.structs.replace(made(number), requests=asked[number * 5 : number * 5 + 5]) for number in range(4)
+    ]
 
-    assert [old.id for old in first.changed] == ["k1"]
-    assert again.changed == ()
-    assert again.checkpoints == first.checkpoints
+    (merged,) = CheckpointManager(counter).age(records, 600, 500).checkpoints
+
+    assert [line.number for line in merged.requests] == list(range(20 - len(merged.requests), 20))
+    assert len(merged.requests) >= 15
+    assert f"#19 {asked[19].text}" in merged.message.content
 
 
 @settings(max_examples=120, deadline=None)
@@ -59,7 +70,7 @@ def test_only_those_that_changed_are_named() -> None:
 def test_together_they_never_take_more_than_their_cap_and_keep_every_number(texts: list[str], cap: int) -> None:
     standing = [made(number, text) for number, text in enumerate(texts, 1)]
 
-    aged = CheckpointManager(counter, 200).age(standing, cap).checkpoints
+    aged = CheckpointManager(counter).age(standing, cap).checkpoints
 
     assert sum(old.tokens for old in aged) <= cap
     assert {n for old in aged for n in old.message_ids} == {n for old in standing for n in old.message_ids}
@@ -71,9 +82,20 @@ def test_the_line_of_the_oldest_user_messages_does_not_age() -> None:
         id="user-messages", text="User messages 1-9.", message_ids=(1, 9), timestamp="", tokens=30, age="compact"
     )
 
-    aged = CheckpointManager(counter, 200).age((line, *map(made, range(1, 9))), 600).checkpoints
+    aged = CheckpointManager(counter).age((line, *map(made, range(1, 9))), 600).checkpoints
 
     assert aged[0] is line
+
+
+def test_shortening_never_leaves_a_heading_without_a_line_and_drops_facts_last() -> None:
+    for tokens in range(4, 160, 3):
+        lines = shorten_summary(TEXT, tokens, counter).splitlines()
+        assert lines
+        for line, below in zip(lines, [*lines[1:], "Facts:"], strict=True):
+            assert not line.endswith(":") or below.startswith("-")
+        assert counter.count_text("\n".join(lines)) <= max(tokens, 8) + 3
+        if tokens > 40:
+            assert lines[-1] == "Facts: 8443; src/a.py"
 
 
 def test_shortening_keeps_the_top_of_every_heading() -> None:

@@ -81,7 +81,6 @@ class ClosedSession:
     async def build_prompt(self, session: Session | None) -> Prompt:
         """What the model would be sent in this session, or in a new one."""
         from ollm.providers.window import FALLBACK_WINDOW_TOKENS
-        from ollm.runtime.prompt.compaction import Compactor
         from ollm.runtime.prompt.instructions import count_instruction_tokens
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
         from ollm.runtime.resume.rebuild import find_last_mode
@@ -104,7 +103,7 @@ class ClosedSession:
         scope = self._create_scope()
         scope.prompts.add_project_instructions()
         await scope.prompts.add_project_map(model.window)
-        prompt = Prompt(model, settings, counter, scope.storage.entries, Compactor(settings, counter))
+        prompt = Prompt(model, settings, counter, scope.storage.entries)
         if session:
             fill_prompt_for_viewing(prompt, session, kept, lambda name: read_context(self.snapshot_files.load(name)))
         if kept and kept.forms:

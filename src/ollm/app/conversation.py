@@ -208,6 +208,7 @@ class ConversationScope:
         state = ConversationState(
             model=model, approval=settings.policy.approval, auto_switch=settings.modes.auto_switch
         )
+        prompt = self.prompts.build_prompt(model)
         return ConversationParts(
             workspace=self.options.workspace,
             command_directories=storage.command_directories,
@@ -215,7 +216,8 @@ class ConversationScope:
             state=state,
             session=storage.session,
             stream=storage.stream,
-            prompt=self.prompts.build_prompt(model),
+            prompt=prompt,
+            compactor=self.prompts.build_compactor(prompt),
             loops=storage.create_loop_detection(),
             plan=storage.create_plan(),
             snapshots=storage.snapshots,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
     from ollm.extensions.hooks import Hooks
     from ollm.runtime.model.model import Model
+    from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
 
 
@@ -25,23 +26,25 @@ class PromptFactory:
         self._hooks = hooks
 
     def build_prompt(self, model: Model) -> Prompt:
-        from ollm.runtime.prompt.compaction import Compactor
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
         from ollm.services.token_counting import TokenCounter
 
-        settings, clock = self.process.settings, self.process.clock
         counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
-        compactor = Compactor(
-            settings,
-            counter,
+        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
+        self.add_project_instructions()
+        return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
+
+    def build_compactor(self, prompt: Prompt) -> Compactor:
+        from ollm.runtime.prompt.compaction import Compactor
+
+        return Compactor(
+            self.process.settings,
+            prompt.counter,
             self.storage.snapshots,
             keep=self.record_compression,
             before=self.announce_compression,
-            clock=clock,
+            clock=self.process.clock,
         )
-        prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
-        self.add_project_instructions()
-        return Prompt(prompt_model, settings, counter, self.storage.entries, compactor, goals=self.storage.goals)
 
     def add_project_instructions(self) -> None:
         """Tell the model what the project's own files ask of it, if they are trusted."""

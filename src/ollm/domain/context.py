@@ -15,8 +15,16 @@ ModeName = Literal["assistant", "plan", "code", "debug"]
 Approval = Literal["read-only", "ask", "accept-edits", "yolo"]
 
 
+class RequestLine(Data, frozen=True):
+    """What the user asked in message `number`: in full, or as a line made of it."""
+
+    number: int
+    text: str
+    whole: bool = True
+
+
 class Checkpoint(Data, frozen=True):
-    """The summary that stands for old messages; `message_ids` are the ones it cites."""
+    """The record that stands for old messages: what was asked, and a summary. `message_ids` are the ones it cites."""
 
     id: str
     text: str
@@ -25,18 +33,24 @@ class Checkpoint(Data, frozen=True):
     tokens: int
     age: CheckpointAge = "detailed"
     engine_written: bool = False
+    requests: tuple[RequestLine, ...] = ()
 
     @property
     def message(self) -> PromptMessage:
         """As it stands in the context: a record that cites what it stands for, not a request."""
         if not self.message_ids:
             return PromptMessage(role="system", content=self.text)
-        cited = format_number_ranges(self.message_ids)
-        head = (
-            f"[Record of messages {cited} of this conversation, kept in place of them. It is not a request; "
-            "the recall tool brings back any message by its number.]"
-        )
-        return PromptMessage(role="system", content=f"{head}\n{self.text}", sources=self.message_ids)
+        head = f"[Record of messages {format_number_ranges(self.message_ids)}; recall brings back any by number]"
+        content = "\n".join(filter(None, (head, self._asked, self.text)))
+        return PromptMessage(role="system", content=content, sources=self.message_ids)
+
+    @property
+    def _asked(self) -> str:
+        """A line for each request; the sign says that it stands shortened."""
+        if not self.requests:
+            return ""
+        lines = (f"#{line.number}{'' if line.whole else '~'} {line.text}" for line in self.requests)
+        return "\n".join(("The user asked (~ shortened):", *lines))
 
 
 MAX_CITED_RANGES = 5

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.model.model import Model
     from ollm.runtime.plan import Plan
+    from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.runtime.session import OpenSession
@@ -44,6 +45,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     session: OpenSession
     stream: EventStream
     prompt: Prompt
+    compactor: Compactor
     loops: LoopDetectionService
     plan: Plan
     snapshots: SnapshotManager

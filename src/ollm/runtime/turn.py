@@ -29,7 +29,8 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import StreamedAnswer
 from ollm.runtime.model.model import Model
-from ollm.runtime.prompt.prompt import ContextFull, Prompt
+from ollm.runtime.prompt.compaction import Compactor, ContextFull
+from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.recorder import Recorder
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
 
@@ -49,6 +50,9 @@ class TurnParts(Protocol):
 
     @property
     def prompt(self) -> Prompt: ...
+
+    @property
+    def compactor(self) -> Compactor: ...
 
     @property
     def model(self) -> Model: ...
@@ -125,14 +129,14 @@ class Turn:
     async def _request_within_window(self) -> StreamedAnswer:
         """Make room and ask. A server that counts more than we do, or serves less than it said, is believed once."""
         prompt = self._parts.prompt
-        await prompt.compact_if_needed(self._emit, self._parts.model.summarise)
+        await self._parts.compactor.compact_if_needed(prompt, self._emit, self._parts.model.summarise)
         try:
             return await self._request_answer()
         except PromptTooLongError as error:
             prompt.correct_sent_forms(self._parts.model.facts)
             prompt.learn_from_rejection(error.prompt_tokens, error.window)
             self._emit(Notice(level="warning", text=f"{error.message} It is folded to fit."))
-        await prompt.compact_if_needed(self._emit, self._parts.model.summarise)
+        await self._parts.compactor.compact_if_needed(prompt, self._emit, self._parts.model.summarise)
         return await self._request_answer()
 
     async def _request_answer(self) -> StreamedAnswer:

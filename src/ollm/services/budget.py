@@ -8,7 +8,6 @@ from ollm.domain.context import Budget
 
 DEFAULT_THRESHOLD_SHARE = 0.80
 OVERFLOW_SHARE = 0.95
-MIN_ROOM_TURNS = 6  # a compression should make room for this many turns of a twentieth of the window each
 
 
 def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: float = DEFAULT_THRESHOLD_SHARE) -> Budget:
@@ -50,35 +49,42 @@ def compute_recent_tokens(state: Budget, wanted: int) -> int:
 
 
 def compute_target_tokens(state: Budget) -> int:
-    """What messages are compressed down to: half of *available*, or less where that leaves too little room."""
-    room = MIN_ROOM_TURNS * state.window // 20
-    return max(state.available // 4, min(state.available // 2, state.trigger - room))
-
-
-def compute_result_cap(state: Budget) -> int:
-    """One tool result."""
+    """What messages are compressed down to: the newest, so that there is room for as many turns as can be."""
     return state.available // 4
 
 
-def compute_step_cap(state: Budget) -> int:
-    """All results of one step."""
-    return state.available // 2
+def compute_result_cap(state: Budget, messages: int = 0) -> int:
+    """One tool result: a quarter of *available*, or a third of what is left before a compression, down to a sixteenth
+    of the window. So a file is read whole where there is room, and one read does not cost the server its cache."""
+    left = (state.trigger - messages) // 3
+    return min(state.available // 4, max(left, state.window // 16))
+
+
+def compute_step_cap(state: Budget, messages: int = 0) -> int:
+    """All results of one step: half of *available*, or two thirds of what is left before a compression, down to an
+    eighth of the window."""
+    left = (state.trigger - messages) * 2 // 3
+    return min(state.available // 2, max(left, state.window // 8))
 
 
 def compute_user_cap(state: Budget) -> int:
-    """One user message, and all old ones together, before they stand as head, tail and id."""
+    """One user message, before it stands as head, tail and id."""
     return state.available // 2
 
 
-def compute_pressed_user_cap(state: Budget, recent: int) -> int:
-    """The same for old ones where compressions follow each other too soon: what leaves room for a few turns."""
-    left = state.trigger - recent - MIN_ROOM_TURNS * state.window // 20
-    return max(state.available // 8, min(compute_user_cap(state), left))
+def compute_ledger_cap(window: int) -> int:
+    """What was asked before stands verbatim while all of it fits into this."""
+    return window // 5
 
 
-def compute_checkpoints_cap(state: Budget, *, pressed: bool = False) -> int:
-    """Checkpoints are merged when they would take more: a third, or half of that under pressure."""
-    return state.limit // (6 if pressed else 3)
+def compute_checkpoints_cap(state: Budget) -> int:
+    """Checkpoints are merged when they would take more."""
+    return state.limit * 3 // 10
+
+
+def compute_summary_cap(state: Budget, wanted: int) -> int:
+    """One summary: what the settings say, at most a twelfth of the limit."""
+    return min(wanted, max(40, state.limit // 12))
 
 
 def compute_entries_cap(window: int) -> int:

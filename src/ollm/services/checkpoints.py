@@ -1,24 +1,25 @@
-"""Checkpoints grow old: detailed, then medium, then compact as newer ones come; merged when they take too much (H).
+"""Records of old messages (H: checkpoints): added one after the other, and written anew as one when they take too much.
 
-Shortening needs no model: whole lines go, list by list from the end, and what goes stands in the archive under the
-numbers a checkpoint cites.
+Until then none is touched, so that what a server has read of them stands. Shortening needs no model: content stays
+before headings, the first lines of a section before its last, facts before all; what goes stands in the archive under
+the numbers a record cites.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from ollm.domain.context import Checkpoint, CheckpointAge
+from ollm.domain.context import Checkpoint, RequestLine
+from ollm.services.request_ledger import count_lines, fold_ledger
 from ollm.services.token_counting import TokenCounter
 
-AGES: tuple[CheckpointAge, ...] = ("detailed", "medium", "compact")
-AGE_SHARES: dict[CheckpointAge, float] = {"detailed": 1.0, "medium": 0.5, "compact": 0.2}
-MEDIUM_AFTER, COMPACT_AFTER = 1, 3  # newer checkpoints
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_SHARE = 0.5  # merging goes down to this share of the cap, so that it is not needed again at once
-PINNED_IDS = ("user-messages", "goals")  # written by the engine, never aged
+MERGED_SHARE = 0.65  # of the cap, when the records are written anew: room for the next ones
+FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
+PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
+FACTS = "Facts: "
 
 
 class AgingResult(msgspec.Struct, frozen=True):
@@ -29,79 +30,113 @@ class AgingResult(msgspec.Struct, frozen=True):
 
 
 class CheckpointManager:
-    """Ages and merges; pure but for counting."""
+    """Keeps records within their share of the window; pure but for counting."""
 
-    def __init__(self, counter: TokenCounter, summary_max_tokens: int = 1024) -> None:
+    def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
-        self._full = summary_max_tokens
 
-    def age(self, checkpoints: Sequence[Checkpoint], cap: int) -> AgingResult:
-        """Each as old as the number of newer ones says; merged while all together take more than `cap` tokens."""
+    def age(self, checkpoints: Sequence[Checkpoint], cap: int, ledger_cap: int | None = None) -> AgingResult:
+        """As they are while they take at most `cap` tokens and the requests in them `ledger_cap`; else all as one."""
         pinned = [old for old in checkpoints if old.id in PINNED_IDS]
         rest = [old for old in checkpoints if old.id not in PINNED_IDS]
-        aged = [self._shorten_to_age(old, _pick_age(len(rest) - 1 - place)) for place, old in enumerate(rest)]
-        if _sum_tokens(pinned) + _sum_tokens(aged) > cap:
-            aged = self._merge_oldest(aged, int(cap * MERGED_SHARE) - _sum_tokens(pinned))
-        before = {id(old) for old in rest}
-        return AgingResult((*pinned, *aged), tuple(new for new in aged if id(new) not in before))
+        asked = [line for old in rest for line in old.requests]
+        over = ledger_cap is not None and count_lines(asked, self._counter.count_text) > ledger_cap
+        if not rest or (not over and count_tokens((*pinned, *rest)) <= cap):
+            return AgingResult(tuple(checkpoints))
+        merged = self._merge(rest, int(cap * MERGED_SHARE) - count_tokens(pinned), ledger_cap)
+        return AgingResult((*pinned, merged), (merged,))
 
-    def _shorten_to_age(self, old: Checkpoint, age: CheckpointAge) -> Checkpoint:
-        if AGES.index(age) <= AGES.index(old.age):
-            return old
-        size = min(self._full, old.tokens) if old.age == "detailed" else self._full
-        return self._shorten_checkpoint(old, max(MIN_CHECKPOINT_TOKENS, int(size * AGE_SHARES[age])), age)
-
-    def _merge_oldest(self, checkpoints: Sequence[Checkpoint], cap: int) -> list[Checkpoint]:
-        """The oldest become one compact checkpoint until the rest fits; the newest is shortened last."""
-        standing = list(checkpoints)
-        while _sum_tokens(standing) > cap and len(standing) > 1:
-            first, second, *others = standing
-            share = max(MIN_CHECKPOINT_TOKENS, min(cap - _sum_tokens(others), cap) // 2)
-            standing = [self._join_pair(first, second, share), *others]
-        if standing and _sum_tokens(standing) > cap:
-            standing = [self._shorten_checkpoint(standing[0], max(MIN_CHECKPOINT_TOKENS, cap), "compact")]
-        return standing
-
-    def _join_pair(self, first: Checkpoint, second: Checkpoint, tokens: int) -> Checkpoint:
-        together = msgspec.structs.replace(
-            second,
-            text="\n".join((*_split_lines(first.text), *_split_lines(second.text))),
-            message_ids=tuple(sorted({*first.message_ids, *second.message_ids})),
-            engine_written=first.engine_written and second.engine_written,
-            tokens=first.tokens + second.tokens,
+    def _merge(self, records: Sequence[Checkpoint], tokens: int, ledger_cap: int | None) -> Checkpoint:
+        asked = tuple(line for old in records for line in old.requests)
+        if ledger_cap is not None:
+            asked = fold_ledger(asked, ledger_cap, self._counter.count_text)
+        merged = msgspec.structs.replace(
+            records[-1],
+            text="",
+            requests=asked,
+            message_ids=tuple(sorted({number for old in records for number in old.message_ids})),
+            engine_written=all(old.engine_written for old in records),
+            age="compact",
         )
-        return self._shorten_checkpoint(together, tokens, "compact")
+        merged = self._fit_requests(merged, tokens)
+        room = tokens - self._counter.count_message(merged.message)
+        whole = merge_summaries([old.text for old in records])
+        text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, room), self._counter)
+        age = "medium" if len(text) * 2 > len(whole) else "compact"
+        return self._counted(msgspec.structs.replace(merged, text=text, age=age))
 
-    def _shorten_checkpoint(self, old: Checkpoint, tokens: int, age: CheckpointAge) -> Checkpoint:
-        text = shorten_summary(old.text, tokens, self._counter)
-        new = msgspec.structs.replace(old, text=text, age=age)
-        return msgspec.structs.replace(new, tokens=self._counter.count_message(new.message))
+    def _fit_requests(self, record: Checkpoint, tokens: int) -> Checkpoint:
+        """Fewer of the oldest requests, while they alone would fill the record."""
+        while record.requests and self._counter.count_message(record.message) > max(
+            MIN_CHECKPOINT_TOKENS, tokens * 4 // 5
+        ):
+            fewer: tuple[RequestLine, ...] = record.requests[max(1, len(record.requests) // 12) :]
+            record = msgspec.structs.replace(record, requests=fewer)
+        return record
+
+    def _counted(self, record: Checkpoint) -> Checkpoint:
+        return msgspec.structs.replace(record, tokens=self._counter.count_message(record.message))
+
+
+def merge_summaries(texts: Sequence[str]) -> str:
+    """Several summaries as one: what is newer first under each heading, the facts of all together."""
+    sections: dict[str, dict[str, None]] = {}
+    facts: dict[str, None] = {}
+    for text in reversed(texts):
+        for heading, lines, told in _read_sections(text):
+            sections.setdefault(heading, {}).update(dict.fromkeys(lines))
+            facts = {**dict.fromkeys(told), **facts}
+    found = ["\n".join(filter(None, (heading, *lines))) for heading, lines in sections.items() if lines]
+    return "\n".join((*found, *([FACTS + "; ".join(facts)] if facts else ())))
 
 
 def shorten_summary(text: str, tokens: int, counter: TokenCounter) -> str:
-    """Whole lines of a summary within so many tokens: the newest facts and the first lines under each heading last."""
-    lines = _split_lines(text)
-    ranked = sorted(range(len(lines)), key=lambda place: _rank_line(lines, place))
-    kept: set[int] = set()
-    left = tokens
-    for place in ranked:
-        cost = counter.count_text(lines[place]) + 1
-        if cost <= left:
-            kept.add(place)
-            left -= cost
-    if not kept and lines:
-        return _clip_line(lines[-1], tokens, counter)
-    return "\n".join(line for place, line in enumerate(lines) if place in kept)
+    """A summary within so many tokens: its facts, then the first line of every section, then the second of each."""
+    if counter.count_text(text) <= tokens:
+        return text
+    sections = [(heading, lines) for heading, lines, _ in _read_sections(text) if lines]
+    facts = _newest_facts([fact for _, _, told in _read_sections(text) for fact in told], tokens, counter)
+    left = tokens - (counter.count_text(facts) + 1 if facts else 0)
+    kept: list[list[str]] = [[] for _ in sections]
+    for depth in range(max((len(lines) for _, lines in sections), default=0)):
+        for place, (heading, lines) in enumerate(sections):
+            if depth < len(lines) and depth == len(kept[place]):
+                cost = (
+                    counter.count_text(lines[depth])
+                    + 1
+                    + (counter.count_text(heading) + 1 if heading and not depth else 0)
+                )
+                if cost <= left:
+                    kept[place].append(lines[depth])
+                    left -= cost
+    found = ["\n".join(filter(None, (sections[at][0], *lines))) for at, lines in enumerate(kept) if lines]
+    if not found and not facts and sections:
+        return _clip_line(sections[0][1][0], tokens, counter)
+    return "\n".join((*found, *([facts] if facts else ())))
 
 
-def _rank_line(lines: Sequence[str], place: int) -> tuple[int, int]:
-    """Facts first, then line by line from the top of each heading, later headings before earlier ones."""
-    if lines[place].startswith("Facts:"):
-        return (0, -place)
-    depth = 0
-    while place - depth > 0 and not lines[place - depth].endswith(":"):
-        depth += 1
-    return (1 + depth, -place)
+def _read_sections(text: str) -> list[tuple[str, list[str], list[str]]]:
+    """Headings with the lines under them, and the facts listed in each."""
+    sections: list[tuple[str, list[str], list[str]]] = [("", [], [])]
+    for line in filter(str.strip, text.splitlines()):
+        if line.startswith(FACTS):
+            sections[-1][2].extend(filter(None, line.removeprefix(FACTS).split("; ")))
+        elif line.rstrip().endswith(":") and not line.startswith(("-", "*", " ")):
+            sections.append((line.rstrip(), [], []))
+        else:
+            sections[-1][1].append(line)
+    return sections
+
+
+def _newest_facts(facts: Sequence[str], tokens: int, counter: TokenCounter) -> str:
+    left = int(tokens * FACTS_SHARE) - counter.count_text(FACTS)
+    kept: list[str] = []
+    for fact in reversed(facts):
+        left -= counter.count_text(fact) + 1
+        if left < 0:
+            break
+        kept.append(fact)
+    return FACTS + "; ".join(reversed(kept)) if kept else ""
 
 
 def _clip_line(line: str, tokens: int, counter: TokenCounter) -> str:
@@ -110,15 +145,6 @@ def _clip_line(line: str, tokens: int, counter: TokenCounter) -> str:
     return line
 
 
-def _split_lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip()]
-
-
-def _pick_age(newer: int) -> CheckpointAge:
-    if newer >= COMPACT_AFTER:
-        return "compact"
-    return "medium" if newer >= MEDIUM_AFTER else "detailed"
-
-
-def _sum_tokens(checkpoints: Sequence[Checkpoint]) -> int:
+def count_tokens(checkpoints: Iterable[Checkpoint]) -> int:
+    """What these take together."""
     return sum(old.tokens for old in checkpoints)

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import msgspec
 
 from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
-from ollm.domain.context import Goal, GoalDecision, GoalStack
+from ollm.domain.context import Checkpoint, Goal, GoalDecision, GoalStack
 from ollm.domain.errors import UsageError
+from ollm.domain.messages import PromptMessage
+from ollm.services.token_counting import TokenCounter
 
 MAX_TEXT_CHARS = 2000
+GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions in force
 
 
 class GoalKeeper:
@@ -84,6 +87,18 @@ def describe_goals(stack: GoalStack) -> str:
     shown = {decision.text for goal in open_goals for decision in goal.decisions}
     lines += [f"Decided: {text}" for text in others if text not in shown]
     return "\n".join(lines)
+
+
+def make_goals_checkpoint(stack: GoalStack, counter: TokenCounter) -> tuple[Checkpoint, ...]:
+    """Goals and decisions in force as they stand behind the records; nothing when there are none."""
+    kept = describe_goals(stack)
+    if not kept:
+        return ()
+    text = f"[Goals and decisions in force]\n{kept}"
+    tokens = counter.count_message(PromptMessage(role="system", content=text))
+    return (
+        Checkpoint(id=GOALS_CHECKPOINT_ID, text=text, message_ids=(), timestamp="", tokens=tokens, engine_written=True),
+    )
 
 
 def _describe_goal(goal: Goal) -> list[str]:

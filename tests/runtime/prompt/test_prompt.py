@@ -22,8 +22,8 @@ from ollm.domain.messages import (
 )
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.breakdown import list_context_parts
-from ollm.runtime.prompt.compaction import Compactor
-from ollm.runtime.prompt.prompt import ContextFull, Prompt, PromptModel
+from ollm.runtime.prompt.compaction import Compactor, ContextFull
+from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
@@ -44,9 +44,9 @@ class Talk:
         self.prompt = self.new_prompt(window)
 
     def new_prompt(self, window: int) -> Prompt:
-        room = Compactor(self.settings, self.counter, keep=self._keep)
+        self.compactor = Compactor(self.settings, self.counter, keep=self._keep)
         model = PromptModel(session_id=SESSION, model="m", window=window)
-        return Prompt(model, self.settings, self.counter, self.entries, room)
+        return Prompt(model, self.settings, self.counter, self.entries)
 
     async def _keep(self, record: CompressionRecord) -> None:
         self.records.append(record)
@@ -79,7 +79,7 @@ class Talk:
         self.say("tool", *(ToolResultPart(record.id) for record in made), calls=calls)
 
     async def make_room(self, summarise: Callable[..., AsyncIterator[str]] | None = None) -> None:
-        await self.prompt.compact_if_needed(self.events.append, summarise or minutes)
+        await self.compactor.compact_if_needed(self.prompt, self.events.append, summarise or minutes)
 
     def of(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -296,12 +296,12 @@ async def test_a_context_of_user_messages_alone_still_fits() -> None:
 async def test_compacting_by_hand_makes_room_or_says_why_not() -> None:
     talk = Talk()
     talk.user("Hello")
-    assert not await talk.prompt.compact(talk.events.append, minutes)
+    assert not await talk.compactor.compact(talk.prompt, talk.events.append, minutes)
     assert talk.of(CompressionSkipped)
     for _ in range(8):
         talk.user("Go on")
         talk.assistant("I did what was asked. " * 12)
-    assert await talk.prompt.compact(talk.events.append, minutes)
+    assert await talk.compactor.compact(talk.prompt, talk.events.append, minutes)
     assert talk.records[0].trigger == "manual"
 
 

@@ -135,7 +135,9 @@ async def change_size(conversation: ContextNeeds, arguments: str) -> CommandRepl
 
 async def compact(conversation: ContextNeeds, arguments: str) -> CommandReply:
     before = conversation.prompt.used_tokens
-    smaller = await conversation.prompt.compact(conversation.stream.emit, conversation.state.model.summarise)
+    smaller = await conversation.compactor.compact(
+        conversation.prompt, conversation.stream.emit, conversation.state.model.summarise
+    )
     if not smaller:
         return CommandReply(text="There was nothing to fold.")
     return CommandReply(

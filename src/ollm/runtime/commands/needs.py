@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.plan import Plan
+    from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.edit_ledger import EditLedger
     from ollm.store.notes import NoteStore
@@ -28,6 +29,9 @@ class WorkspaceSessions(Protocol):
 
 class ContextNeeds(Changeable, Protocol):
     """For commands about what the model sees."""
+
+    @property
+    def compactor(self) -> Compactor: ...
 
     @property
     def archive(self) -> Lazy[Archive]: ...

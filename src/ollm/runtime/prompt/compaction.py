@@ -1,15 +1,19 @@
-"""Making room in a context: count, snapshot, compress; and what happens when that is not enough."""
+"""Compaction of a conversation's context: when it is due, and what becomes of it.
+
+In one direction: a context and its budget go in, a smaller context comes out (`Compaction.compact`); `Compactor` asks
+the prompt for the one and gives it the other. The prompt knows neither.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
-from ollm.domain.context import Budget, Checkpoint, CompressionRecord, CompressionResult
+from ollm.domain.context import ActiveContext, CompressionRecord, CompressionResult
 from ollm.domain.errors import OllmError
 from ollm.domain.events import (
     CheckpointAged,
@@ -25,13 +29,11 @@ from ollm.services.chat_compression.breaker import CompressionBreaker
 
 if TYPE_CHECKING:
     from ollm.config.settings import Settings
-    from ollm.domain.messages import PromptMessage
     from ollm.domain.snapshot import SnapshotTrigger
+    from ollm.runtime.prompt.prompt import ContextView, Prompt
     from ollm.services.chat_compression import CompressionOptions, Summarise
-    from ollm.services.snapshots import ContextState, SnapshotManager
+    from ollm.services.snapshots import SnapshotManager
     from ollm.services.token_counting import TokenCounter
-
-    CompressionPlan = tuple[CompressionOptions, Summarise | None, str]  # and the trigger
 
 Emit = Callable[[Event], None]
 RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
@@ -47,31 +49,12 @@ class ContextFull(OllmError):  # noqa: N818 - the reason a turn ends with, not a
     """The prompt does not fit the window and cannot be made smaller; the turn ends with `context-full`."""
 
 
-class Compressible(Protocol):
-    """The context room is made in."""
+class CompactionPlan(msgspec.Struct, frozen=True):
+    """How one compaction is done: by whom summaries are written, and what may not be touched."""
 
-    revision: int  # goes up with every change
-
-    @property
-    def used_tokens(self) -> int: ...
-
-    @property
-    def message_tokens(self) -> int: ...
-
-    @property
-    def recently_compressed(self) -> bool: ...
-
-    def compute_budget(self) -> Budget: ...
-
-    def capture_state(self) -> ContextState: ...
-
-    def build_compression_options(self, *, hard: bool = False) -> CompressionOptions: ...
-
-    def get_compressible_messages(self) -> tuple[PromptMessage, ...]: ...
-
-    def apply_compression(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None: ...
-
-    def shrink_last_step(self) -> None: ...
+    options: CompressionOptions
+    summarise: Summarise | None
+    trigger: str
 
 
 async def _discard_record(_record: CompressionRecord) -> None:
@@ -82,8 +65,71 @@ async def _skip_announcement() -> None:
     """Nobody wants to know beforehand."""
 
 
+def build_options(view: ContextView, settings: Settings, *, hard: bool = False) -> CompressionOptions:
+    """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
+    from ollm.services.chat_compression import CompressionOptions
+    from ollm.services.goals import list_lasting_decisions
+
+    state, wanted = view.budget, settings.compression
+    longest = rules.compute_summary_cap(state, wanted.summary_max_tokens)
+    return CompressionOptions(
+        strategy=wanted.strategy,
+        preserve_recent_tokens=0 if hard else rules.compute_recent_tokens(state, wanted.preserve_recent),
+        target_tokens=view.system_tokens + state.checkpoints + rules.compute_target_tokens(state),
+        summary_max_tokens=longest,
+        request_tokens=max(200, state.limit - longest),
+        ledger_tokens=rules.compute_ledger_cap(state.window),
+        request=view.request,
+        checkpoints=view.context.checkpoints,
+        locked=tuple(decision.text for decision in list_lasting_decisions(view.context.goals)),
+    )
+
+
+class Compaction:
+    """Makes one context smaller. `compact` changes nothing but what it returns."""
+
+    def __init__(self, counter: TokenCounter, clock: Clock) -> None:
+        self._counter = counter
+        self._clock = clock
+
+    async def compact(self, view: ContextView, plan: CompactionPlan) -> tuple[ActiveContext, CompressionResult]:
+        """The smaller context, and what was done; the same context where `skipped` says why."""
+        from ollm.services.chat_compression import ChatCompressionService
+
+        service = ChatCompressionService(self._counter, plan.summarise, clock=self._clock)
+        result = await service.compress((view.system, *view.context.messages), plan.options)
+        if result.skipped:
+            return view.context, result
+        return self._with_records(view, result), result
+
+    def shorten_records(self, context: ActiveContext, over: int) -> ActiveContext:
+        """The records smaller by `over` tokens, whatever they lose: the message being worked on needs the room."""
+        from ollm.services.checkpoints import CheckpointManager, count_tokens
+
+        room = max(0, count_tokens(context.checkpoints) - over)
+        aged = CheckpointManager(self._counter).age(context.checkpoints, room, room // 2)
+        return msgspec.structs.replace(context, checkpoints=aged.checkpoints)
+
+    def _with_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:
+        """The records within their share, the goals in force written down anew behind them."""
+        from ollm.services.checkpoints import CheckpointManager
+        from ollm.services.goals import GOALS_CHECKPOINT_ID, make_goals_checkpoint
+
+        state = view.budget
+        kept = [old for old in result.checkpoints if old.id != GOALS_CHECKPOINT_ID]
+        caps = rules.compute_checkpoints_cap(state), rules.compute_ledger_cap(state.window)
+        aged = CheckpointManager(self._counter).age(kept, *caps)
+        goals = make_goals_checkpoint(view.context.goals, self._counter)
+        return msgspec.structs.replace(
+            view.context,
+            messages=result.compressed_messages[1 + len(result.checkpoints) :],
+            checkpoints=(*aged.checkpoints, *goals),
+            folded=True,
+        )
+
+
 class Compactor:
-    """Decides when a context is compressed, and sees it through. `keep` writes a success into the session."""
+    """Decides when a context is compacted, and sees it through. `keep` writes a success into the session."""
 
     def __init__(
         self,
@@ -95,72 +141,83 @@ class Compactor:
         before: Callable[[], Awaitable[None]] = _skip_announcement,
         clock: Clock = now,
     ) -> None:
-        self._settings = settings.compression
-        self._snapshot_settings = settings.snapshots
+        self._settings = settings
         self._counter = counter
         self._snapshots = snapshots
         self._keep = keep
         self._before = before
         self._clock = clock
+        self._compaction = Compaction(counter, clock)
         self._breaker = CompressionBreaker()
-        self.armed = True  # passing the threshold takes a snapshot
+        self._window = 0
         self._kept_revision = -1
         self._told_open = False
 
-    def reset(self) -> None:
-        """Something was decided that makes another try worth it."""
-        self._breaker.reset()
-        self._told_open = False
-
-    async def compact_if_needed(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
+    async def compact_if_needed(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> None:
+        """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
+        prompt.emit_notes(emit)
+        self._look_at_window(prompt)
         await self._check_thresholds(prompt)
-        if rules.needs_compression(prompt.compute_budget(), prompt.message_tokens):
-            await self._compress_or_warn(prompt, emit, summarise)
+        if rules.needs_compression(prompt.compute_budget(), prompt.message_tokens) and not prompt.sent_as_restored:
+            await self._compact_or_warn(prompt, emit, summarise)
         if prompt.used_tokens > prompt.compute_budget().limit:
             raise ContextFull(
                 f"The conversation takes {prompt.used_tokens} tokens and may take {prompt.compute_budget().limit}.",
                 action=CONTEXT_FULL_ACTIONS,
             )
 
-    async def compact(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> bool:
-        self.reset()
-        await self.take_snapshot(prompt, "compact")
-        usual = prompt.build_compression_options()
+    async def compact(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> bool:
+        """What `/compact` does; whether it became smaller."""
+        prompt.emit_notes(emit)
+        self._reset()
+        await self._take_snapshot(prompt, "compact")
+        usual = build_options(prompt.view_context(), self._settings)
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
         options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
-        return await self._compress(prompt, emit, (options, summarise, "manual"))
+        return await self._compact(prompt, emit, CompactionPlan(options, summarise, "manual"))
 
-    async def take_snapshot(self, prompt: Compressible, trigger: SnapshotTrigger) -> None:
+    def _reset(self) -> None:
+        """Something was decided that makes another try worth it."""
+        self._breaker.reset()
+        self._told_open = False
+
+    def _look_at_window(self, prompt: Prompt) -> None:
+        if prompt.model.window != self._window:
+            self._window = prompt.model.window
+            self._reset()
+
+    async def _take_snapshot(self, prompt: Prompt, trigger: SnapshotTrigger) -> None:
         """One for each state of the context, unless a person asks."""
         if self._snapshots is None or self._kept_revision == prompt.revision:
             return
         if await self._snapshots.create_snapshot(prompt.capture_state(), trigger):
             self._kept_revision = prompt.revision
 
-    async def _check_thresholds(self, prompt: Compressible) -> None:
+    async def _check_thresholds(self, prompt: Prompt) -> None:
         """The snapshot at the threshold, and the callbacks of others."""
         if self._snapshots is None:
             return
         limit = prompt.compute_budget().limit
-        passed = prompt.used_tokens >= self._snapshot_settings.auto_threshold * limit
-        if passed and self.armed:
-            await self.take_snapshot(prompt, "threshold")
-        self.armed = not passed
+        passed = prompt.used_tokens >= self._settings.snapshots.auto_threshold * limit
+        if passed and prompt.snapshot_armed:
+            await self._take_snapshot(prompt, "threshold")
+        prompt.snapshot_armed = not passed
         await self._snapshots.check_thresholds(prompt.used_tokens, limit)
 
-    async def _compress_or_warn(self, prompt: Compressible, emit: Emit, summarise: Summarise | None) -> None:
-        if not self._settings.enabled:
+    async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
+        if not self._settings.compression.enabled:
             return
         limit = prompt.compute_budget().limit
         self._breaker.allow_retry(prompt.used_tokens, limit // RETRY_GROWTH_DIVISOR)
         if self._breaker.open and prompt.used_tokens <= limit:
             self._warn_breaker_open(emit)
             return
-        await self.take_snapshot(prompt, "compression")
+        await self._take_snapshot(prompt, "compression")
         if not self._breaker.open:
-            await self._compress(prompt, emit, (prompt.build_compression_options(), summarise, "auto"))
+            options = build_options(prompt.view_context(), self._settings)
+            await self._compact(prompt, emit, CompactionPlan(options, summarise, "auto"))
         if prompt.used_tokens > prompt.compute_budget().limit:
-            await self._truncate_hard(prompt, emit)
+            await self._compact_hard(prompt, emit)
         made_room = not rules.needs_compression(prompt.compute_budget(), prompt.message_tokens)
         self._breaker.record(made_room=made_room, used=prompt.used_tokens)
         self._told_open = self._told_open and not made_room
@@ -171,25 +228,45 @@ class Compactor:
             emit(CompressionSkipped(reason="the last compressions made no room"))
             emit(Notice(level="warning", text=f"Compression makes no room any more. {CONTEXT_FULL_ACTIONS}"))
 
-    async def _truncate_hard(self, prompt: Compressible, emit: Emit) -> None:
+    async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
-        options = msgspec.structs.replace(
-            prompt.build_compression_options(hard=True), strategy="truncate", target_tokens=0
+        from ollm.runtime.prompt.message_limits import shrink_last_step
+
+        options = build_options(prompt.view_context(), self._settings, hard=True)
+        options = msgspec.structs.replace(options, strategy="truncate", target_tokens=0)
+        await self._compact(prompt, emit, CompactionPlan(options, None, "auto"))
+        self._shorten_request(prompt)
+        for hardness in range(4):
+            over = prompt.used_tokens - prompt.compute_budget().limit
+            if over > 0:
+                context = prompt.get_active_context()
+                if hardness < 3:
+                    messages = shrink_last_step(context.messages, over, hardness, self._counter)
+                    context = msgspec.structs.replace(context, messages=messages, folded=True)
+                else:
+                    context = self._compaction.shorten_records(context, over)
+                prompt.replace_context(context, "compression")
+
+    def _shorten_request(self, prompt: Prompt) -> None:
+        """The message being worked on, where the window has become so small that it takes more than half of it."""
+        from ollm.runtime.prompt.message_limits import MessageLimiter
+
+        view, limiter = prompt.view_context(), MessageLimiter(self._counter)
+        messages = tuple(
+            limiter.limit_user_message(entry, view.budget) if entry.role == "user" else entry
+            for entry in view.context.messages
         )
-        await self._compress(prompt, emit, (options, None, "auto"))
-        if prompt.used_tokens > prompt.compute_budget().limit:
-            prompt.shrink_last_step()
+        if messages != view.context.messages:
+            context = msgspec.structs.replace(view.context, messages=messages, folded=True)
+            prompt.replace_context(context, "compression")
 
-    async def _compress(self, prompt: Compressible, emit: Emit, how: CompressionPlan) -> bool:
-        """One compression from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
-        from ollm.services.chat_compression import ChatCompressionService
-
-        options, summarise, trigger = how
+    async def _compact(self, prompt: Prompt, emit: Emit, plan: CompactionPlan) -> bool:
+        """One compaction from beginning to end; whether the context is smaller. A failure ends nothing (S10.3)."""
         await self._before()
         before = prompt.used_tokens
-        service = ChatCompressionService(self._counter, summarise, clock=self._clock)
+        known = prompt.get_active_context().checkpoints
         try:
-            result = await service.compress(prompt.get_compressible_messages(), options)
+            context, result = await self._compaction.compact(prompt.view_context(), plan)
         except OllmError as error:
             _log.warning("Compression failed: %s", error, extra={"operation": "compress"})
             emit(CompressionError(message=str(error)))
@@ -197,32 +274,24 @@ class Compactor:
         if result.skipped:
             emit(CompressionSkipped(reason=result.skipped))
             return False
-        self._apply_result(prompt, result, emit)
+        prompt.replace_context(context, "compression")
+        if result.created:
+            made = result.created
+            emit(CheckpointCreated(checkpoint_id=made.id, message_ids=made.message_ids, tokens=made.tokens))
+        for old in context.checkpoints:
+            if old.age != "detailed" and old not in known:
+                emit(CheckpointAged(checkpoint_id=old.id, age=old.age, tokens=old.tokens))
+        self._report(result, emit)
+        counts = before, prompt.used_tokens
+        emit(Compressed(strategy=result.strategy, original_token_count=counts[0], compressed_token_count=counts[1]))
+        await self._keep(self._build_record(result, plan.trigger, counts))
+        return True
+
+    def _report(self, result: CompressionResult, emit: Emit) -> None:
         for note in result.notes:
             emit(Notice(level="info", text=note))
         if result.fallback:
             emit(CompressionError(message=f"The model's summary was not used ({result.fallback}); a digest stands in."))
-        emit(
-            Compressed(strategy=result.strategy, original_token_count=before, compressed_token_count=prompt.used_tokens)
-        )
-        await self._keep(self._build_record(result, trigger, (before, prompt.used_tokens)))
-        return True
-
-    def _apply_result(self, prompt: Compressible, result: CompressionResult, emit: Emit) -> None:
-        from ollm.services.checkpoints import CheckpointManager
-
-        manager = CheckpointManager(self._counter, prompt.build_compression_options().summary_max_tokens)
-        aged = manager.age(
-            result.checkpoints,
-            rules.compute_checkpoints_cap(prompt.compute_budget(), pressed=prompt.recently_compressed),
-        )
-        spoken = result.compressed_messages[1 + len(result.checkpoints) :]
-        prompt.apply_compression(spoken, aged.checkpoints)
-        if result.created:
-            made = result.created
-            emit(CheckpointCreated(checkpoint_id=made.id, message_ids=made.message_ids, tokens=made.tokens))
-        for old in aged.changed:
-            emit(CheckpointAged(checkpoint_id=old.id, age=old.age, tokens=old.tokens))
 
     def _build_record(self, result: CompressionResult, trigger: str, counts: tuple[int, int]) -> CompressionRecord:
         return CompressionRecord(

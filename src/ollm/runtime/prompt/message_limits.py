@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from ollm.domain.context import Budget
@@ -21,12 +23,13 @@ class MessageLimiter:
         self._counter = counter
         self._step_left = 0
 
-    def begin_step(self, budget: Budget) -> None:
-        self._step_left = rules.compute_step_cap(budget)
+    def begin_step(self, budget: Budget, messages: int = 0) -> None:
+        self._step_left = rules.compute_step_cap(budget, messages)
 
-    def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int) -> PromptMessage:
-        """A tool's result; `waiting` of them, with this one, are still to share what is left."""
-        cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget), self._step_left // waiting))
+    def limit_result(self, entry: PromptMessage, budget: Budget, waiting: int, messages: int = 0) -> PromptMessage:
+        """A tool's result; `waiting` of them, with this one, are still to share what is left; `messages`
+        tokens stand before it."""
+        cap = max(MIN_RESULT_TOKENS, min(rules.compute_result_cap(budget, messages), self._step_left // waiting))
         short = self._cut_message(entry, cap)
         self._step_left = max(0, self._step_left - self._counter.count_text(short.content))
         return short
@@ -37,13 +40,73 @@ class MessageLimiter:
             return entry
         return shorten_message(entry, max(MIN_RESULT_TOKENS, budget.available // 4), self._counter.count_text)
 
-    def shrink_message(self, entry: PromptMessage, over: int, least: int) -> PromptMessage:
-        """Smaller by `over` tokens, as far as that goes; `least` always stay."""
-        if is_folded_line(entry):
-            return entry
-        short = self._cut_message(entry, max(least, self._counter.count_text(entry.content) - over - least))
-        return fold_calls(short, least, self._counter.count_text)
-
     def _cut_message(self, entry: PromptMessage, cap: int) -> PromptMessage:
-        way = format_recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
-        return msgspec.structs.replace(entry, content=cut_text(entry.content, cap, self._counter.count_text, way))
+        return cut_message(entry, cap, self._counter)
+
+
+def cut_message(entry: PromptMessage, cap: int, counter: TokenCounter) -> PromptMessage:
+    """A message within so many tokens, with the way to the rest."""
+    way = format_recall_call(entry.sources[0] if entry.sources else None, entry.call_id)
+    return msgspec.structs.replace(entry, content=cut_text(entry.content, cap, counter.count_text, way))
+
+
+def shrink_last_step(
+    messages: Sequence[PromptMessage], over: int, hardness: int, counter: TokenCounter
+) -> tuple[PromptMessage, ...]:
+    """The last step smaller by `over` tokens: first its results share what is left, then they keep a line each, at last
+    only the first and last of its calls stand. The user's words before it are never touched."""
+    start = _find_last_step(messages)
+    before, step = messages[:start], list(messages[start:])
+    room = max(0, sum(map(counter.count_message, step)) - over)
+    if hardness < 2:
+        least = MIN_RESULT_TOKENS if hardness == 0 else MIN_RESULT_TOKENS // 4
+        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], room, len(step)))
+        return (*before, *(_shrink_message(entry, cap, least, counter) for entry in step))
+    return (*before, *_fold_pairs(step, room, counter))
+
+
+def _find_last_step(messages: Sequence[PromptMessage]) -> int:
+    """Where the last answer and its results begin; a user's message is no part of it."""
+    place = len(messages)
+    while place > 0 and messages[place - 1].role == "tool":
+        place -= 1
+    return place - 1 if place > 0 and messages[place - 1].role != "user" else place
+
+
+def _find_share(sizes: Sequence[int], room: int, count: int) -> int:
+    """The most each may take so that all together fit: short ones leave their part to the others."""
+    left, waiting = room - count * 6, count
+    for size in sorted(sizes):
+        if size > left // max(1, waiting):
+            return max(0, left // waiting)
+        left, waiting = left - size, waiting - 1
+    return max(sizes, default=0)
+
+
+def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCounter) -> PromptMessage:
+    return entry if is_folded_line(entry) else fold_calls(cut_message(entry, cap, counter), least, counter.count_text)
+
+
+def _fold_pairs(step: Sequence[PromptMessage], room: int, counter: TokenCounter) -> list[PromptMessage]:
+    """The first and the last calls with their results, and a line for the others between them."""
+    if not step or len(step[0].calls) < 3:
+        return list(step)
+    head, results = step[0], {entry.call_id: entry for entry in step[1:]}
+    for kept in range(len(head.calls) - 1, 0, -max(1, len(head.calls) // 20)):
+        folded = _keep_pairs(head, results, kept)
+        if counter.count_messages(folded) <= room:
+            return folded
+    return _keep_pairs(head, results, 1)
+
+
+def _keep_pairs(head: PromptMessage, results: dict[str | None, PromptMessage], kept: int) -> list[PromptMessage]:
+    first, last = (kept + 1) // 2, kept // 2
+    gone = head.calls[first : len(head.calls) - last]
+    calls = (*head.calls[:first], *head.calls[len(head.calls) - last :])
+    line = (
+        f"[{len(gone)} more calls, {gone[0].id} to {gone[-1].id}, were made and are left out with their results; "
+        f"{format_recall_call(None, gone[0].id)} reads one]"
+    )
+    content = "\n".join(filter(None, (head.content, line)))
+    shown = msgspec.structs.replace(head, content=content, calls=calls)
+    return [shown, *(results[call.id] for call in calls if call.id in results)]

@@ -9,7 +9,7 @@ import msgspec
 from ollm.domain.context import Budget
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.tools import ToolCallRecord
-from ollm.runtime.prompt.message_limits import MIN_RESULT_TOKENS, MessageLimiter
+from ollm.runtime.prompt.message_limits import MessageLimiter
 from ollm.runtime.prompt.rendering import render_message
 from ollm.runtime.prompt.token_meter import Meter
 from ollm.services.chat_compression.users import add_aside
@@ -37,14 +37,14 @@ class MessageHistory:
     ) -> None:
         """A message that was just recorded; `aside` goes with a user's. What this costs does not depend on how long
         the context is."""
-        if message.role == "assistant":
-            self._fitting.begin_step(budget)
         new = render_message(message, calls)
+        if message.role == "tool":
+            self._fitting.begin_step(budget, self._meter.message_tokens)
         for place, entry in enumerate(new):
             self.units += self._counter.count_message_units(entry)
             shown = self._limit_user_message(entry, budget, aside) if entry.role == "user" else entry
             if entry.role == "tool":
-                shown = self._fitting.limit_result(entry, budget, len(new) - place)
+                shown = self._fitting.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
             self.messages.append(shown)
             self._meter.add_units(self._counter.count_message_units(shown))
 
@@ -57,28 +57,12 @@ class MessageHistory:
         """What stands here now was said before: it counts, if nothing more is known."""
         self.units = max(self.units, self._meter.spoken)
 
-    def shrink_last_step(self, used: Callable[[], int], limit: int) -> None:
-        """The calls and results of the last step, cut until the prompt fits: a last resort."""
-        for least in (MIN_RESULT_TOKENS, MIN_RESULT_TOKENS // 4):
-            self._shrink_last_step(used() - limit, least)
-            self._recount()
-
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str) -> PromptMessage:
         """Cut to what one message may take of the window; the whole stands in the archive."""
         shown = self._fitting.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
         return msgspec.structs.replace(shown, content=add_aside(shown.content, aside))
-
-    def _shrink_last_step(self, over: int, least: int) -> None:
-        for place in range(len(self.messages) - 1, -1, -1):
-            if over <= 0:
-                break
-            entry = self.messages[place]
-            self.messages[place] = short = self._fitting.shrink_message(entry, over, least)
-            over -= self._counter.count_message(entry) - self._counter.count_message(short)
-            if entry.role == "user":
-                break
 
     def _recount(self) -> None:
         self._meter.restart(sum(map(self._counter.count_message_units, self.messages)))

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.config.settings import Settings
-from ollm.domain.context import ActiveContext, Budget, Checkpoint, ModeName, Usage
+from ollm.domain.context import ActiveContext, Budget, ModeName, Usage
 from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.messages import MessageHistory
 from ollm.runtime.prompt.prefix import PromptPrefix, ToolChoice
 from ollm.runtime.prompt.request import RequestBuilder
@@ -26,19 +25,15 @@ from ollm.runtime.prompt.token_meter import Meter
 from ollm.runtime.prompt.user_messages import LoadUserMessages, UserMessages
 from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager
-from ollm.services.goals import GoalKeeper, describe_goals, list_lasting_decisions
+from ollm.services.goals import GoalKeeper, describe_goals
 from ollm.services.prefix_ledger import PrefixLedger
 from ollm.services.reasoning import add_trace
 from ollm.services.token_counting import TokenCounter
 
 if TYPE_CHECKING:
-    from ollm.services.chat_compression import CompressionOptions, Summarise
     from ollm.services.snapshots import ContextState
 
-__all__ = ["ContextFull", "Prompt", "PromptModel"]
-
 MIN_WINDOW_TOKENS = 512
-GOALS_CHECKPOINT_ID = "goals"  # the checkpoint that holds goals and decisions in force
 Emit = Callable[[Event], None]
 
 
@@ -51,8 +46,18 @@ class PromptModel(Data, frozen=True):
     mode: ModeName = "code"
 
 
+class ContextView(Data, frozen=True):
+    """A context, what it may take, and the number of the message being worked on."""
+
+    system: PromptMessage
+    context: ActiveContext
+    budget: Budget
+    system_tokens: int
+    request: int | None = None
+
+
 class Prompt:
-    """The active context of one conversation. `room` makes room in it; `goals` are shared with the goal tool."""
+    """The active context of one conversation; `goals` are shared with the goal tool. `Compactor` makes room in it."""
 
     def __init__(
         self,
@@ -60,7 +65,6 @@ class Prompt:
         settings: Settings,
         counter: TokenCounter,
         entries: ContextManager,
-        room: Compactor,
         *,
         goals: GoalKeeper | None = None,
     ) -> None:
@@ -69,7 +73,6 @@ class Prompt:
         self.goals = goals or GoalKeeper()
         self._settings = settings
         self._counter = counter
-        self.room = room
         self._meter = Meter(counter)
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
@@ -79,7 +82,10 @@ class Prompt:
         self._told: set[str] = set()
         self._notes: list[Notice] = []
         self._known_goals = self.goals.stack
-        self._turns = rules.MIN_ROOM_TURNS  # since the last compression
+        self.just_compressed = False  # in this turn
+        self.sent_as_restored = False  # a context somebody went back to is sent once before it is compacted
+        self.snapshot_armed = True  # passing the threshold takes a snapshot
+        self._request: int | None = None  # the message being worked on
         self._cause: str | None = None
         self.revision = 0
         self.refresh_system_prompt()
@@ -163,7 +169,6 @@ class Prompt:
         """Another window or model: a recorded step of the conversation, never a silent one."""
         self.model = msgspec.structs.replace(self.model, window=window, model=model or self.model.model)
         self._cause = "window"
-        self.room.reset()
         self.refresh_system_prompt()
 
     def _count_prefix(self) -> None:
@@ -186,7 +191,7 @@ class Prompt:
 
     def _begin_turn(self, message: Message) -> None:
         self._words.add_message(message.id, message.text)
-        self._turns += 1
+        self._request, self.just_compressed = message.id, False
         for key in self.entries.begin_turn():
             self._notes.append(Notice(level="info", text=f"Context entry {key!r} has expired."))
         self.refresh_system_prompt()
@@ -205,6 +210,7 @@ class Prompt:
     def build_request_messages(self) -> tuple[PromptMessage, ...]:
         """The next request: the last one and what is new."""
         cause, self._cause = self._cause, None
+        self.sent_as_restored = False
         self._meter.mark_sent()
         return self._parts.build_request_messages(self._spoken.messages, cause)
 
@@ -261,87 +267,29 @@ class Prompt:
             broken_by=last.broken_by if last else None,
         )
 
-    # Making room
+    # What compaction needs
 
-    async def compact_if_needed(self, emit: Emit, summarise: Summarise | None = None) -> None:
-        """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
-        self._emit_notes(emit)
-        await self.room.compact_if_needed(self, emit, summarise)
-
-    async def compact(self, emit: Emit, summarise: Summarise | None = None) -> bool:
-        """What `/compact` does; whether it became smaller."""
-        self._emit_notes(emit)
-        return await self.room.compact(self, emit, summarise)
-
-    def build_compression_options(self, *, hard: bool = False) -> CompressionOptions:
-        """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
-        from ollm.services.chat_compression import CompressionOptions
-
-        settings, state = self._settings.compression, self.compute_budget()
-        recent = rules.compute_recent_tokens(state, settings.preserve_recent)
-        longest = min(settings.summary_max_tokens, max(40, state.limit // 8))
-        system = self._counter.count_message(self._front.system)
-        return CompressionOptions(
-            strategy=settings.strategy,
-            preserve_recent_tokens=0 if hard else recent,
-            target_tokens=system + state.checkpoints + rules.compute_target_tokens(state),
-            summary_max_tokens=longest,
-            request_tokens=max(200, state.limit - longest),
-            user_tokens=rules.compute_pressed_user_cap(state, recent)
-            if self.recently_compressed
-            else rules.compute_user_cap(state),
-            checkpoints=self._context.checkpoints,
-            locked=tuple(decision.text for decision in list_lasting_decisions(self.goals.stack)),
+    def view_context(self) -> ContextView:
+        """The context with its budget, for whoever makes it smaller."""
+        return ContextView(
+            system=self._front.system,
+            context=self.get_active_context(),
+            budget=self.compute_budget(),
+            system_tokens=self._counter.count_message(self._front.system),
+            request=self._request,
         )
 
-    @property
-    def recently_compressed(self) -> bool:
-        """Whether the last compression was only a few turns ago."""
-        return self._turns < rules.MIN_ROOM_TURNS
-
-    @property
-    def just_compressed(self) -> bool:
-        """Whether it was compressed in this turn."""
-        return self._turns == 0
-
-    def get_compressible_messages(self) -> tuple[PromptMessage, ...]:
-        return (self._front.system, *self._spoken.messages)
-
-    def apply_compression(self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint]) -> None:
-        """Fewer messages and other checkpoints take the place of these; goals in force are written down anew."""
-        others = [found for found in checkpoints if found.id != GOALS_CHECKPOINT_ID]
-        self._context = msgspec.structs.replace(self._context, folded=True)
-        self._replace_context(messages, [*others, *self._build_goals_checkpoint()], "compression")
-        self._turns = 0
-
-    def _build_goals_checkpoint(self) -> list[Checkpoint]:
-        kept = describe_goals(self.goals.stack)
-        if not kept:
-            return []
-        text = f"[Goals and decisions in force]\n{kept}"
-        tokens = self._counter.count_message(PromptMessage(role="system", content=text))
-        return [
-            Checkpoint(
-                id=GOALS_CHECKPOINT_ID, text=text, message_ids=(), timestamp="", tokens=tokens, engine_written=True
-            )
-        ]
-
-    def _replace_context(
-        self, messages: Sequence[PromptMessage], checkpoints: Sequence[Checkpoint], cause: str
-    ) -> None:
-        self._context = msgspec.structs.replace(self._context, checkpoints=tuple(checkpoints))
-        self._front.set_checkpoints(checkpoints)
+    def replace_context(self, context: ActiveContext, cause: str) -> None:
+        """Another context takes the place of this one: a compression, or one that was kept."""
+        self._context = context
+        self._front.set_checkpoints(context.checkpoints)
         self._parts.restart()
         self._cause = cause
         self._offer_recall()
         self.revision += 1
         self._count_prefix()
-        self._spoken.replace_messages(messages)
-
-    def shrink_last_step(self) -> None:
-        """The calls and results of the last step, cut until the prompt fits: a last resort."""
-        self._spoken.shrink_last_step(lambda: self.used_tokens, self.compute_budget().limit)
-        self._replace_context(self._spoken.messages, self._context.checkpoints, "compression")
+        self._spoken.replace_messages(context.messages)
+        self.just_compressed = self.just_compressed or cause == "compression"
 
     # Keeping and restoring
 
@@ -354,10 +302,12 @@ class Prompt:
         if words is not None:
             self._words = UserMessages(words)
         self.goals.stack = self._known_goals = context.goals
-        self._context = msgspec.structs.replace(context, folded=context.folded or bool(context.checkpoints))
+        self._context = context
         self.refresh_system_prompt()
-        self._replace_context(context.messages, context.checkpoints, cause)
+        folded = context.folded or bool(context.checkpoints)
+        self.replace_context(msgspec.structs.replace(context, folded=folded), cause)
         self._spoken.count_restored()
+        self.sent_as_restored = cause != "resume"
 
     def capture_state(self) -> ContextState:
         """What a snapshot is made from."""
@@ -382,7 +332,7 @@ class Prompt:
     def _warn(self, text: str) -> None:
         self._notes.append(Notice(level="warning", text=text))
 
-    def _emit_notes(self, emit: Emit) -> None:
+    def emit_notes(self, emit: Emit) -> None:
         notes, self._notes = self._notes, []
         for note in notes:
             emit(note)

@@ -19,6 +19,8 @@ from ollm.runtime.resume.rebuild import LoadSnapshot, collect_user_messages, end
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.message_records import from_records
 
+EXACTLY = "exactly where it stood"
+NOTE_PERCENT = 8  # of the window
 RESUME_INTRO = "This conversation is taken up again. Where it stood, written by the program:"
 RESUME_OUTRO = "Go on from here; look up older messages with recall when you need them."
 
@@ -48,16 +50,32 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
     else:
         context, why = check_saved_context(prompt, kept)
         prompt.restore(context or seed_context(record, prompt.mode), source.words, cause="resume")
-        how = "exactly where it stood" if context else f"from its summary and last messages: {why}"
+        how = EXACTLY if context else f"from its summary and last messages: {why}"
         if context and kept:
-            prompt.room.armed = kept.armed
+            prompt.snapshot_armed = kept.armed
             add_newer_messages(prompt, session, kept.last_number)
     if not ends_with_step_back(session):
         restore_goals(prompt, kept)
-    prompt.entries.add_context(
-        RESUMED_ENTRY_KEY, build_resume_message(record.summary, record.plan), source="system", volatile=True
-    )
+    if how != EXACTLY and not ends_with_step_back(session):
+        tell_where_it_stood(prompt, record)
     return how
+
+
+def tell_where_it_stood(prompt: Prompt, record: ChatSession) -> None:
+    """The engine's own note, once, with the next message: only where the context is not what it was."""
+    most = prompt.model.window * NOTE_PERCENT // 100
+    text = build_resume_message(record.summary, record.plan)
+    while (tokens := prompt.counter.count_text(text)) > most and len(text) > 200:
+        summary = clip_lines(record.summary, int(len(record.summary) * 0.9 * most / tokens))
+        record = msgspec.structs.replace(record, summary=summary)
+        text = build_resume_message(summary, record.plan)
+    prompt.entries.add_context(RESUMED_ENTRY_KEY, text, source="system", volatile=True)
+
+
+def clip_lines(text: str, characters: int) -> str:
+    """Whole lines from the beginning, which tells what matters most."""
+    cut = text[: max(0, characters)]
+    return cut[: cut.rfind("\n")] if "\n" in cut and len(cut) < len(text) else cut
 
 
 def check_saved_context(prompt: Prompt, found: SavedContext | None) -> tuple[ActiveContext | None, str]:

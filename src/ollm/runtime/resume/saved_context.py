@@ -44,7 +44,7 @@ class SavedContext(Data, frozen=True):
             forms=prompt.forms,
             ledger=prompt.ledger.last,
             entries=tuple(prompt.entries.get_context_by_source("user")),
-            armed=prompt.room.armed,
+            armed=prompt.snapshot_armed,
         )
 
 

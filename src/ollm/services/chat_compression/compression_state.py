@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ollm.domain.context import Checkpoint
+from ollm.domain.context import Checkpoint, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import folding
 from ollm.services.chat_compression.groups import Group, find_recent_start, group_messages, is_user_group, list_numbers
 from ollm.services.chat_compression.options import CompressionOptions
-from ollm.services.chat_compression.users import (
-    USER_LINE_ID,
-    fold_user_messages,
-    make_user_line,
-    remove_aside,
-    shorten_message,
-)
+from ollm.services.chat_compression.users import USER_LINE_ID, remove_aside, shorten_message
+from ollm.services.request_ledger import make_lines
 from ollm.services.token_counting import TokenCounter
 
 MIN_SAVING_TOKENS = 12  # tokens
@@ -59,33 +54,24 @@ class CompressionState:
         before = list_numbers([m for group in self._before for m in group if not folding.is_folded_line(m)])
         return tuple(sorted(set(before) - set(list_numbers(standing))))
 
-    def settle_user_messages(self, moment: str) -> None:
-        """Old user messages lose what was true for a moment only, and stand shortened when they fill the window."""
-        self.old = [(remove_aside(group[0]),) if is_user_group(group) else group for group in self.old]
-        cap = self._options.user_tokens
-        if cap is not None:
-            self._fold_user_messages(cap, moment)
+    def settle_user_messages(self) -> None:
+        """Old user messages lose what was true for a moment only."""
+        self.old = [(remove_aside(group[0]),) if self.is_past_request(group) else group for group in self.old]
         self.total = self._count_tokens()
 
-    def _fold_user_messages(self, cap: int, moment: str) -> None:
-        places = [(place, group[0]) for place, group in enumerate(self.old) if is_user_group(group)]
-        folded = fold_user_messages(places, cap, (self._counter.count_message, self._counter.count_text))
-        changed = [message for place, message in places if folded.messages.get(place) is not message]
-        if not changed:
-            return
-        self.notes.append(f"{len(changed)} old messages of yours stand shortened in the context; the record has them.")
-        if folded.gone:
-            self._put_user_line([message for place, message in places if place in folded.gone], moment)
-        self.old = [
-            (folded.messages[place],) if is_user_group(group) else group
-            for place, group in enumerate(self.old)
-            if not is_user_group(group) or place in folded.messages
-        ]
+    def is_past_request(self, group: Group) -> bool:
+        """Whether the user said it, and it is not what is being worked on."""
+        return is_user_group(group) and (self._options.request is None or self._options.request not in group[0].sources)
 
-    def _put_user_line(self, gone: Sequence[PromptMessage], moment: str) -> None:
-        earlier = next((old for old in self.checkpoints if old.id == USER_LINE_ID), None)
-        rest = [old for old in self.checkpoints if old.id != USER_LINE_ID]
-        self.checkpoints = [make_user_line(earlier, gone, moment, self._counter.count_text), *rest]
+    def past_requests(self) -> list[Group]:
+        """Those that go into the record; none where user messages stay where they are."""
+        return [] if self._options.ledger_tokens is None else [g for g in self.old if self.is_past_request(g)]
+
+    def request_lines(self, asked: Sequence[Group]) -> tuple[RequestLine, ...]:
+        """What was asked, as the record holds it."""
+        known = [line for old in self.checkpoints for line in old.requests]
+        new = [(group[0].sources[0], group[0].content) for group in asked if group[0].sources]
+        return make_lines(known, new, self._options.ledger_tokens or 0, self._counter.count_text)
 
     def fold_results(self) -> None:
         """Old tool output becomes a few lines of it."""
@@ -103,7 +89,10 @@ class CompressionState:
         return folding.fold_calls(message, folding.FOLDED_RESULT_TOKENS, self._counter.count_text)
 
     def select_oldest(self, allowance: int | None) -> list[Group]:
-        """The oldest groups that must go to reach the target with a summary of that size; all without an allowance."""
+        """The oldest groups that must go to reach the target with a summary of that size; all without an allowance, and
+        where what was asked goes with them."""
+        if self._options.ledger_tokens is not None:
+            return [group for group in self.old if not is_user_group(group)]
         chosen: list[Group] = []
         left = self.total
         for group in self.old:

@@ -16,7 +16,8 @@ class CompressionOptions(Data, frozen=True):
     """D's options, and what our strategies need besides.
 
     `target_tokens` counts everything handed in; unset it is half of that. `request_tokens` is the most a summary
-    request may take. `user_tokens` is what old user messages may take together before the oldest stand shortened.
+    request may take. With `ledger_tokens` old user messages go into the record as its requests, verbatim while all fit
+    into that; unset they stay where they are. `request` is the message being worked on, which stays whatever happens.
     `locked` are decisions whose facts every summary must carry.
     """
 
@@ -25,6 +26,7 @@ class CompressionOptions(Data, frozen=True):
     target_tokens: int | None = None
     summary_max_tokens: int = 1024
     request_tokens: int | None = None
-    user_tokens: int | None = None
+    ledger_tokens: int | None = None
+    request: int | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     locked: tuple[str, ...] = ()

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import msgspec
 
 from ollm.domain.clock import Clock, NewId, format_stamp, new_id, now
-from ollm.domain.context import Checkpoint, CompressionResult
+from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
 from ollm.services.chat_compression.compression_state import CompressionState
 from ollm.services.chat_compression.folding import is_failed_result, write_digest
 from ollm.services.chat_compression.groups import Group, list_numbers
 from ollm.services.chat_compression.options import CompressionOptions, Summarise
-from ollm.services.chat_compression.protected import extract_facts, find_missing_facts
+from ollm.services.protected_facts import find_facts, find_missing
 from ollm.services.token_counting import TokenCounter
 
 MAX_ATTEMPTS = 2
@@ -54,7 +54,7 @@ class ChatCompressionService:
         options = options or CompressionOptions()
         work = CompressionState(messages, options, self._counter)
         before = work.total
-        work.settle_user_messages(format_stamp(self._clock()))
+        work.settle_user_messages()
         outcome = await self._reduce_context(work, options)
         if work.total >= before:
             return _make_unchanged_result(messages, options, before)
@@ -98,7 +98,7 @@ class ChatCompressionService:
     ) -> tuple[Checkpoint | None, str]:
         if options.strategy == "truncate":
             work.truncate()
-            return None, ""
+            return self._requests_alone(work), ""
         if options.strategy == "hybrid":
             work.fold_results()
             if work.total <= work.target:
@@ -107,11 +107,34 @@ class ChatCompressionService:
         chosen = work.select_oldest(None if everything else options.summary_max_tokens)
         if sum(map(work.count_group, chosen)) < MIN_SUMMARY_TOKENS:
             work.truncate()
-            return None, ""
+            return self._requests_alone(work), ""
         earlier = work.list_mergeable() if everything else ()
         checkpoint, fallback = await self._make_checkpoint(work, chosen, earlier, options)
-        work.replace_groups(chosen, earlier, checkpoint)
+        work.replace_groups([*chosen, *work.past_requests()], earlier, checkpoint)
         return checkpoint, fallback
+
+    def _requests_alone(self, work: CompressionState) -> Checkpoint | None:
+        """A record of what was asked, where everything else was folded without one and more room is needed."""
+        asked = work.past_requests()
+        if not asked or work.total <= work.target:
+            return None
+        record = self._counted(self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked)))
+        work.replace_groups(asked, (), record)
+        return record
+
+    def _record(self, text: str, ids: Sequence[int], asked: tuple[RequestLine, ...]) -> Checkpoint:
+        return Checkpoint(
+            id=self._ids(),
+            text=text,
+            message_ids=tuple(sorted(set(ids))),
+            timestamp=format_stamp(self._clock()),
+            tokens=0,
+            engine_written=True,
+            requests=asked,
+        )
+
+    def _counted(self, record: Checkpoint) -> Checkpoint:
+        return msgspec.structs.replace(record, tokens=self._counter.count_message(record.message))
 
     async def _make_checkpoint(
         self,
@@ -120,26 +143,21 @@ class ChatCompressionService:
         earlier: tuple[Checkpoint, ...],
         options: CompressionOptions,
     ) -> tuple[Checkpoint, str]:
-        originals = work.get_originals(chosen)
+        originals, past = work.get_originals(chosen), work.past_requests()
         replaced = sum(map(work.count_group, chosen)) + sum(old.tokens for old in earlier)
         longest = max(40, min(options.summary_max_tokens, replaced // 2))
-        text, fallback = await self._request_summary(
-            work.add_user_messages(originals), earlier, (longest, options.request_tokens), replaced
-        )
+        asked = work.request_lines(past)
+        told = work.add_user_messages(originals)
+        text, fallback = await self._request_summary(told, earlier, (longest, options.request_tokens), replaced)
         engine_written = not text
         if engine_written:
             text = write_digest(originals, longest, self._counter.count_text)
-        text = self._add_facts(text, work, originals, (longest, replaced))
-        ids = list_numbers([message for group in chosen for message in group])
-        checkpoint = Checkpoint(
-            id=self._ids(),
-            text=text,
-            message_ids=tuple(sorted({*ids, *(number for old in earlier for number in old.message_ids)})),
-            timestamp=format_stamp(self._clock()),
-            tokens=0,
-            engine_written=engine_written,
-        )
-        return msgspec.structs.replace(checkpoint, tokens=self._counter.count_message(checkpoint.message)), fallback
+        text = self._add_facts(summary.without_repeats(text, asked), work, originals, (longest, replaced), asked)
+        gone = [message for group in (*chosen, *past) for message in group]
+        ids = (*list_numbers(gone), *(number for old in earlier for number in old.message_ids))
+        requests = (*(line for old in earlier for line in old.requests), *asked)
+        record = msgspec.structs.replace(self._record(text, ids, requests), engine_written=engine_written)
+        return self._counted(record), fallback
 
     async def _request_summary(
         self, groups: Sequence[Group], earlier: Sequence[Checkpoint], sizes: tuple[int, int | None], replaced: int
@@ -164,16 +182,24 @@ class ChatCompressionService:
             asked = summary.build_retry(asked, reason)
         return "", reason
 
-    def _add_facts(self, text: str, work: CompressionState, groups: Sequence[Group], sizes: tuple[int, int]) -> str:
-        """The summary with what it left out of the protected set, as long as that is shorter than what it replaces."""
+    def _add_facts(
+        self,
+        text: str,
+        work: CompressionState,
+        groups: Sequence[Group],
+        sizes: tuple[int, int],
+        asked: Sequence[RequestLine],
+    ) -> str:
+        """The summary with what it and the requests beside it left out of the protected set, as long as that is shorter
+        than what it replaces."""
         longest, replaced = sizes
         results = [message for group in groups for message in group if is_failed_result(message)]
-        wanted = extract_facts(
+        wanted = find_facts(
             [*work.list_user_words(groups), *work.locked, *(message.content for message in results[-1:])]
         )
         left = min(longest, replaced * MAX_SUMMARY_PERCENT // 100 - self._counter.count_text(text))
         kept: list[str] = []
-        lost = find_missing_facts(text, wanted)
+        lost = find_missing("\n".join((text, *(line.text for line in asked))), wanted)
         for fact in reversed(lost):  # the newest matter most
             left -= self._counter.count_text(fact) + 1
             if left < 0:
@@ -181,8 +207,7 @@ class ChatCompressionService:
             kept.append(fact)
         if not kept:
             return text
-        more = f"; {len(lost) - len(kept)} more in the messages themselves" if len(kept) < len(lost) else ""
-        return f"{text}\nFacts: {'; '.join(reversed(kept))}{more}"
+        return f"{text}\nFacts: {'; '.join(reversed(kept))}"
 
 
 def _make_unchanged_result(

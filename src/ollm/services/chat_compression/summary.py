@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ollm.domain.context import Checkpoint, format_number_ranges
+from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression.folding import cut_text, format_recall_call
 from ollm.services.chat_compression.groups import Group
@@ -27,8 +27,11 @@ RETRY_INSTRUCTION = (
 NOTE_SIZES = (600, 300, 150, 80, 40, 20)
 MIN_SUMMARY_CHARS = 20  # characters
 MIN_NOTE_TOKENS = 5  # tokens
-COPIED_SHARE = 0.6
+COPIED_SHARE = 0.6  # of a summary that stands word for word in the record
+COPIED_RECORD_SHARE = 0.4  # of the record that such a summary gives back
+MIN_REPEAT_CHARS = 16
 
+_NOTE = re.compile(r"#[\d, -]+ (?:user|assistant|tool|system|result of \S+): ")
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 
 
@@ -89,6 +92,22 @@ def clean_answer(answer: str) -> str:
     return text
 
 
+def without_repeats(text: str, asked: Sequence[RequestLine]) -> str:
+    """The summary without lines that only say again what stands among the requests, and without headings left bare."""
+    known = " ".join(" ".join(line.text.split()) for line in asked)
+    kept: list[str] = []
+    for line in text.splitlines():
+        said = " ".join(line.strip(" -*\t").split()).rstrip(".")
+        if len(said) >= MIN_REPEAT_CHARS and said in known:
+            continue
+        if line.rstrip().endswith(":") and kept and kept[-1].rstrip().endswith(":"):
+            kept.pop()
+        kept.append(line)
+    if kept and kept[-1].rstrip().endswith(":"):
+        kept.pop()
+    return "\n".join(kept)
+
+
 def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]) -> str:
     """Why a summary cannot be used, or nothing."""
     if len(text) < MIN_SUMMARY_CHARS:
@@ -101,8 +120,10 @@ def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]
 
 
 def _is_copied(text: str, record: str) -> bool:
-    """Most of its longer lines stand word for word in the record."""
+    """It is written as the record is, or gives back a large part of it word for word. A few lines of it are no copy:
+    some facts can only be told in the words they were told in."""
     lines = [line.strip(" -*\t") for line in text.splitlines()]
-    long_lines = [line for line in lines if len(line) >= 20]
-    copied = sum(len(line) for line in long_lines if line in record)
-    return copied >= COPIED_SHARE * max(1, sum(map(len, lines)))
+    if sum(bool(_NOTE.match(line)) for line in lines) * 2 > len(lines):
+        return True
+    copied = sum(len(line) for line in lines if len(line) >= 20 and line in record)
+    return copied >= COPIED_SHARE * max(1, sum(map(len, lines))) and copied >= COPIED_RECORD_SHARE * len(record)

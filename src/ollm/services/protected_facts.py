@@ -1,4 +1,7 @@
-"""What a summary may not lose: names, numbers, places and errors, found without a model."""
+"""What no summary and no shortened line may lose: names, numbers, places and errors, found without a model.
+
+Only what people, the model and tools said is looked at: our own markers are taken out first.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,26 @@ _NUMBER = re.compile(r"\d+(?:[.,_:-]\d+)*")
 _NAME = re.compile(r"\b(?:[a-z][a-z0-9]*[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*|\w*[A-Za-z0-9]_[A-Za-z0-9]\w*)\b")
 _QUOTED = re.compile(r"`([^`\n]{1,120})`")
 _ERROR = re.compile(r"\b(?:\w*(?:error|exception)|fatal|panic|failed|failure|traceback)\b", re.IGNORECASE)
+# What the engine writes into a context: where something was left out, and what stands for old messages.
+_MARKERS = re.compile(
+    r"\[\.\.\. .*?left out.*?\]"
+    r"|\[(?:Folded messages|Record of messages|Results of this step|Goals and decisions)[^\]\n]*\]?"
+    r"|recall \{[^}\n]*\}"
+    r"|\[[^\]\n]*characters left out[^\]\n]*\]"
+    r"|\((?:cut|shown)[^)\n]*recall[^)\n]*\)"
+)
 
 
-def extract_facts(texts: Iterable[str]) -> tuple[str, ...]:
+def without_markers(text: str) -> str:
+    """The text as it was said, as far as it still stands."""
+    return _MARKERS.sub(" ", text) if "[" in text or "recall" in text else text
+
+
+def find_facts(texts: Iterable[str]) -> tuple[str, ...]:
     """The protected set of these texts, each once, in the order found."""
     found: dict[str, None] = {}
     seen: set[str] = set()
-    for text in texts:
+    for text in map(without_markers, texts):
         for line in text.splitlines():
             if _ERROR.search(line[:MAX_ERROR_CHARS]):
                 found[line.strip()[:MAX_ERROR_CHARS]] = None
@@ -28,18 +44,18 @@ def extract_facts(texts: Iterable[str]) -> tuple[str, ...]:
             words = [word for word in dict.fromkeys(line.split()) if word not in seen]
             seen.update(words)
             for word in words:
-                if not _is_plain_word(word):
-                    found.update((fact, None) for fact in _extract_from_word(word[:MAX_WORD_CHARS]))
+                if not _is_plain(word):
+                    found.update((fact, None) for fact in _find_in_word(word[:MAX_WORD_CHARS]))
     return tuple(found)
 
 
-def _is_plain_word(word: str) -> bool:
+def _is_plain(word: str) -> bool:
     """An ordinary word of prose, which is most of them."""
     bare = word.strip(".,;:!?()\"'")
     return bare.isalpha() and bare[1:].islower()
 
 
-def _extract_from_word(word: str) -> list[str]:
+def _find_in_word(word: str) -> list[str]:
     """A URL or path stands for the numbers and names inside it."""
     if url := _URL.search(word):
         return [url.group().rstrip(".,;:")]
@@ -49,6 +65,6 @@ def _extract_from_word(word: str) -> list[str]:
     return [*places, *digits, *_NAME.findall(rest)]
 
 
-def find_missing_facts(text: str, wanted: Iterable[str]) -> list[str]:
+def find_missing(text: str, wanted: Iterable[str]) -> list[str]:
     """The facts a text does not hold."""
     return [fact for fact in wanted if fact not in text]

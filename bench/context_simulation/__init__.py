@@ -1,0 +1,1 @@
+"""Long conversations in small windows, through the library and the command, against a server that counts honestly."""

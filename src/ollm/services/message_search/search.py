@@ -1,0 +1,179 @@
+"""Finds the messages of one conversation that answer a question: BM25 over word stems, trigrams for parts of words.
+
+Stop words do not count, words of one meaning in this trade find each other, what the user said comes first, and when
+nothing really fits nothing is found. Pure: texts in, numbers out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ollm.domain.struct import Data
+from ollm.services.message_search.words import MEANINGS, STOP_WORDS, stem
+
+K1, B = 1.2, 0.6  # of BM25: how soon repetition stops counting, how much length does
+ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
+MEANING_WEIGHT = 0.6  # of a word that means the same
+PART_WEIGHT = 0.8  # of a word that the one asked for is a part of
+ALIKE_WEIGHT = 0.5  # of a word that looks much the same
+MIN_ALIKE_SHARE = 0.6  # of their trigrams two words have in common
+MIN_PART_CHARS = 3
+MIN_COVERAGE = 0.34  # of what a question asks for by weight that a message must hold
+MAX_SCANNED_CHARS = 60_000
+
+_WORD = re.compile(r"[a-z0-9à-ɏЀ-ӿ]+")
+_IDEOGRAPHS = re.compile(r"[぀-ヿ㐀-鿿가-힯豈-﫿]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+class SearchedMessage(Data, frozen=True):
+    """A message as it is looked through."""
+
+    number: int
+    role: str
+    text: str
+
+
+class SearchHit(Data, frozen=True):
+    message: SearchedMessage
+    score: float
+    words: tuple[str, ...]  # of the message, that were matched
+
+
+def split_words(text: str) -> list[str]:
+    """Stems of the words, ideographs in overlapping pairs."""
+    spaced = _CAMEL.sub(" ", text).casefold()
+    found = [stem(word) for word in _WORD.findall(spaced)]
+    for run in _IDEOGRAPHS.findall(spaced):
+        found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return found
+
+
+def split_question(text: str) -> list[str]:
+    """What a question asks for: its words without those that every question has."""
+    words = [word for word in _WORD.findall(_CAMEL.sub(" ", text).casefold()) if word not in STOP_WORDS]
+    stems = [stem(word) for word in words]
+    for run in _IDEOGRAPHS.findall(text.casefold()):
+        stems += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
+    return list(dict.fromkeys(stems)) or list(dict.fromkeys(split_words(text)))
+
+
+class _Texts:
+    """The messages as counted words."""
+
+    def __init__(self, messages: Sequence[SearchedMessage]) -> None:
+        self.counts = [Counter(split_words(message.text[:MAX_SCANNED_CHARS])) for message in messages]
+        self.lengths = [sum(counts.values()) for counts in self.counts]
+        self.mean_length = max(1.0, sum(self.lengths) / max(1, len(self.lengths)))
+        self.spread = Counter(word for counts in self.counts for word in counts)
+
+    def weight(self, word: str) -> float:
+        """How telling a word is: the fewer messages hold it, the more."""
+        total, holding = len(self.counts), self.spread[word]
+        return math.log(1 + (total - holding + 0.5) / (holding + 0.5))
+
+    def score(self, place: int, word: str) -> float:
+        count = self.counts[place][word]
+        if not count:
+            return 0.0
+        longer = 1 - B + B * self.lengths[place] / self.mean_length
+        return self.weight(word) * count * (K1 + 1) / (count + K1 * longer)
+
+    def expand(self, wanted: str) -> dict[str, float]:
+        """The words of these texts that count for the one asked for, with how much each does."""
+        found: dict[str, float] = {wanted: 1.0} if wanted in self.spread else {}
+        for other in MEANINGS.get(wanted, ()):
+            if other in self.spread:
+                found.setdefault(other, MEANING_WEIGHT)
+        if len(wanted) >= MIN_PART_CHARS:
+            mine = _trigrams(wanted)
+            for word in self.spread:
+                if word not in found and (weight := _likeness(wanted, mine, word)):
+                    found[word] = weight
+        return found
+
+
+def _trigrams(word: str) -> set[str]:
+    return {word[at : at + 3] for at in range(len(word) - 2)}
+
+
+def _likeness(wanted: str, mine: set[str], word: str) -> float:
+    if len(word) < MIN_PART_CHARS or abs(len(word) - len(wanted)) > 24:
+        return 0.0
+    if wanted in word:
+        return PART_WEIGHT
+    if len(word) >= 5 and word in wanted:
+        return ALIKE_WEIGHT
+    if wanted.isdigit() or word.isdigit() or len(wanted) < 5:
+        return 0.0
+    if word[:2] != wanted[:2] and word[-2:] != wanted[-2:]:
+        return 0.0  # alike words begin or end alike
+    theirs = _trigrams(word)
+    common = len(mine & theirs)
+    return ALIKE_WEIGHT if common and 2 * common / (len(mine) + len(theirs)) >= MIN_ALIKE_SHARE else 0.0
+
+
+def search_messages(messages: Iterable[SearchedMessage], question: str, limit: int) -> list[SearchHit]:
+    """The messages that fit best, best first; none when none holds enough of what was asked for."""
+    looked = list(messages)
+    wanted = split_question(question)
+    if not wanted or not looked:
+        return []
+    texts = _Texts(looked)
+    expanded = {word: texts.expand(word) for word in wanted}
+    importance = {word: _importance(texts, found) for word, found in expanded.items()}
+    whole = sum(importance.values())
+    hits = []
+    for place, message in enumerate(looked):
+        held = {word: _best(texts, place, found) for word, found in expanded.items()}
+        coverage = sum(importance[word] for word, (score, _) in held.items() if score) / whole
+        if coverage < MIN_COVERAGE:
+            continue
+        score = sum(score for score, _ in held.values()) * (0.5 + coverage) * ROLE_WEIGHTS.get(message.role, 1.0)
+        words = tuple(dict.fromkeys(word for score, word in held.values() if score))
+        hits.append(SearchHit(message=message, score=score, words=words))
+    hits.sort(key=lambda hit: (-hit.score, -hit.message.number))
+    return hits[:limit]
+
+
+def _importance(texts: _Texts, found: dict[str, float]) -> float:
+    """What a word of the question weighs; one that nobody said weighs as much as the rarest that was."""
+    return max((texts.weight(word) for word in found), default=math.log(1 + 2 * len(texts.counts)))
+
+
+def _best(texts: _Texts, place: int, found: dict[str, float]) -> tuple[float, str]:
+    """The best score any of these words gives a message."""
+    counts = texts.counts[place]
+    scores = ((texts.score(place, word) * weight, word) for word, weight in found.items() if counts[word])
+    return max(scores, default=(0.0, ""))
+
+
+def find_passage(text: str, words: Sequence[str], characters: int) -> str:
+    """The stretch of a text that holds most of these words, on one line."""
+    if len(text) <= characters:
+        return " ".join(text.split())
+    places = sorted(_places(text, words))
+    if not places:
+        return " ".join(text[:characters].split()) + "…"
+    best, start = 0, places[0][0]
+    for at, _ in places:
+        inside = {word for place, word in places if at <= place < at + characters * 3 // 4}
+        if len(inside) > best:
+            best, start = len(inside), at
+    begin = max(0, start - characters // 4)
+    piece = " ".join(text[begin : begin + characters].split())
+    return ("…" if begin else "") + piece + ("…" if begin + characters < len(text) else "")
+
+
+def _places(text: str, words: Sequence[str]) -> list[tuple[int, str]]:
+    folded = text.casefold()
+    found: list[tuple[int, str]] = []
+    for word in words:
+        at = folded.find(word)
+        while at >= 0 and len(found) < 200:
+            found.append((at, word))
+            at = folded.find(word, at + 1)
+    return found
