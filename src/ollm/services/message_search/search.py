@@ -37,7 +37,7 @@ class SearchedMessage(Data, frozen=True):
     text: str
 
 
-class SearchHit(Data, frozen=True):
+class MessageMatch(Data, frozen=True):
     message: SearchedMessage
     score: float
     words: tuple[str, ...]  # of the message, that were matched
@@ -116,7 +116,7 @@ def _likeness(wanted: str, mine: set[str], word: str) -> float:
     return ALIKE_WEIGHT if common and 2 * common / (len(mine) + len(theirs)) >= MIN_ALIKE_SHARE else 0.0
 
 
-def search_messages(messages: Iterable[SearchedMessage], question: str, limit: int) -> list[SearchHit]:
+def search_messages(messages: Iterable[SearchedMessage], question: str, limit: int) -> list[MessageMatch]:
     """The messages that fit best, best first; none when none holds enough of what was asked for."""
     looked = list(messages)
     wanted = split_question(question)
@@ -134,7 +134,7 @@ def search_messages(messages: Iterable[SearchedMessage], question: str, limit: i
             continue
         score = sum(score for score, _ in held.values()) * (0.5 + coverage) * ROLE_WEIGHTS.get(message.role, 1.0)
         words = tuple(dict.fromkeys(word for score, word in held.values() if score))
-        hits.append(SearchHit(message=message, score=score, words=words))
+        hits.append(MessageMatch(message=message, score=score, words=words))
     hits.sort(key=lambda hit: (-hit.score, -hit.message.number))
     return hits[:limit]
 
