@@ -63,7 +63,7 @@ class CheckpointManager:
         whole = merge_summaries([old.text for old in records])
         text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, room), self._counter)
         age = "medium" if len(text) * 2 > len(whole) else "compact"
-        return self._counted(msgspec.structs.replace(merged, text=text, age=age))
+        return self._count_record(msgspec.structs.replace(merged, text=text, age=age))
 
     def _fit_requests(self, record: Checkpoint, tokens: int) -> Checkpoint:
         """Fewer of the oldest requests, while they alone would fill the record."""
@@ -74,7 +74,7 @@ class CheckpointManager:
             record = msgspec.structs.replace(record, requests=fewer)
         return record
 
-    def _counted(self, record: Checkpoint) -> Checkpoint:
+    def _count_record(self, record: Checkpoint) -> Checkpoint:
         return msgspec.structs.replace(record, tokens=self._counter.count_message(record.message))
 
 

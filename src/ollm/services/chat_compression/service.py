@@ -118,7 +118,7 @@ class ChatCompressionService:
         asked = work.past_requests()
         if not asked or work.total <= work.target:
             return None
-        record = self._counted(self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked)))
+        record = self._count_record(self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked)))
         work.replace_groups(asked, (), record)
         return record
 
@@ -133,7 +133,7 @@ class ChatCompressionService:
             requests=asked,
         )
 
-    def _counted(self, record: Checkpoint) -> Checkpoint:
+    def _count_record(self, record: Checkpoint) -> Checkpoint:
         return msgspec.structs.replace(record, tokens=self._counter.count_message(record.message))
 
     async def _make_checkpoint(
@@ -157,7 +157,7 @@ class ChatCompressionService:
         ids = (*list_numbers(gone), *(number for old in earlier for number in old.message_ids))
         requests = (*(line for old in earlier for line in old.requests), *asked)
         record = msgspec.structs.replace(self._record(text, ids, requests), engine_written=engine_written)
-        return self._counted(record), fallback
+        return self._count_record(record), fallback
 
     async def _request_summary(
         self, groups: Sequence[Group], earlier: Sequence[Checkpoint], sizes: tuple[int, int | None], replaced: int

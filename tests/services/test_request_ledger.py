@@ -1,0 +1,59 @@
+"""The request ledger: what was asked stands, in full or as the line that tells most of it."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ollm.domain.context import RequestLine
+from ollm.services.request_ledger import count_lines, fold_ledger, make_lines, shorten_request
+from ollm.services.token_counting import TokenCounter
+
+cost = TokenCounter().count_text
+FILLER = "The service reads its settings when it starts and keeps them until somebody sends it a signal. " * 4
+
+
+def test_the_sentence_that_names_things_outlives_the_others_wherever_it_stands() -> None:
+    fact = "The settings of resamo-svc live in /etc/resamo/a91f.toml."
+    for text in (f"{fact} {FILLER}", f"{FILLER} {fact}", f"{FILLER} {fact} {FILLER}"):
+        line = shorten_request(text, 40, cost)
+        assert "/etc/resamo/a91f.toml" in line
+        assert "resamo-svc" in line
+        assert cost(line) <= 42
+
+
+def test_pasted_text_is_counted_and_does_not_hide_the_question() -> None:
+    trace = "\n".join(f"    at module_{n}.call({n})" for n in range(40))
+    line = shorten_request(f"Why does the build of billing fail since commit 9f31c2?\n{trace}", 50, cost)
+    assert "9f31c2" in line
+
+
+def test_chinese_sentences_are_told_apart() -> None:
+    text = "请先检查配置。" * 30 + "端口是 8443，不要改。" + "然后继续。" * 30
+    assert "8443" in shorten_request(text, 40, cost)
+
+
+def test_all_requests_stand_word_for_word_while_they_fit() -> None:
+    asked = [(n, f"Do number {n}.\nWith two lines.") for n in range(5)]
+    assert [line.text for line in make_lines((), asked, 500, cost)] == [text for _, text in asked]
+    assert all(line.whole for line in make_lines((), asked, 500, cost))
+
+
+def test_a_ledger_written_anew_keeps_the_newest_longest_and_leaves_room() -> None:
+    lines = [RequestLine(number=n, text=f"Request {n} is about part_{n}. {FILLER}") for n in range(60)]
+
+    folded = fold_ledger(lines, 1000, cost)
+
+    assert count_lines(folded, cost) <= 700
+    assert folded[-1].number == 59
+    assert [line.number for line in folded] == list(range(60 - len(folded), 60))
+    assert all(f"part_{line.number}" in line.text for line in folded)
+    assert cost(folded[-1].text) >= cost(folded[0].text) - 3
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(min_size=1, max_size=3000), st.integers(14, 200))
+def test_a_line_is_never_much_longer_than_it_may_be_and_never_empty(text: str, tokens: int) -> None:
+    line = shorten_request(text, tokens, cost)
+    assert line or not text.split()
+    assert cost(line) <= max(tokens + 4, cost(" ".join(text.split())[:tokens]))
