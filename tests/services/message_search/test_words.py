@@ -8,8 +8,6 @@ from ollm.services.message_search.words import MEANINGS, STOP_WORDS, stem
 def test_endings_of_grammar_are_taken_off() -> None:
     assert stem("listening") == stem("listens") == stem("listen")
     assert stem("configurations") == stem("configuration")
-        "configuration"
-    )
     assert stem("8443") == "8443"
     assert stem("bus") == "bus"
 

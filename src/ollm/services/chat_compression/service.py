@@ -118,7 +118,9 @@ class ChatCompressionService:
         asked = work.past_requests()
         if not asked or work.total <= work.target:
             return None
-        record = self._count_record(self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked)))
+        record = self._count_record(
+            self._record("", list_numbers([group[0] for group in asked]), work.request_lines(asked))
+        )
         work.replace_groups(asked, (), record)
         return record
 
