@@ -1,0 +1,47 @@
+"""The process environment: where home is, how much is logged, whether there is colour."""
+
+from pathlib import Path
+
+import pytest
+
+from ollm.config.environment import copy_environment, find_home, find_user_home, has_proxy, read_log_level, wants_colour
+
+
+def test_the_home_is_moved_as_a_whole(tmp_path: Path) -> None:
+    assert find_home({"OLLM_HOME": f" {tmp_path} "}).root == tmp_path
+    assert find_home({"HOME": "/home/me"}).root == Path("/home/me/.ollm")
+    assert find_home({"HOME": "/home/me", "OLLM_HOME": " "}).root == Path("/home/me/.ollm")
+    assert find_home({"OLLM_HOME": "relative"}).root.is_absolute()
+
+
+def test_the_password_database_answers_without_a_home() -> None:
+    assert find_user_home({}) == Path.home()
+
+
+@pytest.mark.parametrize(
+    ("asked", "level"),
+    [("debug", "DEBUG"), (" warn ", "WARNING"), ("ERROR", "ERROR"), ("loud", "INFO"), ("", "INFO")],
+)
+def test_a_log_level_that_is_none_is_info(asked: str, level: str) -> None:
+    assert read_log_level({"OLLM_LOG_LEVEL": asked}) == level
+
+
+def test_a_proxy_is_known_by_any_of_its_names() -> None:
+    assert not has_proxy({"https_proxy": "http://x"})
+    assert not has_proxy({"http_proxy": ""})
+    assert all(has_proxy({name: "http://x"}) for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"))
+
+
+def test_colour_is_left_out_on_request_and_on_dumb_terminals() -> None:
+    assert wants_colour({"TERM": "xterm"})
+    assert wants_colour({"NO_COLOR": ""})
+    assert not wants_colour({"NO_COLOR": "1"})
+    assert not wants_colour({"TERM": "dumb"})
+
+
+def test_the_environment_is_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_NAME", "here")
+    copy = copy_environment()
+    copy["SOME_NAME"] = "changed"
+
+    assert copy_environment()["SOME_NAME"] == "here"
