@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Sequence
 
 import msgspec
 
-from ollm.policy.shell import programs, scripts
+from ollm.policy.shell import scripts
+from ollm.policy.shell.evaluated import find_value_dangers
 from ollm.policy.shell.git import parse_git
 from ollm.policy.shell.model import CommandPart
-from ollm.policy.shell.options import OptionGrammar, OptionScan, scan_options
+from ollm.policy.shell.options import OptionGrammar, OptionScan, ShellOption, scan_options
 from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, selects_secrets
-from ollm.policy.shell.programs import ReadOnlyProgram
+from ollm.policy.shell.programs import PROGRAMS, search_tools, system_tools
+from ollm.policy.shell.programs.record import Program, Reading
 from ollm.policy.shell.runners import INTERPRETERS
 from ollm.policy.shell.tables import split_names
-from ollm.policy.shell.words import ShellWord, make_literal
+from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
 from ollm.policy.shell.wrappers import SHELLS
 from ollm.policy.shell.writers import find_targets
 
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
 _TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
-_SUBSCRIPT = r"\[.*(\$\(|`)"
 
 
 def add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
@@ -41,8 +44,10 @@ def _inspect_part(part: CommandPart, judge: PathJudge, name: str) -> CommandPart
         )
     if name in _AWKS:
         return _inspect_script(part, judge, scripts.find_awk_dangers(part.words), scripts.AWK_GRAMMAR, ("f", "file"))
-    known = programs.READING_PROGRAMS.get(name)
-    return _inspect_other(part, judge, name) if known is None else _inspect_reader(part, judge, name, known)
+    known = PROGRAMS.get(name)
+    if known is None or known.reads is None:
+        return _inspect_other(part, judge, name)
+    return _inspect_reader(part, judge, name, known, known.reads)
 
 
 def find_program_name(part: CommandPart) -> str | None:
@@ -59,6 +64,7 @@ def _add_objections(
     *,
     reads: bool = False,
     git: bool = False,
+    unknown: Sequence[str] = (),
 ) -> CommandPart:
     locks = tuple(dict.fromkeys((*part.locks, *found.locks)))
     bare = bool(part.words) and "/" not in part.words[0].text
@@ -67,52 +73,85 @@ def _add_objections(
         remarks=tuple(dict.fromkeys((*part.remarks, *found.remarks))),
         locks=locks,
         runs=(*part.runs, *runs),
+        unknown=(*part.unknown, *unknown),
         reads=reads and bare and not part.may_differ,
         git=git,
     )
 
 
-def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: ReadOnlyProgram) -> CommandPart:
-    found = scan_options(part.words, program.grammar)
-    runs = [(one.index, _describe_option(name, one.name)) for one in found.options if one.is_any(program.danger)]
-    if program.danger or program.paths:
+def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Program, reading: Reading) -> CommandPart:
+    found = scan_options(part.words, program.options)
+    runs = [(one.index, _describe_option(name, one.name)) for one in found.options if one.is_any(reading.danger)]
+    if reading.danger or reading.paths:
         runs += [(index, "an option may hide in it") for index in found.uncertain]
-    objections = (
-        judge.check_directory()
-        if program.paths
-        else sum((judge.check_names(word) for _, word in found.operands), NO_OBJECTIONS)
-    )
-    for option in found.options:
-        if option.value is not None and (option.value.glob or option.is_any(program.read_options)):
-            objections += judge.check_read(option.value)
-    skip = 0 if any(option.is_any(program.pattern_options) for option in found.options) else program.skip
-    operands = [word for _, word in found.operands][skip:] if program.paths else []
-    for word in operands:
-        objections += judge.check_read(word)
-    if program.output is not None and len(found.operands) > program.output:
-        place, word = found.operands[program.output]
+    runs += find_value_dangers(name, part.words)
+    runs += _find_setting_operands(name, [(place, word.text) for place, word in found.operands])
+    objections = _check_option_values(found, reading, judge)
+    if reading.paths:
+        objections += judge.check_directory() + _check_operands(name, found, reading, judge)
+    else:
+        objections += sum((judge.check_names(word) for _, word in found.operands), NO_OBJECTIONS)
+    if reading.output is not None and len(found.operands) > reading.output:
+        place, word = found.operands[reading.output]
         runs.append((place, f"{name} writes {word.text}"))
         objections += judge.check_write(word)
-    objections += _check_trees(found, program, operands or [make_literal(".")], judge)
-    if name in programs.EVALUATING_BUILTINS and any(re.search(_SUBSCRIPT, word.text) for word in part.words[1:]):
-        objections += Objections(remarks=("a subscript in it would be evaluated",))
-    if part.may_differ and program.paths:
+    if part.may_differ and reading.paths:
         objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
-    runs += _find_setting_operands(name, [(place, word.text) for place, word in found.operands])
-    return _add_objections(part, objections, runs, reads=_only_asks(name, part))
+    unknown = _list_unknown(name, found, reading, judge)
+    return _add_objections(part, objections, runs, reads=_only_asks(name, part), unknown=unknown)
 
 
-def _check_trees(
-    found: OptionScan, program: ReadOnlyProgram, places: Sequence[ShellWord], judge: PathJudge
-) -> Objections:
+def _check_operands(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
+    """Every operand is a path, but for a pattern that is surely one."""
+    sure = not found.unknown and not any(option.is_any(reading.pattern_options) for option in found.options)
+    words = [word for _, word in found.operands]
+    operands = words[reading.skip :] if sure else words
+    objections = sum((judge.check_read(word) for word in operands), NO_OBJECTIONS)
+    if name == "strings":
+        responses = [drop_prefix(word, 1) for word in operands if word.text.startswith("@")]
+        objections += sum((judge.check_read(word) for word in responses), NO_OBJECTIONS)
+    return objections + _check_trees(found, reading, operands or [make_literal(".")], judge)
+
+
+def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
+    """Files named in the values of options, and in those of options that nobody knows."""
+    objections = NO_OBJECTIONS
+    for option in found.options:
+        unknown = option in found.unknown
+        if option.value is not None and (unknown or option.value.glob or option.is_any(reading.read_options)):
+            objections += judge.check_read(option.value)
+    return objections
+
+
+def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> list[str]:
+    """What only the kernel can hold the program to."""
+    unknown = [f"it is not known what {name} {_spell_option(one)} does" for one in found.unknown]
+    if any(option.is_any(reading.names) for option in found.options):
+        unknown.append(f"{name} reads the files that a file names")
+    if any(option.is_any(reading.selecting) for option in found.options):
+        return unknown  # the names it reads are given, and looked at
+    if reading.compares or any(option.is_any(reading.walks) for option in found.options):
+        places = [word for _, word in found.operands] or [make_literal(".")]
+        secrets = sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)
+        unknown += [*secrets.locks, *secrets.remarks]
+    return unknown
+
+
+def _spell_option(option: ShellOption) -> str:
+    return f"{'--' if option.long else '-'}{option.name}"
+
+
+def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord], judge: PathJudge) -> Objections:
     """Secret files and links out in directories that are read with everything below them."""
     objections = NO_OBJECTIONS
     for option in found.options:
-        chosen = option.value is not None and option.is_any(program.selecting) and selects_secrets(option.value)
-        if chosen or option.is_any(program.deep):
+        chosen = option.value is not None and option.is_any(reading.selecting) and selects_secrets(option.value)
+        if chosen or option.is_any(reading.deep):
             objections += sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)
-        if option.is_any(program.following):
+        if option.is_any(reading.following):
             objections += sum((judge.check_links(word) for word in places), NO_OBJECTIONS)
+    if reading.compares:
+        objections += sum((judge.check_links(word) for word in places), NO_OBJECTIONS)
     return objections
 
 
@@ -141,9 +180,12 @@ def _inspect_find(part: CommandPart, judge: PathJudge) -> CommandPart:
     runs: list[tuple[int, str]] = []
     words = part.words
     starting, index = True, 1
+    unknown: list[str] = []
     while index < len(words):
         word = words[index]
-        if word.text in programs.FIND_ACTIONS:
+        if not _is_find_word(word):
+            unknown.append(f"it is not known what find {word.text} does")
+        if word.text in search_tools.FIND_ACTIONS:
             runs.append((index, f"find {word.text} runs, writes or deletes"))
         elif word.text in ("-L", "-follow", "-files0-from"):
             runs.append((index, f"find {word.text} leads out of the workspace"))
@@ -153,17 +195,30 @@ def _inspect_find(part: CommandPart, judge: PathJudge) -> CommandPart:
             starting = False
         elif starting and not word.text.startswith("-"):
             objections += judge.check_read(word)
-        valued = word.text in programs.FIND_VALUE_TESTS or word.text in programs.FIND_FILE_TESTS
+        valued = word.text in search_tools.FIND_VALUE_TESTS or word.text in search_tools.FIND_FILE_TESTS
         if valued and index + 1 < len(words):
             value = words[index + 1]
             objections += (
-                judge.check_read(value) if value.glob or word.text in programs.FIND_FILE_TESTS else NO_OBJECTIONS
+                judge.check_read(value) if value.glob or word.text in search_tools.FIND_FILE_TESTS else NO_OBJECTIONS
             )
             runs += [(index + 1, "an option may hide in it")] if value.several else []
         index += 2 if valued else 1
     if part.may_differ:
         objections += Objections(remarks=("what find reads is only known when it runs",))
-    return _add_objections(part, objections, runs, reads=True)
+    return _add_objections(part, objections, runs, reads=True, unknown=unknown)
+
+
+def _is_find_word(word: ShellWord) -> bool:
+    """A path, or a test or action that is known."""
+    text = word.text
+    if not text.startswith("-") or len(text) < 2:
+        return True
+    known = (search_tools.FIND_ACTIONS, search_tools.FIND_VALUE_TESTS, search_tools.FIND_FILE_TESTS)
+    return (
+        text in search_tools.FIND_FLAGS
+        or any(text in names for names in known)
+        or bool(re.fullmatch(r"-O\d|-newer[aBcmt][aBcmt]", text))
+    )
 
 
 def _inspect_script(
@@ -212,7 +267,9 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
         objections += Objections(locks=("it changes git's configuration, which is protected",))
     if part.may_differ:
         objections += Objections(remarks=("what git is told is only known when it runs",))
-    return _add_objections(part, objections, found.dangers, reads=found.reads, git=True)
+    if judge.is_in_other_repository():
+        objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
+    return _add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)
 
 
 _GIT_WRITING = frozenset({"checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree"})
@@ -233,8 +290,8 @@ def _inspect_other(part: CommandPart, judge: PathJudge, name: str) -> CommandPar
     if _asks_for_version(name, part.words):
         return _add_objections(part, NO_OBJECTIONS, reads=True)
     objections = (
-        Objections(remarks=(f"{name} {programs.SHELL_CHANGING_BUILTINS[name]}",))
-        if name in programs.SHELL_CHANGING_BUILTINS
+        Objections(remarks=(f"{name} {system_tools.SHELL_CHANGING_BUILTINS[name]}",))
+        if name in system_tools.SHELL_CHANGING_BUILTINS
         else NO_OBJECTIONS
     )
     if (name in SHELLS or name in INTERPRETERS) and _reads_script(part):
@@ -252,11 +309,13 @@ def _inspect_other(part: CommandPart, judge: PathJudge, name: str) -> CommandPar
 
 
 def _asks_for_version(name: str, words: Sequence[ShellWord]) -> bool:
-    asked = words[1].text if len(words) == 2 else ""
-    return (name in programs.VERSIONED_PROGRAMS and asked in programs.VERSION_OPTIONS) or (
-        name,
-        asked,
-    ) in programs.VERSION_WORDS
+    """A version is asked of a program of the system: one that a home brings may be a shim, which looks into the
+    workspace for what to run."""
+    asks = len(words) == 2 and words[1].text in system_tools.VERSION_OPTIONS
+    if not asks or name not in system_tools.VERSIONED_PROGRAMS:
+        return False
+    found = shutil.which(name)
+    return found is None or os.path.realpath(found).startswith(system_tools.SYSTEM_DIRECTORIES)
 
 
 def _reads_script(part: CommandPart) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ollm.policy.shell.integers import find_evaluated, is_surely_integer
 from ollm.policy.shell.model import SimpleCommand
 from ollm.policy.shell.parse import Node, parse_script, split_unparsed, take_balanced
 from ollm.policy.shell.scope import ShellScope, is_harmless_variable
@@ -31,12 +32,20 @@ class ExpansionVisitor(SyntaxVisitor):
         self._quoted = before
 
     def _visit_arithmetic_expansion(self, node: Node, scope: ShellScope) -> None:
-        """Arithmetic: what stands in single quotes is expanded all the same."""
+        """Arithmetic: what stands in single quotes is expanded all the same, and so is what a name stands for."""
+        self._check_arithmetic(node, node.get("X"), scope)
         self._arithmetic_depth += 1
         self._visit_children(node, scope)
         self._arithmetic_depth -= 1
 
     _ArithmExp = _ArithmCmd = _visit_arithmetic_expansion
+
+    def _check_arithmetic(self, node: Node, expression: object, scope: ShellScope) -> None:
+        if not self._is_integer(expression):
+            self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
+
+    def _is_integer(self, expression: object) -> bool:
+        return is_surely_integer(expression, self._integers)
 
     def _SglQuoted(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         if self._arithmetic_depth:
@@ -48,6 +57,8 @@ class ExpansionVisitor(SyntaxVisitor):
         if expansion.get("Op") in ("=", ":=") and not is_harmless_variable(name):
             self._add_command(node, (), scope, (), f"it sets {name}")
             scope.assigned.setdefault(name, self._make_decoder(scope).decode_word(expansion.get("Word")).text)
+        for remark in find_evaluated(node, self._is_integer):
+            self._add_command(node, (), scope, (), remark)
         if expansion.get("Op") == "@" and self._make_decoder(scope).decode_word(expansion.get("Word")).text == "P":
             self._add_command(node, (), scope, (), "it runs what a variable holds")
         if expansion or node.get("Repl") or node.get("Slice") or node.get("Index"):
@@ -70,12 +81,21 @@ class ExpansionVisitor(SyntaxVisitor):
 
     def _visit_test(self, node: Node, scope: ShellScope) -> None:
         if node.get("Op") in _ARITHMETIC_TESTS:
-            for side in (node.get("X"), node.get("Y")):
-                if side and side.get("Parts"):
+            sides = [side for side in (node.get("X"), node.get("Y")) if side]
+            if not all(self._is_integer(side) or self._is_plain_name(node, side) for side in sides):
+                self._add_command(node, (), scope, (), "a value in it is evaluated as arithmetic when it runs")
+            for side in sides:
+                if side.get("Parts"):
                     self._visit_evaluated_text(self._make_decoder(scope).decode_word(side).text, scope)
         self._visit_children(node, scope)
 
     _UnaryTest = _BinaryTest = _visit_test
+
+    def _is_plain_name(self, test: Node, word: Node) -> bool:
+        """The name in `-v NAME`, where it has no subscript."""
+        parts: list[Node] = word.get("Parts") or []
+        literal = parts[0].get("Value", "") if len(parts) == 1 and parts[0].get("Type") == "Lit" else ""
+        return test.get("Op") in ("-v", "-R") and literal.isidentifier()
 
     def _visit_evaluated_text(self, text: str, scope: ShellScope) -> None:
         """Text that bash evaluates once more: substitutions in it are run although they were quoted."""
@@ -83,7 +103,7 @@ class ExpansionVisitor(SyntaxVisitor):
             self._visit_script(': "' + text.replace('"', '\\"') + '"', scope)
 
     def _visit_script(self, script: str, scope: ShellScope) -> None:
-        nested = type(self)(parse_script(script))
+        nested = type(self)(parse_script(script), self._integers)
         nested.walk(scope.enter_subshell())
         self.found += nested.found
         if parse_script(script).error:

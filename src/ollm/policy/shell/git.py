@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ollm.domain.struct import Data
+from ollm.policy.shell.programs.git_options import GIT_LONG_OPTIONS
 from ollm.policy.shell.tables import split_names
 from ollm.policy.shell.words import ShellWord
 
@@ -81,6 +82,7 @@ class GitCommand(Data, frozen=True):
     dangers: tuple[tuple[int, str], ...]
     reads: bool
     paths: tuple[ShellWord, ...]
+    unknown: tuple[str, ...] = ()
 
 
 def parse_git(words: Sequence[ShellWord]) -> GitCommand:
@@ -96,8 +98,18 @@ def parse_git(words: Sequence[ShellWord]) -> GitCommand:
     name = words[index].text if words[index].static else ""
     reads = name in _READ_SUBCOMMANDS or _is_listing(name, words, index)
     return GitCommand(
-        subcommand=index, dangers=tuple(dangers), reads=reads, paths=tuple(_find_paths(name, words, index))
+        subcommand=index,
+        dangers=tuple(dangers),
+        reads=reads,
+        paths=tuple(_find_paths(name, words, index)),
+        unknown=tuple(_list_unknown(words[index + 1 : ends])) if reads else (),
     )
+
+
+def _list_unknown(words: Sequence[ShellWord]) -> list[str]:
+    """Long options of which it is not known what they do; `--no-…` undoes what it names."""
+    names = [word.text[2:].partition("=")[0].removeprefix("no-") for word in words if word.text.startswith("--")]
+    return [f"it is not known what git --{name} does" for name in names if name and name not in GIT_LONG_OPTIONS]
 
 
 def _scan_globals(words: Sequence[ShellWord]) -> tuple[int | None, list[tuple[int, str]]]:

@@ -45,7 +45,8 @@ class CommandPart(Data, frozen=True):
     `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them. `runs` are options
     that run or write: their places in `words`, with the reason; an allow rule covers them only by naming them.
     A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
-    out to run: it can only forbid. `may_differ` says that more words may follow when it runs.
+    out to run: it can only forbid. `may_differ` says that more words may follow when it runs. `unknown` is what a
+    reading command may do that only the kernel can hold it to: reasons to ask where it does not.
     """
 
     words: tuple[ShellWord, ...]
@@ -54,6 +55,7 @@ class CommandPart(Data, frozen=True):
     remarks: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
     runs: tuple[tuple[int, str], ...] = ()
+    unknown: tuple[str, ...] = ()
     transparent: bool = False
     guess: bool = False
     may_differ: bool = False

@@ -10,11 +10,17 @@ from ollm.policy.shell.words import ShellWord
 
 class OptionGrammar(Data, frozen=True):
     """How a program's options look. `values` are short options (one string of letters) and long ones that take a
-    value in the next word; `known` are long options that matter or must not be taken for an abbreviation."""
+    value in the next word, `joined` and `optional` those whose value can only stand in the same word; `known` are other
+    long options that matter or must not be taken for an abbreviation. `flags` are the short options that take no
+    value, None when not all options are listed: then none of them counts as unknown."""
 
     values: str = ""
     long_values: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
+    flags: str | None = None
+    joined: str = ""
+    optional: tuple[str, ...] = ()
+    numeric: bool = False  # only a number is taken as a value out of the next word
     stops: bool = False  # options end at the first operand
     single_dash: bool = False  # `-name` is one option, not a cluster
 
@@ -26,6 +32,7 @@ class ShellOption(Data, frozen=True):
     index: int
     value: ShellWord | None = None
     abbreviates: tuple[str, ...] = ()
+    long: bool = False
 
     def is_any(self, names: Iterable[str]) -> bool:
         return any(name == self.name or name in self.abbreviates for name in names)
@@ -37,6 +44,7 @@ class OptionScan(Data, frozen=True):
     options: tuple[ShellOption, ...]
     operands: tuple[tuple[int, ShellWord], ...]
     uncertain: tuple[int, ...]
+    unknown: tuple[ShellOption, ...] = ()
 
 
 def scan_options(words: Sequence[ShellWord], grammar: OptionGrammar, start: int = 1) -> OptionScan:
@@ -62,7 +70,20 @@ def scan_options(words: Sequence[ShellWord], grammar: OptionGrammar, start: int 
         if grammar.stops:
             operands += list(enumerate(words))[index:]
             break
-    return OptionScan(options=tuple(options), operands=tuple(operands), uncertain=tuple(uncertain))
+    return OptionScan(
+        options=tuple(options),
+        operands=tuple(operands),
+        uncertain=tuple(uncertain),
+        unknown=tuple(one for one in options if not _is_listed(one, grammar)),
+    )
+
+
+def _is_listed(option: ShellOption, grammar: OptionGrammar) -> bool:
+    """Whether the grammar has the option, by its name or by one that it abbreviates."""
+    if grammar.flags is None:
+        return True
+    letters = grammar.flags + grammar.values + grammar.joined
+    return bool(option.abbreviates) or (len(option.name) == 1 and option.name in letters and not option.long)
 
 
 def _parse_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar) -> tuple[list[ShellOption], int]:
@@ -71,28 +92,27 @@ def _parse_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar
         return _parse_long_option(words, index, grammar)
     found: list[ShellOption] = []
     for place, letter in enumerate(text[1:], 2):
-        if letter not in grammar.values:
-            found.append(ShellOption(name=letter, index=index))
-            continue
         rest = text[place:]
-        if rest:
+        if rest and letter in grammar.values + grammar.joined:
             static = words[index].static
             value = ShellWord(text=rest, known=rest if static else "", static=static, glob=words[index].glob)
             return [*found, ShellOption(name=letter, index=index, value=value)], index + 1
         following = words[index + 1] if index + 1 < len(words) else None
-        return [*found, ShellOption(name=letter, index=index, value=following)], index + 2
+        if letter in grammar.values and not (grammar.numeric and following and not following.text.isalnum()):
+            return [*found, ShellOption(name=letter, index=index, value=following)], index + 2
+        found.append(ShellOption(name=letter, index=index))
     return found, index + 1
 
 
 def _parse_long_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar) -> tuple[list[ShellOption], int]:
     word = words[index]
     name, equals, rest = word.text.lstrip("-").partition("=")
-    everything = (*grammar.known, *grammar.long_values)
+    everything = (*grammar.known, *grammar.long_values, *grammar.optional)
     full = (name,) if name in everything else tuple(one for one in everything if name and one.startswith(name))
     if equals:
         value = ShellWord(text=rest, known=rest if word.static else "", static=word.static, glob=word.glob)
-        return [ShellOption(name=name, index=index, value=value, abbreviates=full)], index + 1
+        return [ShellOption(name=name, index=index, value=value, abbreviates=full, long=True)], index + 1
     if any(one in grammar.long_values for one in full):
         following = words[index + 1] if index + 1 < len(words) else None
-        return [ShellOption(name=name, index=index, value=following, abbreviates=full)], index + 2
-    return [ShellOption(name=name, index=index, abbreviates=full)], index + 1
+        return [ShellOption(name=name, index=index, value=following, abbreviates=full, long=True)], index + 2
+    return [ShellOption(name=name, index=index, abbreviates=full, long=True)], index + 1

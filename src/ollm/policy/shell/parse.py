@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from ollm.domain.struct import Data
 
 Node = dict[str, Any]
 _TIMEOUT_SECONDS = 10
+_PLAIN_LINE = r"[\w ./=:@,+%~^-]*([|;&]{1,2}[\w ./=:@,+%~^-]+)*"
 _SEPARATORS = r"(&&|\|\||\$\(|[;&|\n(){}`<>])"
 _QUOTES = r"\$?[\"']|\\\n?"
 _ASSIGNMENT = r"[A-Za-z_]\w*(\[[^]]*\])?\+?="
@@ -61,6 +63,27 @@ def parse_script(text: str) -> ParsedScript:
         return ParsedScript(source=source, statements=tuple(msgspec.json.decode(done.stdout).get("Stmts") or ()))
     except (msgspec.DecodeError, RecursionError):
         return ParsedScript(source=source, error="it is nested too deeply")
+
+
+@lru_cache(maxsize=1024)
+def explain_bash_refusal(text: str) -> str:
+    """Why bash itself does not read a line as our parser does, or nothing. It is asked about lines that hold more than
+    words: two parsers that differ in what they take apart differ in what they find."""
+    if re.fullmatch(_PLAIN_LINE, text):
+        return ""
+    try:
+        done = subprocess.run(
+            ["bash", "-n", "-c", text.replace("\0", "")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            cwd="/",
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""  # there is no bash to run it either
+    return "" if done.returncode == 0 and not done.stderr else "bash cannot read it"
 
 
 def split_unparsed(text: str) -> Iterator[list[str]]:

@@ -96,6 +96,17 @@ class PathJudge:
         outside = [place for place in self._directories if not self._judge(str(place)).inside]
         return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
 
+    def is_in_other_repository(self) -> bool:
+        """Whether a directory between the workspace and where the command runs is a repository of its own."""
+        workspace = self._boundary.workspace
+        below = [place for place in self._directories or () if place != workspace and place.is_relative_to(workspace)]
+        return any(
+            _is_repository(above)
+            for place in below
+            for above in (place, *place.parents)
+            if above != workspace and above.is_relative_to(workspace)
+        )
+
     def check_tree(self, word: ShellWord) -> Objections:
         """Secret files below a directory that is read whole, as far as a quick look shows."""
         for entry in itertools.islice(self._walk_below(word), _MAX_TREE_ENTRIES):
@@ -194,6 +205,12 @@ class PathJudge:
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} holds protected files",))
         return NO_OBJECTIONS
+
+
+def _is_repository(directory: Path) -> bool:
+    """One with a work tree, or a bare one."""
+    bare = all(os.path.lexists(directory / name) for name in ("HEAD", "objects", "refs"))
+    return bare or os.path.lexists(directory / ".git")
 
 
 def _find_glob_base(text: str) -> str:

@@ -32,7 +32,9 @@ _SUBSTITUTE = (
 _SED_COMMAND = rf"{_RANGE}\{{?\s*(?:[pPdDqQ=nNgGhHxlz](?:\s*\d+)?|{_SUBSTITUTE})\s*\}}?"
 _PLAIN_SED = rf"\s*(?:{_SED_COMMAND})(?:\s*[;\n]\s*(?:{_SED_COMMAND}))*\s*;?\s*"
 _AWK_ACTS = r"system|getline|\bclose\b|fflush|@|ARGV|ARGC|ENVIRON|PROCINFO|\|(?!\|)(?<!\|\|)|\bextension\b"
+_AWK_STRING = r'"(?:[^"\\\n]|\\.)*"'
 _AWK_PRINTS_TO = r"\bprintf?\b[^;}\n]*>"
+_AWK_MAY_PRINT_TO = r"(?s)print.*>"
 
 
 def find_sed_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
@@ -65,9 +67,18 @@ def find_awk_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
         if option.is_any(acting) or option.is_any(("dump-variables", "profile", "pretty-print", "debug"))
     ]
     for index, program in _find_programs(found, ("f", "file")):
-        if not program.static or re.search(_AWK_ACTS, program.text) or re.search(_AWK_PRINTS_TO, program.text):
+        if not program.static or re.search(_AWK_ACTS, program.text) or _prints_to_file(program.text):
             dangers.append((index, "the awk program may write, read other files or run commands"))
     return dangers
+
+
+def _prints_to_file(program: str) -> bool:
+    """Whether an awk program redirects what it prints. Where a regular expression or a comment may stand, it is not
+    sure where a string begins, and any `>` behind a `print` counts."""
+    bare = re.sub(_AWK_STRING, "0", program)
+    if set(bare) & set('"/#\\'):
+        return re.search(_AWK_MAY_PRINT_TO, program) is not None
+    return re.search(_AWK_PRINTS_TO, bare) is not None
 
 
 def _find_programs(found: OptionScan, giving: tuple[str, ...]) -> list[tuple[int, ShellWord]]:

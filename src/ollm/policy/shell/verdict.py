@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
 from ollm.policy.shell.grants import find_grant, suggest_shell_grant
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
+from ollm.system.sandbox.box import Level
 
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
 _UNREADABLE = RuleReference(layer="protection", text="what is not plainly readable is asked about")
@@ -46,7 +47,11 @@ class JudgedPart(Data, frozen=True):
 class ShellJudge:
     """Judges command lines by the rules, the grants and what the commands would do."""
 
-    def __init__(self, rules: RuleSet, boundary: Boundary, *, trusted: bool) -> None:
+    def __init__(
+        self, rules: RuleSet, boundary: Boundary, *, trusted: bool, find_level: Callable[[], Level] = lambda: "none"
+    ) -> None:
+        """`find_level` says what the kernel holds a command to that runs unasked."""
+        self._find_level = find_level
         self._rules = rules
         self._boundary = boundary
         self._trusted = trusted
@@ -59,11 +64,19 @@ class ShellJudge:
     def judge(self, params: Mapping[str, Any], grants: Sequence[Grant], approval: Approval) -> JudgedLine:
         command = str(params["command"])
         analysis = analyse_command(command, self._find_start(params), self._boundary)
-        judged = [one for part in analysis.parts if (one := self._judge_part(part, params)) is not None]
+        parts = [self._weigh_unknown(part) for part in analysis.parts]
+        judged = [one for part in parts if (one := self._judge_part(part, params)) is not None]
         line = [_judge_remarks(command, analysis)] if analysis.remarks else []
         answered = [_apply_grants(one, command, grants, approval) for one in (*judged, *line)]
-        reads = not analysis.remarks and all(self._only_reads(one.part) for one in judged)
-        return JudgedLine(verdict=_combine_verdict(command, answered, reads=reads), reads=reads)
+        reads = bool(judged) and not analysis.remarks and all(self._only_reads(one.part) for one in judged)
+        empty: Decision = "ask" if self._rules.builtin else self._rules.default_action
+        return JudgedLine(verdict=_combine_verdict(command, answered, empty, reads=reads), reads=reads)
+
+    def _weigh_unknown(self, part: CommandPart) -> CommandPart:
+        """What nobody knows of a command is a reason to ask where the kernel does not hold all of it."""
+        if not part.unknown or self._find_level() == "full":
+            return part
+        return msgspec.structs.replace(part, remarks=(*part.remarks, *part.unknown))
 
     def _find_start(self, params: Mapping[str, Any]) -> Path:
         cwd = params.get("cwd")
@@ -140,7 +153,7 @@ class ShellJudge:
         """Known to only read: nothing to remark upon, and git only where the workspace is trusted."""
         if part.guess or part.transparent:
             return True
-        clean = not (part.remarks or part.runs)
+        clean = not (part.remarks or part.runs or (part.unknown and self._find_level() != "full"))
         return clean and (not part.words or (part.reads and (self._trusted or not part.git)))
 
     def _find_denied_write(self, target: str) -> Rule | None:
@@ -214,12 +227,10 @@ def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], app
     return judged
 
 
-def _combine_verdict(command: str, answered: Sequence[JudgedPart], *, reads: bool) -> Verdict:
+def _combine_verdict(command: str, answered: Sequence[JudgedPart], empty: Decision, *, reads: bool) -> Verdict:
     worst = max(answered, key=lambda one: (STRICTNESS[one.decision], one.locked), default=None)
     if worst is None:
-        return Verdict(
-            decision="allow", reason="it runs no program", risk=Risk.LOW, rule=READ_ONLY_COMMAND_RULE.reference
-        )
+        return Verdict(decision=empty, reason="it runs no program", risk=Risk.HIGH, rule=_UNREADABLE)
     shown = [one for one in answered if not (one.part.transparent and one.decision == "allow")]
     risk = Risk.LOW if reads and worst.decision == "allow" else worst.risk or Risk.HIGH
     return Verdict(

@@ -17,12 +17,14 @@ from ollm.policy.shell.words import ShellWord, WordDecoder
 class SyntaxVisitor:
     """Collects into `found`."""
 
-    def __init__(self, parsed: ParsedScript) -> None:
+    def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
+        """`integers` are names that the line has given nothing but integers."""
         self._parsed = parsed
         self.found: list[SimpleCommand | Redirection] = []
         self._quoted = False  # inside double quotes or a here-document
         self._loose = False  # inside another expansion
         self._arithmetic_depth = 0
+        self._integers = integers
 
     def walk(self, scope: ShellScope) -> None:
         self._visit(self._parsed.statements, scope)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ollm.policy.shell.directories import follow_cd, merge_directories
 from ollm.policy.shell.expansions import ExpansionVisitor
+from ollm.policy.shell.integers import find_integer_names
 from ollm.policy.shell.model import Assignment, Redirection
 from ollm.policy.shell.output import guess_output
 from ollm.policy.shell.parse import Node, ParsedScript
@@ -21,12 +22,13 @@ _MAX_LOOP_ITEMS = 32
 class ScriptWalker(ExpansionVisitor):
     """Walks a whole script; `functions` are the names it defines."""
 
-    def __init__(self, parsed: ParsedScript) -> None:
-        super().__init__(parsed)
+    def __init__(self, parsed: ParsedScript, integers: frozenset[str] = frozenset()) -> None:
+        super().__init__(parsed, integers)
         self.functions: set[str] = set()
 
     def walk(self, scope: ShellScope) -> None:
         self._collect_functions(self._parsed.statements)
+        self._integers |= find_integer_names(self._parsed.statements)
         super().walk(scope)
 
     def _collect_functions(self, node: Any) -> None:
@@ -54,6 +56,9 @@ class ScriptWalker(ExpansionVisitor):
         before, self._quoted = self._quoted, True
         self._visit(node.get("Hdoc"), scope)
         self._quoted = before
+        number = (node.get("N") or {}).get("Value", "")
+        if number.startswith("{"):
+            self._add_command(node, (), scope, (), f"it sets {number.strip('{}')}")
         if operator in ("<<", "<<-"):
             body = node.get("Hdoc")
             scope.stdin = self._read_here_document(body) if body else ""
@@ -152,6 +157,8 @@ class ScriptWalker(ExpansionVisitor):
     def _ForClause(self, node: Node, scope: ShellScope) -> None:  # noqa: N802
         loop = node.get("Loop") or {}
         if loop.get("Type") != "WordIter":
+            for part in ("Init", "Cond", "Post"):
+                self._check_arithmetic(node, loop.get(part), scope)
             self._visit_loop(node, scope)
             return
         self._visit(loop.get("Items"), scope)

@@ -199,3 +199,8 @@ def _split_atoms(atoms: list[Atom]) -> list[list[Atom]]:
         else:
             parts[-1].append(atom)
     return [[*part, Atom("", "unknown")] for part in parts if part]
+
+
+def drop_prefix(word: ShellWord, length: int) -> ShellWord:
+    """The word without its first characters: the path in `@FILE`."""
+    return ShellWord(text=word.text[length:], known=word.known[length:], static=word.static, glob=word.glob)

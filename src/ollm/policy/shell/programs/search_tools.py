@@ -1,0 +1,108 @@
+"""Programs that search files and trees."""
+
+from __future__ import annotations
+
+from ollm.policy.shell.programs.record import Program, read_files
+from ollm.policy.shell.tables import split_names
+
+_GREP = read_files(
+    "EFGPivwxyclLnHhobqsrRTUzZaIVu0123456789",
+    "efmABCdD",
+    "extended-regexp fixed-strings basic-regexp perl-regexp regexp= file= ignore-case no-ignore-case word-regexp"
+    " line-regexp null-data no-messages invert-match max-count= byte-offset line-number line-buffered with-filename"
+    " no-filename label= only-matching quiet silent binary-files= text directories= devices= recursive"
+    " dereference-recursive include= exclude= exclude-from= exclude-dir= files-without-match files-with-matches count"
+    " initial-tab null before-context= after-context= context= group-separator= no-group-separator color? colour?"
+    " binary unix-byte-offsets",
+    skip=1,
+    pattern_options=("e", "f", "regexp", "file"),
+    read_options=("f", "file", "exclude-from"),
+    walks=("r", "R", "recursive", "dereference-recursive", "d", "directories"),
+    selecting=("include",),
+    following=("R", "dereference-recursive"),
+)
+
+SEARCH_TOOLS: dict[str, Program] = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), _GREP),
+    "jq": read_files(
+        "cCMaSjhVnrResb0123456789",
+        "Lf",
+        "compact-output color-output monochrome-output ascii-output sort-keys join-output null-input raw-input"
+        " raw-output raw-output0 slurp exit-status tab indent= stream stream-errors seq unbuffered from-file= arg"
+        " argjson args jsonargs slurpfile rawfile argfile build-configuration binary strip-comments",
+        skip=1,
+        pattern_options=("f", "from-file"),
+        read_options=("f", "from-file", "L"),
+        danger=("L", "slurpfile", "rawfile", "argfile", "library-path"),
+    ),
+    "rg": read_files(
+        "abcFhHiIlnNopPqsSUvVwx0uL.",
+        "efgtTABCmMjrEd",
+        "regexp= file= glob= iglob= type= type-not= after-context= before-context= context= max-count= max-columns="
+        " threads= replace= encoding= max-depth= maxdepth= ignore-file= sort= sortr= color= colors= engine="
+        " max-filesize= type-add= type-clear= path-separator= context-separator= field-match-separator="
+        " field-context-separator= dfa-size-limit= regex-size-limit= hyperlink-format= generate= stop-on-nonmatch"
+        " auto-hybrid-regex binary block-buffered byte-offset case-sensitive column count count-matches crlf debug"
+        " files files-with-matches files-without-match fixed-strings glob-case-insensitive heading hidden ignore-case"
+        " ignore-file-case-insensitive include-zero invert-match json line-buffered line-number line-regexp"
+        " max-columns-preview mmap multiline multiline-dotall no-config no-filename no-heading no-ignore"
+        " no-ignore-dot no-ignore-exclude no-ignore-files no-ignore-global no-ignore-messages no-ignore-parent"
+        " no-ignore-vcs no-line-number no-messages no-mmap no-require-git no-unicode null null-data one-file-system"
+        " only-matching passthru pcre2 pcre2-version pretty quiet smart-case stats text trace trim type-list"
+        " unrestricted vimgrep with-filename word-regexp no-column no-hidden no-json no-trim no-stats pre="
+        " pre-glob= hostname-bin= search-zip follow no-follow no-pre no-search-zip",
+        skip=1,
+        pattern_options=("e", "f", "regexp", "file", "files", "type-list"),
+        read_options=("f", "file", "ignore-file"),
+        danger=("pre", "hostname-bin", "z", "search-zip", "L", "follow"),
+        deep=("hidden", "u", ".", "unrestricted"),
+        selecting=("g", "glob", "iglob"),
+    ),
+    **dict.fromkeys(
+        ("fd", "fdfind"),
+        read_files(
+            "HIuspiFagl0q1hVxXL",
+            "dteEcSojCT",
+            "max-depth= min-depth= exact-depth= type= extension= exclude= color= owner= size= changed-within="
+            " changed-before= newer= older= change-newer-than= change-older-than= threads= base-directory="
+            " search-path= ignore-file= format= batch-size= max-results= path-separator= and= strip-cwd-prefix?"
+            " hyperlink? hidden no-hidden no-ignore no-ignore-vcs no-ignore-parent no-require-git"
+            " no-global-ignore-file unrestricted case-sensitive ignore-case glob regex fixed-strings absolute-path"
+            " relative-path list-details follow full-path print0 prune quiet show-errors one-file-system exec"
+            " exec-batch",
+            skip=1,
+            danger=("x", "X", "exec", "exec-batch", "L", "follow"),
+            read_options=("C", "base-directory", "search-path", "ignore-file"),
+        ),
+    ),
+    "ag": read_files(
+        "acHiLlnoQSsuUtvwWzfgFRr0123456789",
+        "ABCGmp",
+        "ackmate all-text all-types after= before= case-sensitive color nocolor column count depth= file-search-regex="
+        " filename nofilename files-with-matches files-without-matches fixed-strings group nogroup heading noheading"
+        " hidden ignore= ignore-case ignore-dir= invert-match literal max-count= no-numbers numbers nonumbers"
+        " one-device only-matching path-to-ignore= print-long-lines print0 silent smart-case stats unrestricted vimgrep"
+        " width= word-regexp pager= search-zip search-binary follow skip-vcs-ignores context?",
+        skip=1,
+        danger=("pager", "z", "search-zip", "f", "follow"),
+        deep=("u", "hidden", "unrestricted", "U", "a", "all-types"),
+        read_options=("p", "path-to-ignore"),
+    ),
+}
+
+FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf"})
+FIND_VALUE_TESTS = frozenset(
+    split_names(
+        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime"
+        " -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum -fstype -used"
+        " -printf -regextype -context -D"
+    )
+)
+FIND_FILE_TESTS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
+FIND_FLAGS = frozenset(
+    split_names(
+        "-H -P -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d -daystart -empty -executable"
+        " -readable -writable -nouser -nogroup -mount -xdev -noleaf -warn -nowarn -ignore_readdir_race"
+        " -noignore_readdir_race -help -version --help --version -L -follow --"
+    )
+)
