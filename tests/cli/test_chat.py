@@ -50,7 +50,7 @@ async def test_an_answer_streams_and_questions_are_answered_each_way(tmp_path: P
 
 
 async def streams_across_a_resize(terminal: Terminal) -> None:
-    await terminal.wait_for("It asks before it changes anything", "\n›")
+    await terminal.wait_for("ollm asks before it changes anything", "\n›")
     terminal.type("Tell a story" + ENTER)
     await terminal.wait_for("word3")
     terminal.resize(60, 20)
@@ -68,7 +68,7 @@ async def refuses_then_allows(terminal: Terminal, runner: Runner) -> None:
     )
     assert terminal.paper.bells == 1
     terminal.type("n")
-    await terminal.wait_for("no, because:")
+    await terminal.wait_for("reason:")
     terminal.type("leave that file" + ENTER)
     await terminal.wait_for("As you wish.", gone="[y] yes")
     assert "leave that file" in json.dumps(runner.server.chats[2]["messages"][-1])

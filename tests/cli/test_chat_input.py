@@ -62,7 +62,7 @@ async def attaches_a_file(terminal: Terminal, runner: Runner) -> None:
     terminal.type(CTRL_O)
     await terminal.wait_for("First this.")
     terminal.type(CTRL_O)
-    await terminal.wait_for("folded again")
+    await terminal.wait_for("collapsed again")
 
 
 async def writes_in_the_editor(terminal: Terminal, runner: Runner) -> None:
@@ -77,7 +77,7 @@ async def runs_a_command_of_ones_own(terminal: Terminal, runner: Runner) -> None
     terminal.type("!echo mine; exit 3" + ENTER)
     await terminal.wait_for("exit 3 · Alt-A attaches", "mine")
     terminal.type(ESCAPE + "a")
-    await terminal.wait_for("goes with your next message")
+    await terminal.wait_for("will be attached to your next message")
     terminal.type("what is this?" + ENTER)
     await terminal.wait_for("With output.")
     assert sent(runner) == "what is this?\n\n[$ echo mine; exit 3]\nmine\n"
@@ -85,12 +85,12 @@ async def runs_a_command_of_ones_own(terminal: Terminal, runner: Runner) -> None
 
 async def is_told_of_a_loop(terminal: Terminal) -> None:
     terminal.type("loop" + ENTER)
-    await terminal.wait_for("runs in circles", "repeated-tool", "/continue goes on")
+    await terminal.wait_for("is looping", "repeated-tool", "/continue resumes")
 
 
 async def reads_the_history(terminal: Terminal, runner: Runner) -> None:
     terminal.type("/hist")
-    await terminal.wait_for("Show everything that was said")
+    await terminal.wait_for("Show or export the conversation")
     terminal.type("ory" + ENTER)
     await terminal.wait_for("#1 user", "read_file", "LoopStopped")
     terminal.type("/history export all.md" + ENTER)
@@ -102,7 +102,7 @@ async def reads_the_history(terminal: Terminal, runner: Runner) -> None:
     await terminal.wait_for("all.json.")
     assert len(json.loads((runner.workspace / "all.json").read_text())["messages"]) >= 8
     terminal.type("/context" + ENTER)
-    await terminal.wait_for("tokens used (window 4096)", "user messages", "████")
+    await terminal.wait_for("tokens used (context window 4,096)", "user messages", "████")
     terminal.type("/help" + ENTER)
     await terminal.wait_for("/approval", "/expand", "/rewind", "/trust")
     terminal.type("/hlep" + ENTER)
@@ -119,13 +119,13 @@ async def goes_back(terminal: Terminal, runner: Runner) -> None:
     terminal.type(ESCAPE)
     await terminal.settle(0.4)
     terminal.type(ESCAPE)
-    await terminal.wait_for("Go back to before which message?")
+    await terminal.wait_for("Rewind to before which message?")
     terminal.type(UP)
     await terminal.settle(0.2)
     terminal.type(ENTER)
-    await terminal.wait_for("The model would forget message", "Enter goes back")
+    await terminal.wait_for("This removes message", "Enter rewind")
     terminal.type(ENTER)
-    await terminal.wait_for("no longer sees message", gone="Go back to before which")
+    await terminal.wait_for("Rewound to before message", gone="Rewind to before which")
     await terminal.wait_for("› what is this?")
     terminal.type(" again" + ENTER)
     await terminal.wait_for("Last.")

@@ -61,7 +61,7 @@ async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
         async with at_terminal(runner, "chat", "--new", TERM="dumb") as terminal:
             await terminal.wait_for("AGENTS.md", "Use them?")
             terminal.type("n\n")
-            await terminal.wait_for("They are not used", "Ctrl-D leaves", "\n>")
+            await terminal.wait_for("They are not used", "Ctrl-D to quit", "\n>")
             terminal.type("hello\n")
             await terminal.wait_for("No.")
             terminal.type("/exit\n")
@@ -100,7 +100,7 @@ async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
         runner.home.mkdir()
         (runner.home / "config.yaml").write_text("screen: {plain: true}\n")
         async with at_terminal(runner, "chat") as terminal:
-            await terminal.wait_for("Ctrl-D leaves")
+            await terminal.wait_for("Ctrl-D to quit")
             terminal.type("write\n")
             await terminal.wait_for("[y]es once")
             terminal.type("not this\n")

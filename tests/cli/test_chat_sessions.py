@@ -19,7 +19,7 @@ async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path
             terminal.type("cats" + ENTER)
             await terminal.wait_for("About cats.", "· cats")
             terminal.type("/new" + ENTER)
-            await terminal.wait_for("A new session begins", "scripted @", gone="· cats")
+            await terminal.wait_for("New session", "scripted @", gone="· cats")
             terminal.type("dogs" + ENTER)
             await terminal.wait_for("About dogs.")
             await switches(terminal)
@@ -34,7 +34,7 @@ async def switches(terminal: Terminal) -> None:
     terminal.type("/sessions" + ENTER)
     await terminal.wait_for("Resume which session?", "2 msgs")
     terminal.type(ENTER)
-    await terminal.wait_for("Taken up", "› cats", gone="Resume which")
+    await terminal.wait_for("Resumed", "› cats", gone="Resume which")
 
 
 async def picks(terminal: Terminal, runner: Runner) -> None:
@@ -42,22 +42,22 @@ async def picks(terminal: Terminal, runner: Runner) -> None:
     terminal.type("dog")
     await terminal.wait_for(" dogs ", gone=" cats ")
     terminal.type(CTRL_A)
-    await terminal.wait_for("No session fits.")
+    await terminal.wait_for("No matching sessions.")
     terminal.type("\x7f\x7f\x7f" + TAB)
-    await terminal.wait_for(" dogs ", "bring back")
+    await terminal.wait_for(" dogs ", "unarchive")
     terminal.type(CTRL_A)
-    await terminal.wait_for("No session fits.")
+    await terminal.wait_for("No matching sessions.")
     terminal.type(TAB)
     await terminal.wait_for(" cats ", " dogs ")
     terminal.type("cats" + CTRL_X)
-    await terminal.wait_for("deletes it for good")
+    await terminal.wait_for("delete it permanently")
     terminal.type(CTRL_X)
-    await terminal.wait_for("No session fits.")
+    await terminal.wait_for("No matching sessions.")
     assert len(runner.sessions()) == 1
     terminal.type("\x7f" * 4)
     await terminal.wait_for(" dogs ")
     terminal.type(ENTER)
-    await terminal.wait_for("› dogs", "About dogs.", "Taken up", "scripted @")
+    await terminal.wait_for("› dogs", "About dogs.", "Resumed", "scripted @")
     terminal.type("more" + ENTER)
     await terminal.wait_for("Dogs again.")
     terminal.type(CTRL_D)
@@ -81,15 +81,15 @@ async def test_a_killed_chat_is_resumed_and_a_lost_server_comes_back(tmp_path: P
             terminal.kill(signal.SIGKILL)
             assert await terminal.ended() == -signal.SIGKILL
         async with at_terminal(runner, "chat", "--continue") as terminal:
-            await terminal.wait_for("› begin", "Half of an", "Taken up")
+            await terminal.wait_for("› begin", "Half of an", "Resumed")
             terminal.type("and?" + ENTER)
             await terminal.wait_for("Going on.")
             terminal.type("once more" + ENTER)
-            await terminal.wait_for("Lost", "broke off", gone="· Esc stops")
+            await terminal.wait_for("Lost", "disconnected", gone="· Esc stops")
             terminal.type("still there?" + ENTER)
             await terminal.wait_for("Back.")
             await makes_way(terminal, runner)
-        assert "is taken" in terminal.text() or "taken over this workspace" in terminal.text()
+        assert "is taken" in terminal.text() or "took over this workspace" in terminal.text()
 
 
 async def makes_way(terminal: Terminal, runner: Runner) -> None:
@@ -99,7 +99,7 @@ async def makes_way(terminal: Terminal, runner: Runner) -> None:
         assert "This workspace is in use by process" in other.text()
     async with at_terminal(runner, "chat", "--continue", "--force") as other:
         assert await terminal.ended() == 0
-        await other.wait_for("› still there?", "Taken up")
+        await other.wait_for("› still there?", "Resumed")
         other.kill(signal.SIGTERM)
         assert await other.ended() == 130
         assert "ollm chat --session " in other.text()

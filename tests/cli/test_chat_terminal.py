@@ -40,7 +40,9 @@ async def test_the_terminal_belongs_to_whoever_it_is_lent_to(tmp_path: Path) -> 
 async def completions_have_room(terminal: Terminal) -> None:
     """The input stands at the very bottom here; the list makes its own room."""
     terminal.type("/co")
-    await terminal.wait_for("/compact ", "/context ", "/continue ", "Go on after a loop", "/connect ", "from .ollm/")
+    await terminal.wait_for(
+        "/compact ", "/context ", "/continue ", "Continue after a stopped loop", "/connect ", "from .ollm/"
+    )
     terminal.type(CTRL_C)
     await terminal.wait_for(gone="/compact ")
 
@@ -65,7 +67,7 @@ async def test_the_status_line_follows_commands_and_a_paste_goes_with_one_key(tm
 async def follows_commands(terminal: Terminal) -> None:
     before = share(terminal)
     terminal.type("/context size 2048" + ENTER)
-    await terminal.wait_for("The window is 2048", gone=f" {before}%")
+    await terminal.wait_for("Context window set to 2,048", gone=f" {before}%")
     terminal.type("/todos add write" + ENTER)
     await terminal.wait_for("todo 0/1")
     terminal.type("/todos done 1" + ENTER)
@@ -82,9 +84,9 @@ async def test_sessions_are_chosen_on_a_tiny_terminal_and_a_signal_ends_the_choi
     async with running(tmp_path, ["About cats.", "About dogs."]) as runner:
         await two_sessions(runner)
         async with at_terminal(runner, "chat", size=(40, 10)) as terminal:
-            await terminal.wait_for("Resume which session?", " cats ", " dogs ", "Esc leave")
+            await terminal.wait_for("Resume which session?", " cats ", " dogs ", "Esc quit")
             terminal.resize(80, 24)
-            await terminal.wait_for("cats", "dogs", "Esc leave")
+            await terminal.wait_for("cats", "dogs", "Esc quit")
             terminal.kill(signal.SIGTERM)
             assert await terminal.ended() == 130
         async with at_terminal(runner, "chat", "--continue") as terminal:
@@ -101,7 +103,7 @@ async def test_sessions_are_chosen_on_a_tiny_terminal_and_a_signal_ends_the_choi
 async def two_sessions(runner: Runner) -> None:
     for name in ("cats", "dogs"):
         async with at_terminal(runner, "chat", "--new", TERM="dumb") as terminal:
-            await terminal.wait_for("Ctrl-D leaves", "\n>")
+            await terminal.wait_for("Ctrl-D to quit", "\n>")
             terminal.type(f"{name}\n")
             await terminal.wait_for(f"About {name}.", "\n> ")
             terminal.type(CTRL_D)
@@ -113,21 +115,21 @@ async def test_plain_lines_choose_a_session_attach_and_run_commands(tmp_path: Pa
         await two_sessions(runner)
         (runner.workspace / "note.txt").write_text("a note\n")
         async with at_terminal(runner, "chat", OLLM_PLAIN="1") as terminal:
-            await terminal.wait_for("1. dogs, ", "2. cats, ", "q to leave:")
+            await terminal.wait_for("1. dogs, ", "2. cats, ", "q to quit:")
             assert b"\x1b" not in bytes(terminal.raw), "plain lines only"
             terminal.type("cat\n")
             await terminal.wait_for("1. cats, ")
             terminal.type("1\n")
-            await terminal.wait_for("> cats", "About cats.", "Ctrl-D leaves")
+            await terminal.wait_for("> cats", "About cats.", "Ctrl-D to quit")
             terminal.type("!echo mine\n")
-            await terminal.wait_for("attach this to your next message?")
+            await terminal.wait_for("attach the output to your next message?")
             terminal.type("y\n")
             terminal.type("see @note.txt\\\nplease\n")
             await terminal.wait_for("+ note.txt", "Seen.")
             await switches_plainly(terminal)
         asked = runner.server.chats[2]["messages"][-1]["content"]
         async with at_terminal(runner, "chat", OLLM_PLAIN="1") as terminal:
-            await terminal.wait_for("q to leave:")
+            await terminal.wait_for("q to quit:")
             terminal.type(CTRL_C)
             assert await terminal.ended() == 0
     assert asked.startswith("see @note.txt\nplease\n\n[note.txt]\na note\n\n\n[$ echo mine]\nmine\n")
@@ -142,7 +144,7 @@ async def switches_plainly(terminal: Terminal) -> None:
     terminal.type("more\n")
     await terminal.wait_for("More.")
     terminal.type("/new\n")
-    await terminal.wait_for("A new session begins")
+    await terminal.wait_for("New session")
     terminal.type("third\n")
     await terminal.wait_for("New one.")
     terminal.type("/exit\n")

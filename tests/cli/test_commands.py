@@ -18,9 +18,9 @@ from tests.covers import covers
 SAYS = {
     "/help": "/approval",
     "/help context": "`restore ID`: go back",
-    "/help nonsense": "There is no command /nonsense",
+    "/help nonsense": "Unknown command /nonsense",
     "/history": "#1 user",
-    "/history 1": "earlier message",
+    "/history 1": "rewind",
     "/history all": "Hello.",
     "/history export h.md": "h.md",
     "/export h.json": "h.json",
@@ -45,11 +45,11 @@ SAYS = {
     "/todos add write": "write",
     "/sessions": "session",
     "/mcp": "",
-    "/undo": "no edit",
+    "/undo": "Nothing to undo",
     "/trust": "trusted",
-    "/rewind 1": "would forget",
-    "/nope": "There is no command /nope",
-    "/mode sideways": "/mode is used as",
+    "/rewind 1": "This removes message",
+    "/nope": "Unknown command /nope",
+    "/mode sideways": "Usage: /mode",
 }
 ASKS_THE_SCREEN = {"new", "exit"}
 SENDS = {"continue"}
@@ -111,7 +111,7 @@ async def test_a_command_is_run_from_a_script_and_its_answer_is_the_output(tmp_p
     assert "Go on. please" in str(runner.server.chats[-1])
     assert (wrong.code, wrong.out) == (2, "")
     assert (behind.code, behind.out) == (2, "")
-    assert "/mode is used as" in wrong.err
+    assert "Usage: /mode" in wrong.err
 
 
 def test_no_command_is_left_out_of_these_tests() -> None:

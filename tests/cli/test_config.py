@@ -56,7 +56,7 @@ def test_what_show_prints_is_a_configuration_again(tmp_path: Path) -> None:
 
     done = ollm("config", "check", home=write(tmp_path / "two", shown), cwd=tmp_path)
 
-    assert (done.returncode, done.stdout) == (0, "Nothing is wrong.\n")
+    assert (done.returncode, done.stdout) == (0, "Configuration OK.\n")
 
 
 def test_check_lists_every_mistake_and_exits_2(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_check_lists_every_mistake_and_exits_2(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout.splitlines() == [
         "config.yaml:3:5 loopDetection.maxTurn: unknown key, did you mean maxTurns?",
-        "config.yaml:6:7 policy.rules: Rule 1 cannot be read (action must be one of allow, ask, deny), so shell asks.",
+        "config.yaml:6:7 policy.rules: Rule 1 is invalid (action must be one of allow, ask, deny), so shell asks.",
     ]
 
 

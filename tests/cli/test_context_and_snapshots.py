@@ -66,14 +66,14 @@ def test_the_context_is_shown_part_by_part(place: Place) -> None:
     assert parts["user messages"] > 0 < parts["assistant messages"]
     text = place.run("context", "show", place.session[:8])
     assert "tool schemas" in text
-    assert "of 6963 tokens, window 8192" in text
+    assert "of 6,963 tokens (context window 8,192)" in text
 
 
 def test_a_workspace_without_a_session_shows_what_a_new_one_starts_with(tmp_path: Path) -> None:
     ended = ollm("context", "show", "--json", home=tmp_path / "home", cwd=tmp_path)
 
     assert ended.returncode == 0
-    assert "a new one starts with" in ended.stderr
+    assert "a new session starts with" in ended.stderr
     assert json.loads(ended.stdout)["parts"][0]["tokens"] > 0
 
 
@@ -117,7 +117,7 @@ def test_snapshots_are_taken_listed_shown_restored_and_deleted(place: Place) -> 
 
     assert "no terminal" in place.run("snapshots", "delete", made["id"], code=2)
     assert "Deleted" in place.run("snapshots", "delete", made["id"], "--yes")
-    assert "There is no snapshot" in place.run("snapshots", "show", made["id"], code=1)
+    assert "No snapshot" in place.run("snapshots", "show", made["id"], code=1)
 
 
 def test_turned_off_snapshots_say_so(place: Place) -> None:

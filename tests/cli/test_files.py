@@ -96,4 +96,4 @@ def test_limits_from_the_settings_are_kept_and_said(tmp_path: Path) -> None:
     done = ollm("files", home=home, cwd=root)
 
     assert done.stdout.splitlines() == [".gitignore", "README.md"]
-    assert "2 directories lie deeper than fileDiscovery.maxDepth" in done.stderr
+    assert "2 directories are deeper than fileDiscovery.maxDepth" in done.stderr

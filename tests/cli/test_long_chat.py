@@ -165,7 +165,7 @@ async def assert_nothing_was_lost(chat: Chat, document: dict[str, Any]) -> None:
     assert document["metadata"]["compressionCount"] == len(history) >= COMPRESSIONS
     assert all(one["compressedTokenCount"] < one["originalTokenCount"] <= WINDOW for one in history)
     assert "prompt-truncated" not in chat.heard
-    assert "folded to fit" not in chat.heard
+    assert "Compacting to fit" not in chat.heard
     snapshots = json.loads(await chat.ollm("snapshots", "list", "--json"))
     assert sum(one["trigger"] in ("compression", "threshold") for one in snapshots) >= COMPRESSIONS
     shown = json.loads(await chat.ollm("context", "show", "--json"))

@@ -93,7 +93,7 @@ async def test_servers_are_added_tried_and_removed_and_comments_stay(tmp_path: P
         assert added.code == 0, added.err
         again = await runner.run("mcp", "add", "good", "--url", "http://localhost:1/mcp")
         assert again.code == 2
-        assert "--force replaces it" in again.err
+        assert "Use --force to replace it" in again.err
 
         tried = await runner.run("mcp", "test", "--json")
         assert tried.code == 1
@@ -112,7 +112,7 @@ async def test_servers_are_added_tried_and_removed_and_comments_stay(tmp_path: P
         assert (await runner.run("mcp", "remove", "good")).code == 2
         assert file.read_text() == "# mine\nmcpServers: {} # servers\n  # first\n\nmodes: {}\n"
         assert (await runner.run("config", "check")).code == 0
-        assert (await runner.run("mcp", "list")).out == "No MCP server is configured.\n"
+        assert (await runner.run("mcp", "list")).out == "No MCP servers configured.\n"
 
 
 async def test_mistakes_in_hooks_and_servers_are_found_by_the_check(tmp_path: Path) -> None:
@@ -122,4 +122,4 @@ async def test_mistakes_in_hooks_and_servers_are_found_by_the_check(tmp_path: Pa
 
     assert checked.code == 2
     assert "mcpServers.bad: unknown key comand" in checked.out
-    assert "hooks.before-lunch: there is no such event" in checked.out
+    assert "hooks.before-lunch: unknown event" in checked.out

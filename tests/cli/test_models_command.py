@@ -78,7 +78,7 @@ def test_the_place_a_model_comes_from_is_a_setting_and_the_hash_decides(home: Pa
         got = ollm(home, "models", "get", "smollm2")
 
     assert got.returncode == 1
-    assert "wrong hash" in got.stderr
+    assert "wrong checksum" in got.stderr
     assert list((home / "models").iterdir()) == []
 
 
@@ -196,7 +196,7 @@ def test_the_next_step_is_the_one_that_helps_most() -> None:
     assert "window is small" in suggest_next_step(found(), None)
     assert "`ollm models probe`" in suggest_next_step(found(wide), None)
     assert (
-        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "Nothing: type `ollm`."
+        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set: run `ollm`."
     )
 
 

@@ -81,9 +81,9 @@ async def test_what_was_found_is_kept_shown_by_the_doctor_and_used(tmp_path: Pat
         doctor = await runner.run("doctor")
         await runner.run("-p", "hello")
 
-    assert "writes its calls as text" in doctor.out
-    assert "results go back as user messages" in doctor.out
-    assert "tokens a second" in doctor.out
+    assert "written as text" in doctor.out
+    assert "results are sent as user messages" in doctor.out
+    assert "tok/s" in doctor.out
     shown = [tool["function"]["name"] for tool in runner.server.chats[-1]["tools"]]
     assert shown == ["answer", "edit_file", "read_file", "write_file"]  # three, and to speak
 

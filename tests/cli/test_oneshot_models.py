@@ -65,7 +65,7 @@ def test_without_a_terminal_a_missing_model_is_exit_3_and_the_command_to_type(tm
     assert not (tmp_path / "home" / "models").exists()
 
 
-@pytest.mark.parametrize(("answer", "said", "code"), [("n", "ollm models get smollm2", 3), ("y", "wrong hash", 1)])
+@pytest.mark.parametrize(("answer", "said", "code"), [("n", "ollm models get smollm2", 3), ("y", "wrong checksum", 1)])
 def test_on_a_terminal_a_missing_model_is_fetched_after_a_question(
     tmp_path: Path, answer: str, said: str, code: int
 ) -> None:

@@ -34,7 +34,7 @@ async def test_a_resume_sends_exactly_what_was_sent_before_and_the_summary(tmp_p
     role, text = second[-1]
     assert role == "user"
     assert text.startswith("And the lexer?")
-    assert "taken up again" in text
+    assert "conversation is resumed" in text
     assert "Where is the parser?" in text
     (session,) = runner.sessions()
     assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * 2
@@ -99,7 +99,7 @@ async def test_another_model_takes_a_session_up_from_summary_and_window(tmp_path
         await runner.run("-p", "remember the blue door")
         done = await runner.run("-p", "go on", "--continue", "--model", "other")
 
-    assert "goes on with other" in done.err
+    assert "continuing with other" in done.err
     assert "remember the blue door" in str(sent(runner, 1))
     assert runner.server.chats[1]["model"] == "other"
 

@@ -89,7 +89,7 @@ async def test_what_a_full_disk_refused_is_written_with_the_next_turn(tmp_path: 
             await terminal.wait_for("Answer two.", "cannot be written to")
             resource.prlimit(terminal.child.pid, resource.RLIMIT_FSIZE, (UNLIMITED, UNLIMITED))
             terminal.type("third" + ENTER)
-            await terminal.wait_for("Answer three.", "being saved again")
+            await terminal.wait_for("Answer three.", "Saving works again")
             assert terminal.text().count("cannot be written to") == 1
             terminal.type(CTRL_D)
             await terminal.ended()

@@ -56,7 +56,7 @@ async def test_what_was_learnt_of_the_form_is_kept_and_told_in_one_line(tmp_path
 
     known = facts(runner)
     assert (known["callForm"], known["writtenForm"]) == ("text", "tag")
-    assert "writes its calls as text" in said["err"]
+    assert "writes tool calls as text" in said["err"]
     assert len([line for line in said["err"].splitlines() if "its calls" in line]) == 1
 
 

@@ -83,7 +83,7 @@ def test_what_is_set_is_read_back_and_every_comment_stays(value, before, ending:
     ],
 )
 def test_what_would_touch_other_text_is_refused(text: str, key: str) -> None:
-    with pytest.raises(UsageError, match="Edit the file itself"):
+    with pytest.raises(UsageError, match="Edit the file yourself"):
         set_key(text, key.split("."), "z")
 
 
@@ -126,7 +126,7 @@ def test_a_value_is_read_in_the_type_of_its_key(tmp_path: Path, key: str, text: 
         ("loopDetection.maxTurn", "5", "did you mean maxTurns"),
         ("loopDetection.maxTurns", "lots", "expected a whole number"),
         ("loopDetection.maxTurns", "null", "expected a whole number"),
-        ("loopDetection", "5", "a mapping is expected"),
+        ("loopDetection", "5", "expected a mapping"),
         ("loopDetection", "{}", "is a section"),
         ("provider.baseUrl", "gpu", "expected a URL"),
         ("environment.allowList", "A", "expected a list"),
@@ -147,7 +147,7 @@ def test_a_broken_file_is_left_as_it_is(tmp_path: Path, broken: str) -> None:
     file = tmp_path / "config.yaml"
     file.write_bytes(broken.encode("latin-1"))
 
-    with pytest.raises(UsageError, match="Nothing was changed"):
+    with pytest.raises(UsageError, match="Nothing changed"):
         set_setting(Home(root=tmp_path), "provider.model", "m")
 
     assert file.read_bytes() == broken.encode("latin-1")

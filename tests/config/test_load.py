@@ -301,7 +301,7 @@ def test_even_a_trusted_workspace_gives_itself_no_rights(tmp_path: Path) -> None
 
     assert found.settings == allowed.settings
     assert len(found.problems) == 14
-    assert all("workspace's file" in problem.message for problem in found.problems)
+    assert all("workspace's" in problem.message for problem in found.problems)
     found.require_settings()
 
 

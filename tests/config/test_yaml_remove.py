@@ -64,5 +64,5 @@ def test_only_the_key_itself_goes(text: str, after: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "s: 1\n", "s: {b: 1}\n", "t: {a: 1}\n", "s: [a]\n"])
 def test_a_key_that_is_not_there_is_told(text: str) -> None:
-    with pytest.raises(UsageError, match=r"There is no s\.a in the file"):
+    with pytest.raises(UsageError, match=r"s\.a is not set in the file"):
         remove_key(text, ["s", "a"])

@@ -99,7 +99,7 @@ async def test_a_locked_database_is_told_and_only_who_wants_it_waits(tmp_path: P
             assert not waiting.done()
             reply = await waiting
             assert reply.status == 409
-            assert "held by another process" in reply.json["detail"]
+            assert "locked by another process" in reply.json["detail"]
         assert (await found.ask("GET", listing(found.workspace))).status == 200
 
 

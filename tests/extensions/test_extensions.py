@@ -41,8 +41,8 @@ async def test_the_example_is_added_used_disabled_and_removed(tmp_path: Path) ->
         (runner.workspace / "a.txt").write_text("one two three")
         refused = await runner.run("extensions", "add", str(EXAMPLE))
         assert refused.code == 2
-        assert "tools the model may call, under your policy: count_words" in refused.err
-        assert "says that it needs: files" in refused.err
+        assert "tools the model can call, under your policy: count_words" in refused.err
+        assert "requests: files" in refused.err
         assert not (runner.home / "extensions").exists()
 
         added = await runner.run("extensions", "add", str(EXAMPLE), "--yes")
@@ -99,10 +99,10 @@ async def test_one_that_fails_is_told_and_skipped_and_the_others_go_on(tmp_path:
     for said in (
         "The extension broken failed to load: RuntimeError: not today",
         "The extension leaving failed to load: SystemExit: 9",
-        "The extension empty is not used",
-        "The tool shell of an extension is not used",
+        "Skipped extension empty",
+        "Skipped the extension's tool shell",
         "The context angry.c of an extension failed: ZeroDivisionError",
-        "There is no extension named nowhere",
+        "No extension named nowhere",
     ):
         assert said in done.err, done.err
     request = runner.server.chats[0]
@@ -203,7 +203,7 @@ async def test_a_kind_of_server_that_an_extension_brings_can_be_chosen(
 
     assert "".join(said) == "Hello in cage"
     (home / "config.yaml").write_text(json.dumps({"provider": {"extension": "parrot"}}))
-    with pytest.raises(UsageError, match="no enabled extension brings"):
+    with pytest.raises(UsageError, match="no enabled extension provides"):
         async with open_conversation(ConversationOptions(workspace=workspace, one_shot=True)):
             pass
 
@@ -241,13 +241,13 @@ async def test_context_of_hook_extension_and_user_stands_by_priority_in_every_tu
     [
         ("[1]", "is not a mapping"),
         ("a: [", "is not YAML"),
-        ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "name: up to 40"),
-        ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "name: up to 40"),
+        ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
+        ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
         ("{name: a, adds: {tools: {x: 'm:X'}}}", "version is missing"),
-        ("{name: a, version: 1}", "adds: a mapping"),
-        ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "adds.tool: there are tools"),
+        ("{name: a, version: 1}", "adds: expected a mapping"),
+        ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "adds.tool: unknown; available: tools"),
         ("{name: a, version: 1, adds: {tools: {x: os.system}}}", "module:attribute"),
-        ("{name: a, version: 1, adds: {tools: {x: 'm:X'}}}", "there is no module m"),
+        ("{name: a, version: 1, adds: {tools: {x: 'm:X'}}}", "no module m"),
         ("{name: a, version: 1, wants: x, adds: {tools: {x: 'm:X'}}}", "unknown key wants"),
     ],
 )

@@ -80,8 +80,8 @@ async def test_a_missing_model_brings_the_nearest_there_is() -> None:
     ("answer", "sentence"),
     [
         (Answer(text="one two", error_after=1, error="llama runner terminated"), r"failed .*: llama runner terminated"),
-        (Answer(text="one two", reset_after=1), "broke off"),
-        (Answer(text="one two", end_after=1), "ended the answer in the middle"),
+        (Answer(text="one two", reset_after=1), "disconnected"),
+        (Answer(text="one two", end_after=1), "stopped in the middle of the answer"),
         (Answer(text="one two", garbage_after=1), "not JSON"),
         (Answer(status=500, body={"error": "model requires more system memory"}), "more system memory"),
     ],
@@ -105,7 +105,7 @@ async def test_a_call_that_is_held_back_until_it_is_whole_is_no_stall() -> None:
     timeouts = ProviderTimeouts(connect=1, first_token=3, stall=0.2)
     async with OllamaServer([answer, answer]) as server:
         assert CallPiece("ls", {}) in await said(ollama(server.base_url, timeouts), ask(tools=(LS,)))
-        with pytest.raises(ModelTimeoutError, match="fell silent"):
+        with pytest.raises(ModelTimeoutError, match="stopped sending"):
             await said(ollama(server.base_url, timeouts))
 
 

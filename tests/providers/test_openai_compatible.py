@@ -153,7 +153,7 @@ async def test_a_slow_first_byte_is_waited_for_and_too_slow_a_one_named() -> Non
         provider = openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.6, stall=0.1))
 
         assert text_of(await said(provider)) == "late"
-        with pytest.raises(ModelTimeoutError, match=r"did not begin to answer.*firstToken") as caught:
+        with pytest.raises(ModelTimeoutError, match=r"did not start answering.*firstToken") as caught:
             await said(provider)
     assert caught.value.exit_code is ExitCode.TIMED_OUT
     assert len(server.chats) == 2  # a silent server is not asked twice
@@ -161,7 +161,7 @@ async def test_a_slow_first_byte_is_waited_for_and_too_slow_a_one_named() -> Non
 
 async def test_a_stall_in_mid_answer_is_named() -> None:
     async with ScriptedServer([Answer(text="one two three", stall_after=2)]) as server:
-        with pytest.raises(ModelTimeoutError, match=r"fell silent in mid-answer.*provider.timeouts.stall"):
+        with pytest.raises(ModelTimeoutError, match=r"stopped sending mid-answer.*provider.timeouts.stall"):
             await said(openai(server.base_url, ProviderTimeouts(connect=1, first_token=5, stall=0.2)))
 
 
@@ -198,8 +198,8 @@ async def test_reading_the_prompt_with_progress_is_no_silence() -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (Answer(text="one two", reset_after=1), "broke off"),
-        (Answer(text="one two", end_after=1), "ended the answer in the middle"),
+        (Answer(text="one two", reset_after=1), "disconnected"),
+        (Answer(text="one two", end_after=1), "stopped in the middle of the answer"),
         (
             Answer(text="one two", error_after=1, error="CUDA out of memory"),
             "in the middle of its answer: CUDA out of memory",
@@ -210,11 +210,11 @@ async def test_reading_the_prompt_with_progress_is_no_silence() -> None:
         (Answer(raw=b"SSH-2.0-OpenSSH_9.6\r\n\r\n"), "cannot be read"),
         (
             Answer(status=401, body={"error": {"message": "bad key"}}),
-            "refused the key .*: bad key. Set provider.apiKeyEnv",
+            "rejected the API key .*: bad key. Set provider.apiKeyEnv",
         ),
         (Answer(status=500, body={"detail": [{"msg": "boom\n\x1b[31m"}]}), r"failed \(HTTP 500\): boom \[31m\. Its"),
-        (Answer(status=307, body={}), "points elsewhere"),
-        (Answer(status=400, body=b"<html><b>Bad Gateway</b></html>"), "refused the request .*: Bad Gateway"),
+        (Answer(status=307, body={}), "redirects"),
+        (Answer(status=400, body=b"<html><b>Bad Gateway</b></html>"), "rejected the request .*: Bad Gateway"),
     ],
 )
 async def test_what_goes_wrong_is_one_clear_sentence(answer: Answer, sentence: str) -> None:
@@ -343,6 +343,6 @@ async def test_tokens_are_counted_where_the_server_can(kind: str, text: int | No
 
 async def test_completing_is_refused_in_words_where_it_is_not_offered() -> None:
     async with ScriptedServer() as server:
-        with pytest.raises(ModelError, match=r"does not know this request"):
+        with pytest.raises(ModelError, match=r"does not support this request"):
             request = CompletionRequest(model="m", prompt="x", max_tokens=1)
             _ = [piece async for piece in openai(server.base_url).complete(request)]

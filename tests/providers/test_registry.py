@@ -97,7 +97,7 @@ async def test_servers_at_usual_places_are_asked_side_by_side_and_the_first_in_o
         start = time.monotonic()
         choice = await registry(ProviderSettings(), tmp_path, *places).choose()
 
-        assert (choice.model, choice.why) == ("b", f"LM Studio answers at {second.base_url}/v1")
+        assert (choice.model, choice.why) == ("b", f"LM Studio is running at {second.base_url}/v1")
         assert time.monotonic() - start < 1.9
 
 
@@ -146,7 +146,7 @@ async def test_a_server_that_still_loads_its_model_is_waited_for(tmp_path: Path)
 
 async def test_nothing_of_the_wanted_type_says_where_it_was_looked_for(tmp_path: Path, free_port: int) -> None:
     place = at("LM Studio", "openai", f"http://127.0.0.1:{free_port}")
-    with pytest.raises(NoServerError, match=f"type openai answers at {place.url}"):
+    with pytest.raises(NoServerError, match=f"No openai server is running at {place.url}"):
         await registry(ProviderSettings(type="openai"), tmp_path, place).choose()
 
 
@@ -166,7 +166,7 @@ async def test_the_key_is_taken_by_name_and_sent_to_the_configured_server_only(t
         settings = ProviderSettings(api_key="abc")
         await registry(settings, tmp_path, at("LM Studio", "openai", server.base_url)).choose()
         assert {request.headers.get("authorization") for request in server.requests} == {None}
-        with pytest.raises(UsageError, match="MY_KEY, which is not set"):
+        with pytest.raises(UsageError, match="MY_KEY, but that variable is not set"):
             await registry(ProviderSettings(base_url=server.base_url, api_key_env="MY_KEY"), tmp_path).choose()
 
 

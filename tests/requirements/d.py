@@ -73,7 +73,7 @@ ITEMS: dict[str, Item] = {
     "D202": Same("S3.6", "hybrid summarises the old and keeps the recent tokens"),
     "D203": Same("S3.2", "the system prompt is always kept"),
     "D204": "tokens are counted as the model counts them",
-    "D205": "compression is triggered over the threshold, 80 % unless told",
+    "D205": "compression is triggered over the threshold, 80 % by default",
     # Loops
     "D213": "loop types: repeated-tool, repeated-output, turn-limit",
     "D214": Same("S4.8", "a pattern has details"),

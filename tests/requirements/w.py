@@ -10,7 +10,7 @@ ITEMS: dict[str, Item] = {
     "W12": "a resume uses rolling summary and a bounded window, not the whole transcript",
     "W13": Same("W159", "one active session per workspace"),
     "W14": "old context is compacted by caps per session",
-    "W23": "the workspace is the current directory unless told",
+    "W23": "the workspace is the current directory by default",
     "W24": "the daemon answers /init",
     "W26": "POST /sessions/:id/messages streams events",
     "W33": "the workspace's database is <workspace>/.ollm/memory.db",

@@ -157,7 +157,7 @@ async def test_with_compression_off_it_ends_with_context_full_and_the_ways_out(h
 
     assert reason == "context-full"
     assert isinstance(last, TurnFinished)
-    assert "Ways out" in last.message
+    assert "Try /compact" in last.message
     assert all(tokens(request) <= WINDOW for request in talk.server.requests if request.body)
 
 

@@ -144,7 +144,7 @@ def test_hybrid_folds_old_tool_output_before_it_asks_a_model() -> None:
     assert result.checkpoints == ()
     old = next(message for message in result.compressed_messages if message.role == "tool")
     assert 'recall {"callId": "c1", "startLine": 4}' in old.content
-    assert "characters left out" in old.content
+    assert "characters omitted" in old.content
 
 
 @covers("H36", "H421", "H437")

@@ -114,7 +114,7 @@ async def test_sessions_are_listed_last_active_first(tmp_path):
 async def test_an_id_that_is_no_uuid_is_unknown(tmp_path):
     recording = service(tmp_path)
     assert await recording.get_session("../../etc/passwd") is None
-    with pytest.raises(Exception, match="no session id"):
+    with pytest.raises(Exception, match="not a session id"):
         await recording.delete_session("../../etc/passwd")
 
 

@@ -166,7 +166,7 @@ async def test_white_space_is_forgiven_where_one_place_matches_and_it_is_said(dr
     record = await drive("edit_file", path="a.py", edits=[edit("if x:\n    return 1", "if y:\n    return 3")])
 
     assert path.read_text(encoding="utf-8") == "def f():\n    if y:\n        return 3\n    return 2\n"
-    assert "white space was not compared" in content(record)
+    assert "whitespace was ignored" in content(record)
 
 
 async def test_white_space_beside_signs_is_not_compared_and_between_words_it_is(drive: Driver, workspace: Path) -> None:
@@ -175,7 +175,7 @@ async def test_white_space_beside_signs_is_not_compared_and_between_words_it_is(
     done = await drive("edit_file", path="config.ini", edits=[{"target": "port=80", "replacement": "port = 81"}])
     joined = await drive("edit_file", path="config.ini", edits=[{"target": "name=myhost", "replacement": "x"}])
 
-    assert "white space was not compared" in content(done)
+    assert "whitespace was ignored" in content(done)
     assert (workspace / "config.ini").read_text() == "[server]\nport = 81\nname = my host\n"
     assert joined.error is not None
     assert joined.error.type == "EditTargetNotFound"
@@ -187,7 +187,7 @@ async def test_a_short_file_is_shown_when_nothing_in_it_comes_near(drive: Driver
     record = await drive("edit_file", path="README.md", edits=[{"target": "receive", "replacement": "received"}])
 
     assert record.error is not None
-    assert record.error.message.endswith("Nothing in it comes near. It says:\nYou will recieve mail.\n")
+    assert record.error.message.endswith("No similar text. It says:\nYou will recieve mail.\n")
 
 
 async def test_white_space_is_not_forgiven_where_two_places_match(drive: Driver, workspace: Path) -> None:

@@ -36,7 +36,7 @@ async def test_a_name_that_is_only_further_down_is_found_and_that_is_said(drive:
 
     said = content(await drive("glob", pattern="main.py"))
 
-    assert said == "src/app/main.py\n[none of them right in .: **/main.py was searched]"
+    assert said == "src/app/main.py\n[none directly in .; searched **/main.py]"
 
 
 @covers("T4.2")
@@ -82,7 +82,7 @@ async def test_ignored_files_are_left_out_unless_their_directory_is_named(drive:
 
     assert content(await drive("glob", pattern="**/*.txt")) == "c.txt"
     assert content(await drive("glob", pattern="**/*", path="out")) == (
-        "out/b.txt\n[out is ignored (.gitignore:2 hides it: out/); looked into because it was named]"
+        "out/b.txt\n[out is ignored (.gitignore:2 hides it: out/); searched because you named it]"
     )
 
 

@@ -157,7 +157,7 @@ async def test_ignored_files_are_not_searched_unless_named(drive: Driver, worksp
 
     assert content(await drive("grep", pattern="x")) == "c.txt:1:x"
     assert content(await drive("grep", pattern="x", path="a.log")) == (
-        "a.log:1:x\n[a.log is ignored (.gitignore:1 hides it: *.log); looked into because it was named]"
+        "a.log:1:x\n[a.log is ignored (.gitignore:1 hides it: *.log); searched because you named it]"
     )
 
 
@@ -169,7 +169,7 @@ async def test_env_files_are_skipped_and_counted_but_not_their_examples(drive: D
 
     assert said == (
         ".env.example\napp.env\n"
-        "[3 files that may hold secrets (.env and the like) were skipped; name one to ask for it]"
+        "[3 files that may contain secrets (.env and the like) were skipped; name one to read it]"
     )
     drive.person.approves = False
     assert error(await drive("grep", pattern="text", path=".env"))[0] == "Denied"
@@ -189,7 +189,7 @@ async def test_a_workspace_that_holds_the_home_is_searched_without_keys_and_our_
     assert said.splitlines() == [
         f"{prefix}.sshrc",
         f"{prefix}notes.txt",
-        "[3 files that may hold secrets (.env and the like) were skipped; name one to ask for it]",
+        "[3 files that may contain secrets (.env and the like) were skipped; name one to read it]",
     ]
     drive.person.approves = False
     assert error(await drive("grep", pattern="text", path=f"{prefix}.ssh"))[0] == "Denied"
@@ -286,7 +286,7 @@ async def test_whole_directories_and_those_with_files_left_out_are_searched_alik
     rules(workspace, ".gitignore", "*.log")
 
     searched = ["-dash/f.txt", "part/c.txt", "secret/e.txt", "top.txt", "whole/a.txt", "whole/below/b.txt"]
-    skipped = "[1 file that may hold secrets (.env and the like) was skipped; name one to ask for it]"
+    skipped = "[1 file that may contain secrets (.env and the like) was skipped; name one to read it]"
     lines = content(await drive("grep", pattern="needle")).splitlines()
     assert lines == [*(f"{path}:1:needle" for path in searched), skipped]
     assert content(await drive("grep", pattern="needle", output="files")).splitlines() == [*searched, skipped]

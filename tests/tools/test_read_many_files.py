@@ -94,7 +94,7 @@ async def test_the_token_budget_is_kept_and_what_is_left_out_is_named(
 
     page, _, notes = shown.rpartition("\n[")
     assert estimate_units(page) <= budget + 20
-    assert "not shown for want of room" in notes
+    assert "not shown to save space" in notes
 
 
 async def test_a_glob_skips_env_files_and_says_how_many(drive: Driver, workspace: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_glob_skips_env_files_and_says_how_many(drive: Driver, workspace
     shown = content(await drive("read_many_files", paths=["*"]))
 
     assert "SECRET" not in shown
-    assert "[1 file that may hold secrets (.env and the like) was skipped; name one to ask for it]" in shown
+    assert "[1 file that may contain secrets (.env and the like) was skipped; name one to read it]" in shown
 
 
 @pytest.mark.parametrize("inside", [".", "people"])
@@ -121,7 +121,7 @@ async def test_a_glob_in_a_workspace_that_holds_the_home_skips_keys_and_our_own_
 
     assert "text of notes.txt" in shown
     assert shown.count("text of ") == 1
-    assert "[3 files that may hold secrets (.env and the like) were skipped; name one to ask for it]" in shown
+    assert "[3 files that may contain secrets (.env and the like) were skipped; name one to read it]" in shown
     drive.person.approves = False
     assert error(await drive("read_many_files", paths=[f"{inside}/.ssh/id_ed25519"]))[0] == "Denied"
 

@@ -85,7 +85,7 @@ async def test_a_long_page_is_cut_and_says_so(drive: Fetcher, server: Server) ->
     record = await drive("web_fetch", url=server.url(), maxLength=100)
 
     assert content(record).startswith("x" * 100 + "\n[…")
-    assert "4,900 characters left out" in content(record)
+    assert "4,900 characters omitted" in content(record)
     assert record.result is not None
     assert record.result.full_output == "x" * 5_000
 

@@ -115,7 +115,7 @@ async def test_tavily_gets_a_document_and_a_bearer_key(workspace: Path, server: 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        ("429 Too Many Requests", "enough requests"),
+        ("429 Too Many Requests", "rate limiting"),
         ("500 Oops", "500"),
         ("404 Not Found", "404"),
         ("401 Unauthorized", "refused"),

@@ -86,7 +86,7 @@ class ConversationScope:
             return None
         standing = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
         if not standing:
-            self.storage.notices.append("There is no session in this workspace yet; a new one begins.")
+            self.storage.notices.append("No session in this workspace yet; starting a new one.")
         return standing[0].session_id if standing else None
 
     def find_skippable_until(self, session_id: str) -> int:
@@ -113,13 +113,13 @@ class ConversationScope:
             try:
                 model = await self.process.choose_model(resumed.session.model)
             except ModelError:
-                self.storage.notices.append(f"{resumed.session.model} is not to be had here any more.")
+                self.storage.notices.append(f"Model {resumed.session.model} is no longer available.")
         model = model or await self.process.choose_model()
         self.stack.push_async_callback(model.provider.close)
         if small := explain_small_window(model.window):
             self.storage.notices.append(small)
         if resumed and model.name != resumed.session.model:
-            self.storage.notices.append(f"This session was with {resumed.session.model}; it goes on with {model.name}.")
+            self.storage.notices.append(f"This session used {resumed.session.model}; continuing with {model.name}.")
         return model
 
     async def resume_session(self, parts: ConversationParts, resumed: ResumedSession) -> None:
@@ -134,7 +134,7 @@ class ConversationScope:
         if session.metadata.workspace is None:
             await self.storage.session.update_metadata({"workspace": self.storage.session.workspace})
         if resumed.damage:
-            self.storage.notices.append(f"The session's file was damaged: {resumed.damage}")
+            self.storage.notices.append(f"The session file was damaged: {resumed.damage}")
 
         def load() -> Session:
             return self.storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES)) if resumed.skipped else session
@@ -156,7 +156,7 @@ class ConversationScope:
         parts.state.context_history.extend(session.metadata.context_history)
         parts.stream.session_id = session.session_id
         parts.prompt.set_session_id(session.session_id)
-        self.storage.notices.append(f"Taken up {how}.")
+        self.storage.notices.append(how)
 
     def create_observers(self, parts: ConversationParts) -> list[TurnObserver]:
         """Who is told of turns, in this order."""

@@ -60,7 +60,7 @@ class ProcessScope(RunSettings):
         )
 
     def find_traces(self, workspace: str | None) -> Iterator[ErasableStore]:
-        """Everything outside a session's own files that may hold something of it: also of one that was taken up in a
+        """Everything outside a session's own files that may hold something of it: also of one that was resumed in a
         folder that was moved since, or that cannot be read any more."""
         from ollm.store.session_traces import InputHistoryFile, SessionDirectories, SnapshotMapFile
 
@@ -125,7 +125,7 @@ class ProcessScope(RunSettings):
         self.model_facts.update(key, **changes)
 
     async def choose_model(self, name: str | None = None) -> Model:
-        """The model to talk to and the window it is used with; `name` stands in place of the configured one."""
+        """The model to talk to and the window it is used with; `name` replaces the configured one."""
         from ollm.providers.window import choose_window
         from ollm.runtime.model.model import Model
         from ollm.store.model_facts import make_facts_key
@@ -170,7 +170,7 @@ class ProcessScope(RunSettings):
         from ollm.system.atomic import replace_file
 
         if target.exists():
-            raise UsageError(f"{target} is there already.", action="Name a file that is not.")
+            raise UsageError(f"{target} already exists.", action="Choose another name.")
         forms = {".md": render_markdown, ".markdown": render_markdown, ".html": render_html, ".htm": render_html}
         form = forms.get(target.suffix.lower())
         with self.session_files.open_stream(session_id) as stream:

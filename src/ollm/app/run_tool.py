@@ -51,7 +51,7 @@ async def discover_mcp_tool(toolbox: Toolbox, name: str) -> None:
             toolbox.registry.register(spec)
     for state in toolbox.mcp.list_states() if toolbox.mcp else ():
         if state.failure and name.startswith(f"{state.server.name}__"):
-            raise NotFoundError(f"{name} cannot be run. {state.failure}")
+            raise NotFoundError(f"Cannot run {name}. {state.failure}")
 
 
 def create_tool_registry(workspace: Path) -> ToolRegistry:

@@ -77,9 +77,7 @@ class Toolbox:
             if registry.get(spec.name) is None:
                 registry.register(spec)
             else:
-                self.storage.notices.append(
-                    f"The tool {spec.name} of an extension is not used: there is one of that name."
-                )
+                self.storage.notices.append(f"Skipped the extension's tool {spec.name}: that name is already taken.")
         return registry
 
     @property

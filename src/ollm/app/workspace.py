@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.app.process import ProcessScope
+from ollm.domain.clock import format_age
 
 if TYPE_CHECKING:
     from ollm.config.load import LoadedSettings
@@ -88,13 +89,13 @@ class WorkspaceScope:
         book = self.process.trust_book
         state = book.get_state(self.path)
         if state.trusted:
-            return f"{state.workspace} is trusted since {state.since}."
+            return f"{state.workspace} is trusted (since {format_age(state.since or '')})."
         changed = [*state.added, *state.changed, *state.removed] if state.known else state.files
-        listed = "".join(f"\n  {name}" for name in changed) or " no files of its own"
+        listed = "".join(f"\n  {name}" for name in changed) or " no files"
         if not yes:
-            return f"{state.workspace} is not trusted. It brings:{listed}"
+            return f"{state.workspace} is not trusted. It contains:{listed}"
         book.trust(self.path)
-        return f"{state.workspace} is trusted from the next conversation on, with:{listed}"
+        return f"{state.workspace} is trusted, starting with the next conversation:{listed}"
 
     def create_policy(self, grants: tuple[str, ...] = ()) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
@@ -110,7 +111,7 @@ class WorkspaceScope:
         )
 
     def create_policy_from_file(self, file: Path) -> PolicyEngine:
-        """The policy a file of rules makes when it stands in place of all others, built-in ones and grants too."""
+        """The policy a file of rules makes when it replaces all others, built-in ones and grants too."""
         from ollm.config.load import load_policy
         from ollm.policy.engine import PolicyEngine
 

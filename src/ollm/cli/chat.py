@@ -41,9 +41,9 @@ def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[
 @click.command()
 @_add_options
 def chat(**options: Any) -> int:
-    """Talk to a model about the project you stand in.
+    """Chat about the current project.
 
-    Without -p this opens the chat; with -p TEXT it answers once and ends. Piped input is attached to TEXT.
+    Without -p this opens the chat; -p TEXT answers once and exits. Piped input is attached to TEXT.
     """
     from ollm.cli.chat_command import run_chat
 

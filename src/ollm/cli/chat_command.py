@@ -17,7 +17,7 @@ def run_chat(options: Mapping[str, Any]) -> int:
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         prompt = "-"
     if prompt is not None and start.daemon:
-        raise UsageError("--daemon goes with the chat on a terminal.", action="Leave it out for a single turn.")
+        raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
     run = _prepare_run(start, prompt, options["output"])
     try:
         return run()
@@ -45,7 +45,7 @@ def read_question(prompt: str) -> tuple[str, str]:
     if prompt == "-":
         text = read_stdin()
         if not text.strip():
-            raise UsageError("Nothing was said.", action="Give a text: ollm -p 'explain this repository'.")
+            raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
         return text, ""
     return prompt, "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
 

@@ -41,22 +41,22 @@ class ChatOption(Data, frozen=True):
 
 
 OPTIONS = (
-    ChatOption(("-p", "--prompt"), "One turn without a screen; - reads stdin.", metavar="TEXT|-"),
-    ChatOption(("-o", "--output"), "Form of -p.", choices=("text", "json", "stream-json"), default="text"),
-    ChatOption(("--new",), "Start a new session without asking.", "flag"),
-    ChatOption(("--session",), "Resume this session (4 characters of its id suffice).", metavar="ID"),
-    ChatOption(("--continue",), "Resume the newest session of the workspace.", "flag", to="continue_"),
-    ChatOption(("--full",), "Resume with everything from the archive that fits.", "flag"),
-    ChatOption(("--force",), "Ask whoever holds the workspace to close, and take over.", "flag"),
-    ChatOption(("--workspace",), "The project; default: where you stand.", "path"),
-    ChatOption(("--provider",), "Kind of model server.", choices=("ollama", "openai", "embedded")),
+    ChatOption(("-p", "--prompt"), "Answer one prompt and exit; - reads stdin.", metavar="TEXT|-"),
+    ChatOption(("-o", "--output"), "Output format for -p.", choices=("text", "json", "stream-json"), default="text"),
+    ChatOption(("--new",), "Start a new session.", "flag"),
+    ChatOption(("--session",), "Resume this session (a prefix of 4 characters is enough).", metavar="ID"),
+    ChatOption(("--continue",), "Resume the newest session in this workspace.", "flag", to="continue_"),
+    ChatOption(("--full",), "Resume with as much of the full history as fits.", "flag"),
+    ChatOption(("--force",), "Take over from the running instance.", "flag"),
+    ChatOption(("--workspace",), "Project directory (default: current directory).", "path"),
+    ChatOption(("--provider",), "Model server type.", choices=("ollama", "openai", "embedded")),
     ChatOption(("--base-url",), "Address of the model server.", metavar="URL"),
-    ChatOption(("--model",), "Model to talk to.", metavar="NAME"),
-    ChatOption(("--mode",), "What the agent is for.", choices=("assistant", "plan", "code", "debug")),
-    ChatOption(("--approval",), "What runs without a question.", choices=("read-only", "ask", "accept-edits", "yolo")),
-    ChatOption(("--allow",), "Allow a tool, or one use of it: 'shell:npm run test'.", "many", metavar="GRANT"),
-    ChatOption(("--yes",), "Answer every question with yes, but those about protected files.", "flag"),
-    ChatOption(("--daemon",), "Talk through the daemon; started when it is not running.", "flag"),
+    ChatOption(("--model",), "Model to use.", metavar="NAME"),
+    ChatOption(("--mode",), "Agent mode.", choices=("assistant", "plan", "code", "debug")),
+    ChatOption(("--approval",), "What runs without asking.", choices=("read-only", "ask", "accept-edits", "yolo")),
+    ChatOption(("--allow",), "Allow a tool or one command: 'shell:npm run test'.", "many", metavar="GRANT"),
+    ChatOption(("--yes",), "Approve everything except protected files.", "flag"),
+    ChatOption(("--daemon",), "Use the daemon; start it if needed.", "flag"),
 )
 
 

@@ -1,23 +1,23 @@
-"""The command families and the module of each, imported when it is called."""
+"""The table of commands: each with the module it lives in, imported only when it is called, and its line of help."""
 
 from __future__ import annotations
 
-COMMAND_TARGETS: dict[str, str] = {
-    "chat": "ollm.cli.chat:chat",
-    "sessions": "ollm.cli.sessions.group:sessions",
-    "snapshots": "ollm.cli.snapshots:snapshots",
-    "context": "ollm.cli.context:context",
-    "files": "ollm.cli.files:files",
-    "tools": "ollm.cli.tools:tools",
-    "policy": "ollm.cli.policy.group:policy",
-    "env": "ollm.cli.environment:env",
-    "redact": "ollm.cli.redact:redact",
-    "config": "ollm.cli.config:config",
-    "trust": "ollm.cli.trust:trust",
-    "models": "ollm.cli.models:models",
-    "doctor": "ollm.cli.doctor:doctor",
-    "daemon": "ollm.cli.daemon:daemon",
-    "extensions": "ollm.cli.extensions:extensions",
-    "mcp": "ollm.cli.mcp:mcp",
-    "completion": "ollm.cli.completion:completion",
+COMMANDS: dict[str, tuple[str, str]] = {
+    "chat": ("ollm.cli.chat:chat", "Chat with a model (the default command)."),
+    "sessions": ("ollm.cli.sessions.group:sessions", "List, view, search, export and delete sessions."),
+    "snapshots": ("ollm.cli.snapshots:snapshots", "List, create and restore context snapshots."),
+    "context": ("ollm.cli.context:context", "Show what is sent to the model."),
+    "files": ("ollm.cli.files:files", "List the files the agent can see."),
+    "tools": ("ollm.cli.tools:tools", "List the tools, or run one."),
+    "policy": ("ollm.cli.policy.group:policy", "Show, check and revoke permissions."),
+    "env": ("ollm.cli.environment:env", "Show which environment variables tools get."),
+    "redact": ("ollm.cli.redact:redact", "Redact secrets from text."),
+    "config": ("ollm.cli.config:config", "Show, check and change settings."),
+    "trust": ("ollm.cli.trust:trust", "Trust or untrust project settings."),
+    "models": ("ollm.cli.models:models", "List, download and remove models."),
+    "doctor": ("ollm.cli.doctor:doctor", "Check your setup and suggest fixes."),
+    "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
+    "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
+    "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
+    "completion": ("ollm.cli.completion:completion", "Print a shell completion script."),
 }

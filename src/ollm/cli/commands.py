@@ -8,47 +8,27 @@ from importlib import import_module
 import click
 
 from ollm import __version__
-from ollm.cli.command_table import COMMAND_TARGETS
+from ollm.cli.command_table import COMMANDS
 from ollm.domain.errors import ExitCode, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-SUMMARIES: dict[str, str] = {
-    "chat": "Talk to a model (what `ollm` alone does).",
-    "sessions": "List, view, search, export and delete conversations.",
-    "snapshots": "List, make and restore points to go back to.",
-    "context": "Show what the model would be sent.",
-    "files": "List the files as the agent sees them.",
-    "tools": "List the tools, or run one by hand.",
-    "policy": "Show, check and revoke what tools may do.",
-    "env": "Show which variables a tool would get.",
-    "redact": "Print a text with its secrets taken out.",
-    "config": "Show, check and change the settings.",
-    "trust": "Say which workspaces' own settings may be used.",
-    "models": "List, get and remove models.",
-    "doctor": "Say what is set up, and how to better it.",
-    "daemon": "Run the server that holds sessions open.",
-    "extensions": "Manage extensions.",
-    "mcp": "Manage MCP servers.",
-    "completion": "Print a shell's completion script.",
-}
-
 EPILOG = """`ollm [OPTIONS]` is `ollm chat [OPTIONS]`; `ollm -p TEXT` answers once, without a screen; `ollm chat --help`
-lists their options. --debug with any command prints the log and the whole error to stderr."""
+lists their options. --debug with any command prints the log and full errors to stderr."""
 
 
 class LazyGroup(click.Group):
     """Knows the names of all families, imports one at a time; options without a family belong to `chat`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMAND_TARGETS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMAND_TARGETS:
+        if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMAND_TARGETS[cmd_name].partition(":")
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
         found = getattr(import_module(module), attribute)
         assert isinstance(found, click.Command)
         return found
@@ -65,7 +45,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMAND_TARGETS:
+        if args[0] not in COMMANDS:
             ctx.fail(_describe_unknown(args[0]))
         return super().resolve_command(ctx, args)
 
@@ -76,19 +56,18 @@ class LazyGroup(click.Group):
             return chat.shell_complete(click.Context(chat, ctx, "chat"), incomplete)
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(name, help=SUMMARIES[name]) for name in COMMAND_TARGETS if name.startswith(incomplete)]
+        return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, SUMMARIES[name]) for name in COMMAND_TARGETS])
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
 def _describe_unknown(name: str) -> str:
-    from difflib import get_close_matches
+    from ollm.domain.suggest import format_suggestion
 
-    near = get_close_matches(name, COMMAND_TARGETS, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`ollm --help` lists the commands, `ollm -p TEXT` asks the model."
-    return f"there is no command {name!r}; {hint}"
+    hint = format_suggestion(name, COMMANDS, "see `ollm --help`; to ask the model, use `ollm -p TEXT`.")
+    return f"unknown command {name!r}; {hint}"
 
 
 @click.command(
@@ -109,7 +88,7 @@ def run_command_line(words: list[str]) -> int:
         context = getattr(error, "ctx", None)
         if context is not None:
             print(context.get_usage(), file=sys.stderr)
-        action = f"`{context.command_path} --help` says more." if context is not None else ""
+        action = f"See `{context.command_path} --help`." if context is not None else ""
         raise UsageError(error.format_message(), action=action) from error
     except click.Abort as error:
         return ExitCode.FAILED if isinstance(error.__cause__, EOFError) else ExitCode.INTERRUPTED

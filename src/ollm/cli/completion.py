@@ -8,10 +8,10 @@ from click.shell_completion import get_completion_class
 FISH_HELP_FIX = ('string split ","', 'string split --max 1 ","')  # fish would show help only up to its first comma
 
 
-@click.command(short_help="Print a shell's completion script.")
+@click.command(short_help="Print a shell completion script.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script of SHELL.
+    """Print a completion script for SHELL.
 
     bash: add `eval "$(ollm completion bash)"` to ~/.bashrc. zsh: the same with zsh in ~/.zshrc. fish: `ollm completion
     fish > ~/.config/fish/completions/ollm.fish`.

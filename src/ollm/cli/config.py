@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def config() -> None:
-    """Show, check and change the settings."""
+    """Show, check and change settings."""
 
 
 @config.command()
 @workspace_option
 @json_option
 def show(workspace: str | None, as_json: bool) -> None:
-    """Print the settings in force.
+    """Print the effective settings.
 
     Each that is set says where it comes from; secrets are hidden.
     """
@@ -46,7 +46,7 @@ def show(workspace: str | None, as_json: bool) -> None:
 
 @config.command()
 def path() -> None:
-    """Print where your file is, whether or not it exists yet."""
+    """Print the path of your config file."""
     print(find_home(copy_environment()).config)
 
 
@@ -55,7 +55,7 @@ def path() -> None:
 @json_option
 @click.pass_context
 def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
-    """List everything that is wrong; exit 2 if there is something."""
+    """List all problems; exit code 2 if there are any."""
     loaded = _load_as_trusted(resolve_workspace(workspace))
     problems = [*loaded.problems, *_find_rule_problems(loaded), *_find_hook_and_server_problems(loaded)]
     if as_json:
@@ -63,7 +63,7 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     elif problems:
         print("\n".join(str(problem) for problem in problems))
     else:
-        print("Nothing is wrong.")
+        print("Configuration OK.")
     context.exit(ExitCode.USAGE if problems else ExitCode.DONE)
 
 
@@ -71,18 +71,18 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
 @click.argument("key")
 @click.argument("value")
 def set_(key: str, value: str) -> None:
-    """Set KEY to VALUE in your file.
+    """Set KEY to VALUE in your config file.
 
-    KEY is written as in loopDetection.maxTurns; the file's comments stay.
+    KEY is a path such as loopDetection.maxTurns; comments in the file are kept.
     """
     from ollm.config.change import set_setting
 
-    warn(f"{key} is set in {set_setting(find_home(copy_environment()), key, value)}")
+    warn(f"Set {key} in {set_setting(find_home(copy_environment()), key, value)}")
 
 
 @config.command()
 def schema() -> None:
-    """Print the JSON Schema of the file.
+    """Print the JSON Schema of the config file.
 
     For editors that check while you type.
     """

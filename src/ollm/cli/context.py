@@ -20,7 +20,7 @@ BAR_CELLS = 30
 
 @click.group()
 def context() -> None:
-    """See what the model sees."""
+    """Show what is sent to the model."""
 
 
 @context.command()
@@ -58,10 +58,10 @@ def _load_session(process: ProcessScope, session: str | None, workspace: str | N
     except NotFoundError as error:
         if session:
             raise
-        warn(f"{error.message} This is what a new one starts with.")
+        warn(f"{error.message} Showing what a new session starts with.")
         return None
     if loaded.damage:
-        warn(f"not everything could be read: {loaded.damage}.")
+        warn(f"some data could not be read: {loaded.damage}.")
     return loaded.session
 
 
@@ -76,8 +76,11 @@ def _print_prompt(prompt: Prompt) -> None:
     )
     used = prompt.used_tokens
     filled = min(BAR_CELLS, round(BAR_CELLS * used / max(1, budget.limit)))
-    print(f"\n[{'█' * filled}{'·' * (BAR_CELLS - filled)}] {used} of {budget.limit} tokens, window {budget.window}")
-    print(f"Compression starts when messages take more than {budget.trigger} of the {budget.available} available.")
+    print(
+        f"\n[{'█' * filled}{'·' * (BAR_CELLS - filled)}] {used:,} of {budget.limit:,} tokens"
+        f" (context window {budget.window:,})"
+    )
+    print(f"Compaction starts when messages exceed {budget.trigger:,} of {budget.available:,} tokens.")
     if last := prompt.ledger.last:
-        why = f"; a {last.broken_by} broke the rest" if last.broken_by else ""
-        print(f"Of the prompt before, {last.reused_share:.0%} stood unchanged at the front of the last one{why}.")
+        why = f"; the {last.broken_by} changed" if last.broken_by else ""
+        print(f"Prompt cache: {last.reused_share:.0%} of the prompt reused{why}.")

@@ -19,16 +19,16 @@ START_TIMEOUT_SECONDS = 20.0
 
 @click.group()
 def daemon() -> None:
-    """Keep conversations in the background.
+    """Run conversations in the background.
 
     The daemon listens on a Unix socket that only you can open; --tcp adds a loopback port with a token.
     """
 
 
 @daemon.command()
-@click.option("--tcp", is_flag=True, help="Listen on 127.0.0.1 too, with a token.")
+@click.option("--tcp", is_flag=True, help="Also listen on 127.0.0.1, with a token.")
 def run(tcp: bool) -> None:
-    """Run the daemon here, until Ctrl-C."""
+    """Run the daemon in the foreground, until Ctrl-C."""
     import asyncio
 
     from ollm.app import ProcessScope
@@ -36,31 +36,31 @@ def run(tcp: bool) -> None:
     try:
         from ollm.daemon.server import serve
     except ImportError as error:
-        raise UsageError("The daemon needs more packages.", action="pip install 'ollm-cli[daemon]'") from error
+        raise UsageError("The daemon needs extra packages.", action="pip install 'ollm-cli[daemon]'") from error
     asyncio.run(serve(ProcessScope(), tcp=tcp))
 
 
 @daemon.command()
-@click.option("--tcp", is_flag=True, help="Listen on 127.0.0.1 too, with a token.")
+@click.option("--tcp", is_flag=True, help="Also listen on 127.0.0.1, with a token.")
 def start(tcp: bool) -> None:
     """Start the daemon in the background."""
     files = get_run_files()
     if running := files.find_running():
-        raise UsageError(f"A daemon is running already (process {running.pid}).")
+        raise UsageError(f"The daemon is already running (process {running.pid}).")
     started = start_daemon(files, tcp=tcp)
-    print(f"The daemon runs (process {started}).")
+    print(f"The daemon is running (process {started}).")
 
 
 @daemon.command()
 def stop() -> None:
-    """Stop the daemon; running turns may end first."""
+    """Stop the daemon; running turns may finish first."""
     import os
     import signal
 
     files = get_run_files()
     running = files.find_running()
     if running is None:
-        print("No daemon is running.")
+        print("The daemon is not running.")
         return
     from ollm.app import ProcessScope
 
@@ -69,15 +69,15 @@ def stop() -> None:
     deadline = time.monotonic() + patience
     while files.find_running() is not None:
         if time.monotonic() > deadline:
-            raise OllmError(f"Process {running.pid} does not end.", action=f"kill -9 {running.pid}")
+            raise OllmError(f"Process {running.pid} does not stop.", action=f"kill -9 {running.pid}")
         time.sleep(0.02)
-    print("The daemon has ended.")
+    print("The daemon stopped.")
 
 
 @daemon.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Say whether the daemon runs, and where."""
+    """Show whether the daemon is running, and where."""
     files = get_run_files()
     found = files.find_running()
     url = found.url if found else None
@@ -91,10 +91,10 @@ def status(as_json: bool) -> None:
     if as_json:
         print_json(document)
     elif found is None:
-        print("No daemon is running; `ollm daemon start` starts one.")
+        print("The daemon is not running; start it with `ollm daemon start`.")
     else:
         where = f", {url} with the token in {files.token_file}" if url else ""
-        print(f"The daemon runs (process {found.pid}) on {files.socket}{where}.")
+        print(f"The daemon is running (process {found.pid}) on {files.socket}{where}.")
 
 
 def get_run_files() -> RunFiles:
@@ -124,7 +124,7 @@ def start_daemon(files: RunFiles, *, tcp: bool = False) -> int:
     while not is_listening(files):
         if process.poll() is not None or time.monotonic() > deadline:
             said = (log / "daemon.out").read_text(encoding="utf-8", errors="replace")[-500:].strip()
-            raise OllmError(f"The daemon did not start: {said}", action="`ollm daemon run` shows what happens.")
+            raise OllmError(f"The daemon did not start: {said}", action="Run `ollm daemon run` to see the error.")
         time.sleep(0.02)
     return process.pid
 

@@ -135,22 +135,20 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
     missing = next((check for check in found.machine if not check.ok and not check.name.startswith("[")), None)
     if error is not None:
         other = found.answering[0] if found.answering else None
-        elsewhere = f" Or use {other.label}, which answers at {other.base_url}." if other else ""
-        return error.action.replace("; `ollm doctor` shows what can be found", "") + elsewhere
+        elsewhere = f" Or use {other.label}, running at {other.base_url}." if other else ""
+        return error.action.replace("; `ollm doctor` lists the servers it finds", "") + elsewhere
     if found.problems:
-        return "`ollm config check` lists what is wrong with the settings."
+        return "Run `ollm config check` to list the problems."
     if missing is not None:
-        return f"Install {missing.name}: it {missing.detail}."
+        return f"Install {missing.name} ({missing.detail})."
     return _suggest_improvement(found.server, found.facts) if found.server and found.facts else "Start a model server."
 
 
 def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.type == "embedded" and server.model == "smollm2":
-        return "This model only chats a little: start Ollama, LM Studio or llama.cpp with a coding model."
+        return "This model is only for trying ollm: start Ollama, LM Studio or llama.cpp with a coding model."
     if server.window < RECOMMENDED_WINDOW_TOKENS and (server.trained or RECOMMENDED_WINDOW_TOKENS) > server.window:
-        return (
-            f"The window is small ({server.window}): serve the model with {RECOMMENDED_WINDOW_TOKENS} tokens or more."
-        )
+        return f"The context window is small ({server.window:,}): serve {RECOMMENDED_WINDOW_TOKENS:,} tokens or more."
     if facts.probed is None:
-        return "Type `ollm`. Or first `ollm models probe`: a minute of trials that show what this model can do."
-    return "Nothing: type `ollm`."
+        return "Run `ollm`. To test what this model can do first: `ollm models probe` (about a minute)."
+    return "All set: run `ollm`."

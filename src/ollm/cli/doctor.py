@@ -17,11 +17,11 @@ MAX_DISK_ROWS = 8
 
 
 @click.command()
-@click.option("--measure", is_flag=True, help="Also measure how fast the model reads and writes, with a short request.")
+@click.option("--measure", is_flag=True, help="Also measure the model's speed with a short request.")
 @workspace_option
 @json_option
 def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
-    """Say which model is used and why, what is missing here, and what to do next."""
+    """Check your setup: which model is used and why, what is missing, and what to do next."""
     import asyncio
 
     from ollm.app import ProcessScope
@@ -50,12 +50,12 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "server", f"{server.type} at {server.base_url}: {server.why}"
         yield "model", server.model
         yield "window", f"{server.window} tokens: {server.window_why}"
-        yield "", f"served {server.served or 'not said'}, trained for {server.trained or 'not said'}"
+        yield "", f"serving: {server.served or 'unknown'}, trained for: {server.trained or 'unknown'}"
     if found.error:
         yield "server", found.error
     for answering in found.answering:
         if found.server is None or answering.base_url != found.server.base_url:
-            yield "also", f"{answering.label} answers at {answering.base_url}, {len(answering.models)} models"
+            yield "also", f"{answering.label} at {answering.base_url}, {len(answering.models)} models"
     if found.facts is not None:
         yield "calls", _describe_calls(found.facts)
         yield "speed", _describe_speed(found.facts)
@@ -74,18 +74,18 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
 
 def _describe_calls(facts: ModelFacts) -> str:
     known = {
-        "unknown": "not known yet: the first conversation with tools tells",
-        "native": "the model calls tools natively",
-        "text": "the model writes its calls as text, which is understood",
-        "constrained": "calls are bound to the tools' schema",
-        "none": "the model calls no tools",
+        "unknown": "unknown until first use",
+        "native": "native",
+        "text": "written as text, which ollm parses",
+        "constrained": "constrained to the tools' schema",
+        "none": "none: the model does not call tools",
     }
-    results = "; results go back as user messages" if facts.result_form == "user" else ""
+    results = "; results are sent as user messages" if facts.result_form == "user" else ""
     return known[facts.call_form] + results
 
 
 def _describe_speed(facts: ModelFacts) -> str:
     if facts.prefill_per_second is None and facts.decode_per_second is None:
-        return "not measured yet: `ollm doctor --measure`"
+        return "not measured; run `ollm doctor --measure`"
     read, write = facts.prefill_per_second, facts.decode_per_second
-    return f"reads {read if read is not None else '?'}, writes {write if write is not None else '?'} tokens a second"
+    return f"prompt: {read if read is not None else '?'} tok/s, output: {write if write is not None else '?'} tok/s"

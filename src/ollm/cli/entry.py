@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
         ):  # stores name the file, standard output has none
             return _report_unexpected(error, debug)
         _silence_stdout()
-        _print_error(f"The output cannot be written: {error.strerror}.", "Look at the file or disk it goes to.")
+        _print_error(f"Cannot write the output: {error.strerror}.", "Check the file or disk it is written to.")
         return ExitCode.FAILED
     except Exception as error:  # noqa: BLE001 - the outermost edge: what was not foreseen still ends in one line
         return _report_unexpected(error, debug)
@@ -80,13 +80,13 @@ def _print_error(message: str, action: str) -> None:
 
 def _report_unexpected(error: Exception, debug: bool) -> int:
     _log_error(error)
-    _print_error(f"something went wrong inside: {type(error).__name__}: {error}", _describe_traceback(error, debug))
+    _print_error(f"internal error: {type(error).__name__}: {error}", _describe_traceback(error, debug))
     return ExitCode.FAILED
 
 
 def _describe_traceback(error: Exception, debug: bool) -> str:
     if not debug:
-        return "Run it again with --debug to see where."
+        return "Run again with --debug for details."
     import traceback
 
     return "".join(traceback.format_exception(error))

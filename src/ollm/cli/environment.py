@@ -10,14 +10,14 @@ from ollm.cli.table import print_table, warn
 
 @click.group()
 def env() -> None:
-    """See which environment variables tools get."""
+    """Show which environment variables tools get."""
 
 
 @env.command()
 @workspace_option
 @json_option
 def check(workspace: str | None, as_json: bool) -> None:
-    """List the variables a tool would get, and why not the others. Names only, never a value."""
+    """List the variables tools get, and why others are withheld. Names only, never a value."""
     from ollm.app import ProcessScope
 
     process = ProcessScope(workspace=resolve_workspace(workspace))
@@ -28,5 +28,5 @@ def check(workspace: str | None, as_json: bool) -> None:
         print_json({"passed": found.passed, "removed": found.removed})
         return
     rows = [(name, "passed") for name in found.passed]
-    rows += [(item.name, f"kept back: {item.rule}") for item in found.removed]
-    print_table(["variable", "what happens"], rows)
+    rows += [(item.name, f"withheld: {item.rule}") for item in found.removed]
+    print_table(["variable", "result"], rows)

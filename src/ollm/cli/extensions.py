@@ -26,7 +26,7 @@ def extensions() -> None:
 @extensions.command("list")
 @json_option
 def list_extensions(as_json: bool) -> None:
-    """List the extensions there are.
+    """List the installed extensions.
 
     In ~/.ollm/extensions and among installed packages; none of them is loaded.
     """
@@ -44,19 +44,19 @@ def list_extensions(as_json: bool) -> None:
     ]
     rows += [(name, "", "missing", "", "") for name in enabled if name not in {one.name for one in found}]
     if rows:
-        print_table(("EXTENSION", "VERSION", "", "ADDS", "WHAT IT IS"), rows)
+        print_table(("EXTENSION", "VERSION", "", "ADDS", "DESCRIPTION"), rows)
     else:
-        print("There are no extensions. `ollm extensions add DIRECTORY` adds one.")
+        print("No extensions. Add one with `ollm extensions add DIRECTORY`.")
 
 
 @extensions.command()
 @click.argument("directory")
-@click.option("--force", is_flag=True, help="Replace the extension of that name.")
+@click.option("--force", is_flag=True, help="Replace an existing extension.")
 @yes_option
 def add(directory: str, force: bool, yes: bool) -> None:
-    """Copy the extension in DIRECTORY, and enable it.
+    """Install the extension in DIRECTORY and enable it.
 
-    The copy goes to ~/.ollm/extensions, after saying what the extension will be able to do.
+    Shows what the extension can do, then copies it to ~/.ollm/extensions.
     """
     from ollm.extensions.install import install_extension
     from ollm.extensions.manifest import read_manifest
@@ -64,10 +64,10 @@ def add(directory: str, force: bool, yes: bool) -> None:
     process, source = _make_process(), Path(directory).expanduser().resolve()
     manifest = read_manifest(source)
     _print_abilities(manifest)
-    confirm_or_fail(f"Add {manifest.name} and use it from the next conversation on?", yes)
+    confirm_or_fail(f"Add {manifest.name} and enable it for new conversations?", yes)
     target = install_extension(source, process.home.extensions, replace=force)
     _enable(process, manifest.name)
-    print(f"{manifest.name} {make_printable(manifest.version)} is in {target} and enabled.")
+    print(f"{manifest.name} {make_printable(manifest.version)} installed in {target} and enabled.")
 
 
 @extensions.command()
@@ -76,7 +76,7 @@ def add(directory: str, force: bool, yes: bool) -> None:
 def remove(name: str, yes: bool) -> None:
     """Disable the extension NAME and delete it.
 
-    Its folder in ~/.ollm/extensions goes.
+    Deletes its folder in ~/.ollm/extensions.
     """
     from ollm.extensions.install import remove_extension
 
@@ -84,14 +84,14 @@ def remove(name: str, yes: bool) -> None:
     confirm_or_fail(f"Delete the extension {name}?", yes)
     folder = remove_extension(name, process.home.extensions)
     _disable(process, name)
-    print(f"{folder} is deleted.")
+    print(f"Deleted {folder}.")
 
 
 @extensions.command()
 @click.argument("name")
 @yes_option
 def enable(name: str, yes: bool) -> None:
-    """Use the extension NAME.
+    """Enable the extension NAME.
 
     From the next conversation on, after saying what it will be able to do.
     """
@@ -100,20 +100,20 @@ def enable(name: str, yes: bool) -> None:
     process = _make_process()
     manifest, _ = locate_extension(name, process.home.extensions)
     _print_abilities(manifest)
-    confirm_or_fail(f"Use {manifest.name} from the next conversation on?", yes)
+    confirm_or_fail(f"Enable {manifest.name} for new conversations?", yes)
     _enable(process, manifest.name)
-    print(f"{manifest.name} is enabled.")
+    print(f"Enabled {manifest.name}.")
 
 
 @extensions.command()
 @click.argument("name")
 def disable(name: str) -> None:
-    """Do not use the extension NAME any more; it stays where it is."""
+    """Disable the extension NAME without deleting it."""
     process = _make_process()
     if name not in process.settings.extensions.enabled:
         raise UsageError(f"{name} is not enabled.")
     _disable(process, name)
-    print(f"{name} is disabled.")
+    print(f"Disabled {name}.")
 
 
 def _make_process() -> ProcessScope:

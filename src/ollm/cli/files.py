@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
-@click.option("--explain", metavar="PATH", help="Say which rule shows or hides PATH.")
+@click.option("--explain", metavar="PATH", help="Show which rule includes or hides PATH.")
 @workspace_option
 @json_option
 def files(patterns: tuple[str, ...], explain: str | None, workspace: str | None, as_json: bool) -> None:
-    """List the files as the agent sees them, ignore rules applied. A PATTERN is a glob or a directory."""
+    """List the files the agent can see, after ignore rules. A PATTERN is a glob or a directory."""
     import asyncio
 
     from ollm.app import ProcessScope, WorkspaceScope
@@ -61,11 +61,11 @@ async def _list_files(discovery: FileDiscoveryService, root: Path, patterns: tup
     else:
         _print_paths(answer.paths)
     for bad in discovery.list_bad_rules():
-        warn(f"{make_printable(bad.source)}:{bad.line} is skipped, {bad.reason}: {make_printable(bad.text)}")
+        warn(f"{make_printable(bad.source)}:{bad.line} skipped: {bad.reason}: {make_printable(bad.text)}")
     if answer.unreadable:
-        warn(f"{len(answer.unreadable)} directories may not be read, such as {make_printable(answer.unreadable[0])}.")
+        warn(f"{len(answer.unreadable)} directories could not be read, such as {make_printable(answer.unreadable[0])}.")
     if answer.too_deep:
-        warn(f"{len(answer.too_deep)} directories lie deeper than fileDiscovery.maxDepth.")
+        warn(f"{len(answer.too_deep)} directories are deeper than fileDiscovery.maxDepth.")
 
 
 def _print_paths(paths: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ def check_machine() -> tuple[MachineCheck, ...]:
 
     programs = [
         _check_program("rg", "finds files and text"),
-        _check_program("shfmt", "reads shell commands for the policy"),
+        _check_program("shfmt", "parses shell commands for the policy"),
     ]
     extras = [
         MachineCheck(name=f"[{extra}]", ok=find_spec(module) is not None, detail=f"pip install 'ollm-cli[{extra}]'")
@@ -38,7 +38,7 @@ def check_machine() -> tuple[MachineCheck, ...]:
         MachineCheck(
             name="FTS5",
             ok=_has_full_text_search(),
-            detail="searches sessions; the SQLite of this Python has to bring it",
+            detail="searches sessions; needs SQLite with FTS5 in this Python",
         ),
         *extras,
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def mcp() -> None:
-    """List, add, remove and try MCP servers."""
+    """List, add, remove and test MCP servers."""
 
 
 @mcp.command("list")
@@ -44,7 +44,7 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
             [{"name": server.name, "place": server.place, **serialize_catalogue(found)} for server, found in rows]
         )
     elif not rows:
-        print("No MCP server is configured.")
+        print("No MCP servers configured.")
     else:
         cells = [
             (server.name, "off" if server.disabled else "on", count_tools(found), server.place)
@@ -56,12 +56,12 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
 @mcp.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--url", help="The address of a server that is reached over HTTP.")
-@click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="A variable it is started with.")
-@click.option("--header", "headers", metavar="NAME:VALUE", multiple=True, help="A header it is sent.")
-@click.option("--cwd", metavar="DIR", help="Where it is started; the workspace unless told.")
-@click.option("--timeout", type=float, help="Seconds a call may take.")
-@click.option("--force", is_flag=True, help="Replace the server of that name.")
+@click.option("--url", help="URL of an HTTP server.")
+@click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Environment variable for the server.")
+@click.option("--header", "headers", metavar="NAME:VALUE", multiple=True, help="HTTP header to send.")
+@click.option("--cwd", metavar="DIR", help="Working directory (default: the workspace).")
+@click.option("--timeout", type=float, help="Timeout of a call in seconds.")
+@click.option("--force", is_flag=True, help="Replace an existing server.")
 def add(
     name: str,
     command: tuple[str, ...],
@@ -74,7 +74,7 @@ def add(
 ) -> None:
     """Add server NAME to your settings.
 
-    A COMMAND to start it stands after --, or --url says where it is. Values may hold ${VARIABLE}.
+    Give a COMMAND after --, or --url. Values may contain ${VARIABLE}.
     """
     from ollm.app import ProcessScope
     from ollm.config.change import put_mapping_entry
@@ -95,20 +95,23 @@ def add(
         raise UsageError(f"{name}: {found}.", action="For example: ollm mcp add files -- npx some-server .")
     process = ProcessScope()
     if name in process.settings.mcp_servers and not force:
-        raise UsageError(f"There is a server named {name} already.", action="--force replaces it.")
+        raise UsageError(f"A server named {name} already exists.", action="Use --force to replace it.")
     file = put_mapping_entry(process.home, "mcpServers", name, entry)
-    print(f"{name} is in {file}. Its tools will be named {name}__TOOL and ask before they run; `ollm mcp test {name}`.")
+    print(
+        f"Added {name} to {file}. Its tools are named {name}__TOOL and ask before they run."
+        f" Try it: `ollm mcp test {name}`."
+    )
 
 
 @mcp.command()
 @click.argument("name")
 def remove(name: str) -> None:
-    """Take server NAME out of your settings."""
+    """Remove server NAME from your settings."""
     from ollm.app import ProcessScope
     from ollm.config.change import remove_mapping_entry as remove_entry
 
     file = remove_entry(ProcessScope().home, "mcpServers", name)
-    print(f"{name} is no longer in {file}.")
+    print(f"Removed {name} from {file}.")
 
 
 @mcp.command()
@@ -118,7 +121,7 @@ def remove(name: str) -> None:
 def test(names: tuple[str, ...], workspace: str | None, as_json: bool) -> int:
     """Connect to servers and list what they offer.
 
-    Exit 1 when one of them fails.
+    Exit code 1 if one fails.
     """
     import asyncio
 
@@ -166,7 +169,7 @@ def parse_pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str
 
 
 def count_tools(found: Catalogue | None) -> str:
-    return "not asked yet" if found is None else str(len(found.tools))
+    return "not connected yet" if found is None else str(len(found.tools))
 
 
 def serialize_catalogue(found: Catalogue | None) -> dict[str, Any]:

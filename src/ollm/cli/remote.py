@@ -41,8 +41,8 @@ def refuse_local_flags(start: ChatArguments) -> None:
     named += ["--yes"] if start.yes else []
     if named:
         raise UsageError(
-            f"{', '.join(named)} cannot go with --daemon, which reads your settings.",
-            action="Set it with `ollm config set`, or say it in the chat: /model, /approval.",
+            f"{', '.join(named)} cannot be combined with --daemon, which uses your settings.",
+            action="Use `ollm config set`, or /model and /approval in the chat.",
         )
 
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-TAKEOVER_MESSAGE = "Another process has taken over this workspace; the session was closed and can be resumed."
+TAKEOVER_MESSAGE = "Another process took over this workspace. Your session is saved and can be resumed."
 
 
 class ShutdownHandler:

@@ -9,6 +9,7 @@ import click
 
 from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
 from ollm.cli.table import print_table
+from ollm.domain.clock import format_age
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.system.terminal_text import make_printable
 
@@ -20,9 +21,9 @@ MIN_PREFIX_CHARACTERS = 4
 
 @click.group()
 def snapshots() -> None:
-    """List, take, restore and delete snapshots of what the model saw.
+    """List, create, restore and delete context snapshots.
 
-    SNAP is a snapshot's id or its first characters, four at least.
+    SNAP is a snapshot id or a prefix of at least 4 characters.
     """
 
 
@@ -40,9 +41,11 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
     if as_json:
         print_json(found)
     elif not found:
-        print("There is no snapshot of this session.")
+        print("No snapshots of this session.")
     else:
-        rows = [(entry.id, entry.timestamp, entry.token_count, entry.trigger, entry.summary) for entry in found]
+        rows = [
+            (entry.id, format_age(entry.timestamp), entry.token_count, entry.trigger, entry.summary) for entry in found
+        ]
         print_table(("snapshot", "taken", "tokens", "why", "what"), rows)
 
 
@@ -50,13 +53,13 @@ def list_snapshots(session: str | None, workspace: str | None, as_json: bool) ->
 @click.argument("snapshot", metavar="SNAP")
 @json_option
 def show(snapshot: str, as_json: bool) -> None:
-    """What a snapshot holds."""
+    """Show a snapshot."""
     scope = _open_scope(None)
     found = scope.snapshot_files.load(_resolve_snapshot(scope, snapshot))
     if as_json:
         print_json(found)
         return
-    print(f"Snapshot {found.id} of session {found.session_id}, taken {found.timestamp} ({found.trigger})")
+    print(f"Snapshot {found.id} of session {found.session_id}, taken {format_age(found.timestamp)} ({found.trigger})")
     size = f"{found.token_count} tokens of {found.metadata.context_size}"
     print(f"{size}, mode {found.mode}, {make_printable(found.summary)}")
     from ollm.services.snapshots import read_context
@@ -70,7 +73,7 @@ def show(snapshot: str, as_json: bool) -> None:
 @workspace_option
 @json_option
 def create(session: str | None, workspace: str | None, as_json: bool) -> None:
-    """Take a snapshot of a session's context now."""
+    """Create a snapshot of a session's context."""
     scope = _open_scope(workspace)
     made = asyncio.run(scope.take_snapshot(_resolve_session(scope, session, workspace)))
     if made is None:
@@ -86,7 +89,7 @@ def create(session: str | None, workspace: str | None, as_json: bool) -> None:
 @snapshots.command()
 @click.argument("snapshot", metavar="SNAP")
 def restore(snapshot: str) -> None:
-    """Go back to a snapshot.
+    """Restore a snapshot.
 
     The session goes on from there when it is next resumed.
 
@@ -94,17 +97,17 @@ def restore(snapshot: str) -> None:
     """
     scope = _open_scope(None)
     found = _resolve_snapshot(scope, snapshot)
-    print(f"Session {asyncio.run(scope.restore_snapshot(found))} goes on from snapshot {found}.")
+    print(f"Session {asyncio.run(scope.restore_snapshot(found))} restored from snapshot {found}.")
 
 
 @snapshots.command()
 @click.argument("snapshot", metavar="SNAP")
 @yes_option
 def delete(snapshot: str, yes: bool) -> None:
-    """Delete a snapshot for good; the session itself stays whole."""
+    """Delete a snapshot permanently; the session is kept."""
     scope = _open_scope(None)
     found = _resolve_snapshot(scope, snapshot)
-    confirm_or_fail(f"Delete snapshot {found} for good?", yes)
+    confirm_or_fail(f"Delete snapshot {found} permanently?", yes)
     asyncio.run(scope.snapshots.delete_snapshot(found))
     print(f"Deleted snapshot {found}.")
 
@@ -130,5 +133,5 @@ def _resolve_snapshot(scope: ClosedSession, name: str) -> str:
     if len(fits) == 1:
         return fits[0]
     if fits:
-        raise NotFoundError(f"{len(fits)} snapshots begin with {name!r}.", action="Give more of its id.")
-    raise NotFoundError(f"There is no snapshot {name!r}.", action="`ollm snapshots list` shows those there are.")
+        raise NotFoundError(f"{len(fits)} snapshots start with {name!r}.", action="Use a longer prefix.")
+    raise NotFoundError(f"No snapshot {name!r}.", action="List them with `ollm snapshots list`.")

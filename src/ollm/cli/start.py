@@ -48,10 +48,12 @@ class ChatArguments(Data, frozen=True):
     def from_options(options: Mapping[str, Any]) -> ChatArguments:
         chosen = [name for name in ("new", "session", "continue_") if options[name]]
         if len(chosen) > 1:
-            raise UsageError("--new, --session and --continue exclude each other.", action="Give one of them.")
+            raise UsageError("Use only one of --new, --session and --continue.", action="Give one of them.")
         workspace = (options["workspace"] or Path.cwd()).resolve()
         if not workspace.is_dir():
-            raise UsageError(f"{workspace} is not a directory.", action="Name the project's folder with --workspace.")
+            raise UsageError(
+                f"{workspace} is not a directory.", action="Choose the project directory with --workspace."
+            )
         check_grants(options["allow"])
         return ChatArguments(
             workspace=workspace,

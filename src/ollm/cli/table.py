@@ -22,9 +22,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
 def _measure_width(text: str) -> int:
     if text.replace("…", ".").isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from rich.cells import cell_len
 
-    return sum(0 if combining(letter) else 1 + (east_asian_width(letter) in "WF") for letter in text)
+    return cell_len(text)
 
 
 def warn(text: str) -> None:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
 WELCOME_TEXT = """\
-Talk to the model about the files here. It asks before it changes anything.
-  /help lists the commands · @ attaches a file · ! runs a command of yours
-  Enter sends, Alt-Enter makes a new line, Esc stops the model, Ctrl-D leaves
-  Type on while it works: what you send waits its turn.
-  Everything said is kept: ollm sessions list. What is sent: /context."""
+Ask about the files here. ollm asks before it changes anything.
+  /help for commands · @ attaches a file · ! runs a shell command
+  Enter sends, Alt-Enter adds a line, Esc stops the model, Ctrl-D quits
+  Keep typing while it works; messages are queued.
+  Sessions are saved: ollm sessions list. What is sent: /context."""
 
 
 def run_terminal_chat(start: ChatArguments) -> int:
@@ -154,7 +154,7 @@ class Terminal:
     async def _pick_another(self, current: str | None) -> CommandReply | None:
         choice = await self._choose_session(without=current)
         if choice is None:
-            print("  There is no other session in this workspace.")
+            print("  No other sessions in this workspace.")
             return None
         if choice.action == "leave":
             return None

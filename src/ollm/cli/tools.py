@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.group()
 def tools() -> None:
-    """List the tools, or run one by hand."""
+    """List the tools, or run one."""
 
 
 @tools.command("list")
 @workspace_option
 @json_option
 def list_tools(workspace: str | None, as_json: bool) -> None:
-    """Every tool with its risk and what it does."""
+    """List every tool with its risk and description."""
     from ollm.app import create_tool_registry
 
     specs = create_tool_registry(resolve_workspace(workspace)).list()
@@ -42,20 +42,20 @@ def list_tools(workspace: str | None, as_json: bool) -> None:
             ]
         )
         return
-    print_table(("TOOL", "RISK", "WHAT IT DOES"), [(spec.name, spec.risk, spec.description) for spec in specs])
+    print_table(("TOOL", "RISK", "DESCRIPTION"), [(spec.name, spec.risk, spec.description) for spec in specs])
 
 
 @tools.command("run")
 @click.argument("name")
-@click.option("--args", "arguments", metavar="JSON", default="{}", help="Its arguments; - reads them from stdin.")
-@click.option("--allow", "grants", metavar="GRANT", multiple=True, help="TOOL or TOOL:TEXT that may run unasked.")
+@click.option("--args", "arguments", metavar="JSON", default="{}", help="Arguments as JSON; - reads stdin.")
+@click.option("--allow", "grants", metavar="GRANT", multiple=True, help="TOOL or TOOL:TEXT to allow without asking.")
 @workspace_option
 @yes_option
 @json_option
 def run_tool(
     name: str, arguments: str, grants: tuple[str, ...], workspace: str | None, yes: bool, as_json: bool
 ) -> int:
-    """Run one tool, through policy."""
+    """Run a tool, subject to policy."""
     import asyncio
 
     from ollm.app import run_tool_call

@@ -6,6 +6,7 @@ import click
 
 from ollm.cli.options import json_option, print_json, resolve_workspace
 from ollm.cli.table import print_table
+from ollm.domain.clock import format_age
 from ollm.system.terminal_text import make_printable
 
 TYPE_CHECKING = False
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("directory", required=False)
-@click.option("--list", "listing", is_flag=True, help="List the workspaces that are trusted.")
-@click.option("--revoke", is_flag=True, help="Take the trust back.")
+@click.option("--list", "listing", is_flag=True, help="List trusted workspaces.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the workspace.")
 @json_option
 def trust(directory: str | None, listing: bool, revoke: bool, as_json: bool) -> None:
-    """Trust DIRECTORY (the current one unless told) with the files it has now; a change asks again."""
+    """Trust DIRECTORY (default: the current one) with the files it has now; a change asks again."""
     if listing and (revoke or directory):
-        raise click.UsageError("--list goes with nothing else.")
+        raise click.UsageError("--list cannot be combined with other options.")
     book = _open_book()
     if listing:
         _print_states(book.list_states(), as_json)
@@ -51,20 +52,21 @@ def _print_states(states: list[TrustState], as_json: bool) -> None:
     if as_json:
         print_json(states)
     elif not states:
-        print("No workspace is trusted.")
+        print("No trusted workspaces.")
     else:
-        rows = [(state.workspace, state.since or "", "yes" if state.trusted else "changed since") for state in states]
+        rows = [
+            (state.workspace, format_age(state.since or ""), "yes" if state.trusted else "changed since")
+            for state in states
+        ]
         print_table(("workspace", "since", "trusted"), rows)
 
 
 def _report_trust(before: TrustState, after: TrustState) -> None:
     if before.trusted:
-        print(f"{after.workspace} was trusted already.")
+        print(f"{after.workspace} is already trusted.")
         return
     print(
-        f"{after.workspace} is trusted with:"
-        if after.files
-        else f"{after.workspace} is trusted; it brings no files of its own."
+        f"Trusted {after.workspace} with:" if after.files else f"Trusted {after.workspace}; it contains no agent files."
     )
     marks = {**dict.fromkeys(before.added, " (new)"), **dict.fromkeys(before.changed, " (changed)")}
     for name in after.files:

@@ -18,7 +18,7 @@ def format_question(state: TrustState) -> str:
         head = f"{make_printable(state.workspace)} has changed since you trusted it:"
     else:
         lines = [f"  {make_printable(name)}" for name in state.files]
-        head = f"{make_printable(state.workspace)} brings files that would steer the agent:"
+        head = f"{make_printable(state.workspace)} contains agent instructions:"
     more = [f"  and {len(lines) - MAX_SHOWN_FILES} more"] if len(lines) > MAX_SHOWN_FILES else []
     return "\n".join([head, *lines[:MAX_SHOWN_FILES], *more])
 
@@ -30,14 +30,14 @@ def ask_trust(book: TrustBook, workspace: Path) -> None:
         return
     print(format_question(state))
     try:
-        said = input("Use them? Only if you know who wrote them. [y/N] ").strip().lower()
+        said = input("Trust them? Only if you know who wrote them. [y/N] ").strip().lower()
     except EOFError:
         return
     if said in ("y", "yes"):
         book.trust(workspace)
     else:
         book.decline(workspace)
-        print("They are not used. `ollm trust` changes that.")
+        print("Not used. Run `ollm trust` to change that.")
 
 
 def describe_untrusted(book: TrustBook, workspace: Path) -> str:
@@ -47,4 +47,4 @@ def describe_untrusted(book: TrustBook, workspace: Path) -> str:
         return ""
     names = ", ".join(make_printable(name) for name in state.files[:3]) + (", …" if len(state.files) > 3 else "")
     place = make_printable(state.workspace)
-    return f"{place} is not trusted, so its own files are not used ({names}); `ollm trust` changes that."
+    return f"{place} is not trusted, so these files are ignored: {names}. Run `ollm trust` to use them."

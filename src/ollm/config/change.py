@@ -61,10 +61,10 @@ def _parse_setting(key: str, text: str) -> Any:
         reading.read_struct(Settings, build_entry_tree({key: (SourcePosition(file="the value"), value)})), reading
     )
     for mistake in reading.mistakes:
-        raise UsageError(f"{mistake.key}: {mistake.message}", action="docs/configuration.md lists every key.")
+        raise UsageError(f"{mistake.key}: {mistake.message}", action="See docs/configuration.md for all keys.")
     if key not in kinds and key.partition(".")[0] not in FREE_FORM_KEYS:
         raise UsageError(
-            f"{key} is a section, not a setting.", action=f"Name one in it, such as {_find_first_key(key, kinds)}."
+            f"{key} is a section, not a setting.", action=f"Use one of its keys, such as {_find_first_key(key, kinds)}."
         )
     return value
 
@@ -92,14 +92,14 @@ def _read_current(file: Path) -> str:
         text = read_config_text(file) if file.exists() else ""
         parse_yaml(text, SourcePosition(file=str(file)))
     except InvalidYaml as error:
-        raise UsageError(f"{error} Nothing was changed.", action="Mend it first; `ollm config check` helps.") from error
+        raise UsageError(f"{error} Nothing changed.", action="Fix it first; see `ollm config check`.") from error
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file} cannot be read: {error}. Nothing was changed.") from error
+        raise UsageError(f"Cannot read {file}: {error}. Nothing changed.") from error
     return text
 
 
 def _find_key_path(text: str, key: str, file: Path) -> list[str]:
-    """Where the key stands in this file: under `services:` if it was written there."""
+    """Where the key is in this file: under `services:` if it was written there."""
     parts = key.split(".")
     entry = parse_yaml(text, SourcePosition(file=str(file)))
     services = to_plain_value(entry).get("services") if entry is not None and isinstance(entry.value, dict) else None

@@ -44,7 +44,7 @@ def restrict_layer(layer: Layer, reading: SettingsReader) -> Layer:
         for key in [key for key in places if key == path or key.startswith((path + ".", path + "["))]:
             place = places.pop(key)
             if not key.endswith("]"):
-                reading.report_ignored(place, key, "is not taken from a workspace's file, only from your own")
+                reading.report_ignored(place, key, "can only be set in your own config file, not in a workspace's")
         values = _remove_path(values, path)
     return _drop_allowing_rules(Layer(name=layer.name, values=values, places=places), reading)
 
@@ -55,7 +55,7 @@ def _drop_allowing_rules(layer: Layer, reading: SettingsReader) -> Layer:
     places = {key: place for key, place in layer.places.items() if not key.startswith("policy.rules[")}
     if policy.get("defaultAction") == "allow":
         reading.report_ignored(
-            places["policy.defaultAction"], "policy.defaultAction", "a workspace's file may not allow"
+            places["policy.defaultAction"], "policy.defaultAction", "a workspace's config may not allow"
         )
         del policy["defaultAction"]
     kept: list[Any] = []
@@ -63,7 +63,7 @@ def _drop_allowing_rules(layer: Layer, reading: SettingsReader) -> Layer:
         place = layer.places[f"policy.rules[{index}]"]
         if rule.get("action") == "allow":
             reading.report_ignored(
-                place, f"policy.rules[{index}]", "a workspace's file may only add rules that ask or deny"
+                place, f"policy.rules[{index}]", "a workspace's config may only add rules that ask or deny"
             )
             continue
         places[f"policy.rules[{len(kept)}]"] = place

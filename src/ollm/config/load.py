@@ -44,7 +44,7 @@ class LoadedSettings(Data, frozen=True):
         """The settings, unless something is so wrong that going on would surprise: then a `UsageError` names it all."""
         fatal = [str(problem) for problem in self.problems if problem.fatal]
         if fatal:
-            raise UsageError("\n  ".join(fatal), action="`ollm config check` lists everything that is wrong.")
+            raise UsageError("\n  ".join(fatal), action="Run `ollm config check` to list all problems.")
         return self.settings
 
 
@@ -74,7 +74,7 @@ def load_policy(file: Path) -> LoadedSettings:
     """The policy alone, from a file that holds a `policy:` mapping or its content."""
     reading = SettingsReader(fatal=("provider",))
     if not file.exists():
-        reading.report_unusable(SourcePosition(file=str(file)), "there is no such file")
+        reading.report_unusable(SourcePosition(file=str(file)), "no such file")
     entry = read_config_file(SourcePosition(file=str(file)), reading)
     if entry is not None and "policy" not in entry.value:
         entry = YamlEntry(place=entry.place, value={"policy": entry})

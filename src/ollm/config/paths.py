@@ -60,7 +60,7 @@ class Home:
 
     @property
     def model_facts(self) -> Path:
-        """What was learnt about models; may be deleted at any time and is learnt anew."""
+        """What was learnt about models; may be deleted at any time and is learnt again."""
         return self.root / "model-facts.json"
 
     @property

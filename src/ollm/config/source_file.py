@@ -26,7 +26,7 @@ def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path
         reading.report_unusable(file, f"cannot be read: {error}")
         return None
     if entry is not None and not isinstance(entry.value, dict):
-        reading.report_unusable(entry.place, "a mapping of settings is expected")
+        reading.report_unusable(entry.place, "expected a mapping of settings")
         return None
     return None if entry is None else _flatten_services(entry, reading)
 
@@ -35,7 +35,7 @@ def read_config_text(file: Path) -> str:
     with file.open("rb") as stream:
         data = stream.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise ValueError("it is larger than 1 MiB")
+        raise ValueError("larger than 1 MiB")
     return data.decode("utf-8-sig")
 
 
@@ -46,7 +46,7 @@ def _flatten_services(entry: YamlEntry, reading: SettingsReader) -> YamlEntry:
     top = {key: child for key, child in entry.value.items() if key != "services"}
     services = entry.value["services"]
     if not isinstance(services.value, dict | None):
-        reading.report_mistake(services.place, "services", "a mapping is expected here")
+        reading.report_mistake(services.place, "services", "expected a mapping here")
         return YamlEntry(place=entry.place, value=top)
     for key, child in (services.value or {}).items():
         name = SERVICES.get(key)
@@ -66,7 +66,7 @@ def _merge_entries(under: YamlEntry, over: YamlEntry | None) -> YamlEntry:
 
 
 def _suggest_service(key: str) -> str:
-    from difflib import get_close_matches
+    from ollm.domain.suggest import suggest_names
 
-    near = get_close_matches(key, SERVICES, n=1)
+    near = suggest_names(key, SERVICES)
     return f"unknown key, did you mean {near[0]}?" if near else "unknown key"

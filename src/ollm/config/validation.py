@@ -51,7 +51,7 @@ class SettingsReader:
         if entry.value is None:
             return {}
         if not isinstance(entry.value, dict):
-            self.report_mistake(entry.place, path, "a mapping is expected here")
+            self.report_mistake(entry.place, path, "expected a mapping here")
             return {}
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         values: dict[str, Any] = {}
@@ -159,22 +159,19 @@ def _describe_value(value: Any, path: str) -> str:
 
 
 def _suggest_choice(value: Any, words: list[str]) -> str:
-    from difflib import get_close_matches
+    from ollm.domain.suggest import suggest_names
 
-    near = get_close_matches(str(value), words, n=1)
+    near = suggest_names(str(value), words)
     return f", did you mean {near[0]}?" if near else ""
 
 
 def _explain_unknown_key(key: str, fields: typing.Mapping[str, Any]) -> str:
     """`unknown key`, with the likely right one: of this section, else one that has this name elsewhere."""
-    from difflib import get_close_matches
-
     from ollm.config.settings import Settings
+    from ollm.domain.suggest import suggest_names
 
-    folded = {_fold_name(name): name for name in fields}
-    near = get_close_matches(_fold_name(key), folded, n=1, cutoff=0.7)
-    if near:
-        return f"unknown key, did you mean {folded[near[0]]}?"
+    if near := suggest_names(key, fields):
+        return f"unknown key, did you mean {near[0]}?"
     elsewhere = [name for name in list_known_keys(Settings) if _fold_name(name.rpartition(".")[2]) == _fold_name(key)]
     return f"unknown key, did you mean {elsewhere[0]}?" if elsewhere else "unknown key"
 

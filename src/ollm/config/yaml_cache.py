@@ -1,7 +1,7 @@
 """The tree of a configuration file, remembered beside the text it came from.
 
 Reading YAML costs a fifth of a short run's whole start; a file that has not changed is not read as YAML again. The text
-itself is compared, so a remembered tree cannot be stale, and whatever is wrong with it only means reading anew.
+itself is compared, so a remembered tree cannot be stale, and whatever is wrong with it only means reading again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One key of a YAML text set anew: only that value's own characters change, everything else stays as it was written."""
+"""Sets one key of a YAML text: only that value's own characters change, everything else stays as it was written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def remove_key(text: str, path: Sequence[str]) -> str:
     for part in path[:-1]:
         parent = parent.get(part) if isinstance(parent, dict) else None
     if not isinstance(parent, dict) or path[-1] not in parent:
-        raise UsageError(f"There is no {'.'.join(path)} in the file.")
+        raise UsageError(f"{'.'.join(path)} is not set in the file.")
     rest = {key: value for key, value in parent.items() if key != path[-1]}
     changed = _remove_pair(text, path) if rest else _empty_mapping(text, path[:-1])
     if _parse_plain(changed) != _set_value(document, path[:-1], rest):
@@ -96,7 +96,7 @@ def _apply_edit(text: str, path: Sequence[str], value: str, newline: str) -> str
 
 
 def _replace_value(text: str, node: Any, value: str, path: Sequence[str]) -> str:
-    """The value's own characters exchanged; a list over several lines only when no comment stands inside it."""
+    """The value's own characters exchanged; a list over several lines only when no comment is inside it."""
     start, end = node.start_mark.index, _find_end(node)
     if node.id != "scalar" and not node.flow_style:
         if "#" in text[start:end]:
@@ -117,7 +117,7 @@ def _find_end(node: Any) -> int:
 
 
 def _insert_lines(text: str, key: Any, node: Any, lines: list[str], newline: str) -> str:
-    """New lines right under the section's own, before whatever stands in it."""
+    """New lines right under the section's own, before whatever is in it."""
     if node.id == "mapping" and node.flow_style:
         start = node.start_mark.index + 1
         more = ", " if node.value else ""
@@ -172,6 +172,6 @@ def _set_value(document: Any, path: Sequence[str], value: Any) -> Any:
 
 def _make_refusal(path: Sequence[str]) -> UsageError:
     return UsageError(
-        f"{'.'.join(path)} cannot be set without touching other text of yours.",
-        action="Edit the file itself; `ollm config path` says where it is.",
+        f"Cannot set {'.'.join(path)} without changing other parts of the file.",
+        action="Edit the file yourself; find it with `ollm config path`.",
     )

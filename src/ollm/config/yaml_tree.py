@@ -109,9 +109,9 @@ class _NodeReader:
                 merged = {**self._read_merged(child, place), **merged}
                 continue
             if not isinstance(key.value, str):
-                raise InvalidYaml(place, "is not usable YAML: a key must be a word")
+                raise InvalidYaml(place, "is not usable YAML: keys must be plain words")
             if key.value in own:
-                raise InvalidYaml(place, f"the key {key.value} stands here twice")
+                raise InvalidYaml(place, f"duplicate key {key.value}")
             own[key.value] = self.read_entry(child, place)
         return {**merged, **own}
 

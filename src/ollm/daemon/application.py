@@ -98,14 +98,14 @@ def is_chunked(request: Request[Any, Any, Any]) -> bool:
 
 
 def handle_recursion_error(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
-    return make_problem_response(400, "The body is nested too deeply.")
+    return make_problem_response(400, "The request body is nested too deeply.")
 
 
 def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     import logging
 
     logging.getLogger("ollm.daemon").error("A request failed.", exc_info=error, extra={"operation": request.url.path})
-    return make_problem_response(500, f"Something went wrong inside: {type(error).__name__}.", "The log says more.")
+    return make_problem_response(500, f"Internal error: {type(error).__name__}.", "See the log for details.")
 
 
 def make_problem_response(

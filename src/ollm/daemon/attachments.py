@@ -32,7 +32,7 @@ class PendingAttachments:
         if len(content) + len(body.data) > MAX_ATTACHMENT_BYTES or waiting + len(body.data) > MAX_WAITING_BYTES:
             self._waiting.pop(name, None)
             raise TooLargeError(
-                f"{body.name[:80]!r} is too large to go beside a message: 10 MB at most, 32 MB of all that wait."
+                f"{body.name[:80]!r} is too large to attach: the limit is 10 MB per file, 32 MB in total."
             )
         content += body.data
         self._waiting[name] = (body, content)
@@ -47,7 +47,7 @@ class PendingAttachments:
 
     def _find(self, name: str) -> tuple[AttachmentBody, bytearray]:
         if name not in self._waiting:
-            raise NotFoundError(f"There is no attachment {name[:80]}.", action="Send it again.")
+            raise NotFoundError(f"No attachment {name[:80]}.", action="Send it again.")
         return self._waiting[name]
 
 

@@ -50,7 +50,7 @@ class Guard:
 
     def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return make_problem(403, "Forbidden", "Requests from web pages are refused.")
+            return make_problem(403, "Forbidden", "Requests from web pages are not allowed.")
         port = get_port(scope)
         if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
             return make_problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
@@ -63,7 +63,7 @@ class Guard:
         if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token.encode()):
             return None
         return make_problem(
-            401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` names its file."
+            401, "Unauthorized", "The token is missing or wrong.", "`ollm daemon status` shows the token file."
         )
 
     def _check_closing(self) -> Problem | None:
@@ -80,7 +80,7 @@ class Guard:
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) <= MAX_BODY_BYTES:
             return None
-        return make_problem(413, "Too Large", "The body may have 1 MiB at most.")
+        return make_problem(413, "Too Large", "The body may be at most 1 MiB.")
 
 
 async def drain(receive: Receive) -> None:

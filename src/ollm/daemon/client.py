@@ -35,7 +35,7 @@ class DaemonClient:
             whole = await self._client.fetch(method, path, content)
         except HttpFailure as error:
             raise NoServerError(
-                f"The daemon does not answer: {error}.", action="`ollm daemon start` starts it."
+                f"The daemon does not respond: {error}.", action="Start it with `ollm daemon start`."
             ) from error
         if whole.status >= 400:
             raise make_error(whole.status, whole.body)

@@ -122,7 +122,8 @@ class Hub:
     def refuse_when_full(self) -> None:
         if sum(held.log.reader_count for held in self._held.values()) >= self._most_clients:
             raise TooManyClientsError(
-                f"{self._most_clients} clients listen already.", action="Close one, or raise daemon.maxClients."
+                f"{self._most_clients} clients are already connected.",
+                action="Disconnect one, or raise daemon.maxClients.",
             )
 
     def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:

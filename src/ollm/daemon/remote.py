@@ -22,7 +22,7 @@ PIECE_BYTES = 600_000  # bytes of an attachment in one request
 class RemoteConversation:
     """A `Conversation` whose turn runs in the daemon.
 
-    A lost stream is taken up again where it broke; a session that was closed there meanwhile, as by a new start of the
+    A lost stream is resumed where it broke; a session that was closed there meanwhile, as by a new start of the
     daemon, is opened again."""
 
     def __init__(self, client: DaemonClient, opened: OpenReply, workspace: str) -> None:
@@ -104,7 +104,9 @@ class RemoteConversation:
                         return
         except HttpFailure as error:
             if self._last == before and (await self.status()).last_event == before:
-                raise NoServerError(f"The daemon broke off: {error}.", action="Send your message again.") from error
+                raise NoServerError(
+                    f"Lost the connection to the daemon: {error}.", action="Send your message again."
+                ) from error
         async for event in self._stream_rest():
             yield event
 
@@ -114,7 +116,7 @@ class RemoteConversation:
         except NotFoundError:
             body = {"workspacePath": self._workspace, "sessionId": self._id}
             await self._client.call("POST", "/sessions", body, type=OpenReply)
-            self._last = 0  # the daemon counts its events anew
+            self._last = 0  # the daemon counts its events again
             await self.status()
 
     async def _stream_rest(self) -> AsyncIterator[AnyEvent]:
@@ -128,7 +130,7 @@ class RemoteConversation:
                             return
             except HttpFailure:
                 continue
-        raise NoServerError("The daemon is gone.", action="`ollm chat --continue` goes on from what was recorded.")
+        raise NoServerError("The daemon stopped.", action="Resume with `ollm --continue`.")
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
         try:

@@ -53,7 +53,7 @@ def acquire_lock(files: RunFiles, stack: ExitStack) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise BusyError("A daemon is running already.", action="`ollm daemon status` says where.") from error
+        raise BusyError("The daemon is already running.", action="See `ollm daemon status`.") from error
 
 
 def bind_unix(files: RunFiles) -> socket.socket:

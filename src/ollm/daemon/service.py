@@ -123,7 +123,7 @@ class DaemonService:
         self.ensure_known(session_id)
         if held is None and self.process.session_files.is_open(session_id):
             raise BusyError(
-                f"Session {session_id} is open in another process.", action="Close it there, or open it here by force."
+                f"Session {session_id} is open in another process.", action="Close it there, or open it with force."
             )
         await self.hub.close(session_id)
         if erase and self._exists(session_id):
@@ -137,16 +137,14 @@ class DaemonService:
     def ensure_known(self, session_id: str) -> None:
         """Raises NotFoundError when there is no such session, here or in the archive."""
         if self.hub.find(session_id) is None and not self._exists(session_id):
-            raise NotFoundError(
-                f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
-            )
+            raise NotFoundError(f"No session {session_id}.", action="List them with `ollm sessions list`.")
 
     async def answer(self, session_id: str, correlation_id: str, answer: ConfirmationAnswer) -> None:
         held = self.hub.get(session_id)
         if correlation_id not in held.asked:
-            raise NotFoundError(f"There was no question {correlation_id[:80]} in this session.")
+            raise NotFoundError(f"No question {correlation_id[:80]} in this session.")
         if not await held.conversation.respond(correlation_id, answer):
-            raise BusyError("This question was answered already, or is no longer asked.")
+            raise BusyError("This question was already answered or withdrawn.")
 
     async def get_status(self, session_id: str) -> Status:
         held = self.hub.get(session_id)
@@ -184,9 +182,9 @@ def parse_workspace(path: str) -> Path:
     """An absolute path of a directory that is there; `..` and the like are refused, not resolved."""
     plain = os.path.normpath(path) == path.rstrip("/") and path.startswith("/") and not path.startswith("//")
     if "\0" in path or not plain:
-        raise BadPathError(f"{path[:200]!r} is not an absolute, plain path.", action="Send the whole path of a folder.")
+        raise BadPathError(f"{path[:200]!r} is not an absolute path.", action="Send an absolute path of a directory.")
     if not Path(path).is_dir():
-        raise BadPathError(f"{path[:200]!r} is not a directory.", action="Send the path of a folder that exists.")
+        raise BadPathError(f"{path[:200]!r} is not a directory.", action="Send the path of an existing directory.")
     return Path(path)
 
 

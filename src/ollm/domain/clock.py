@@ -30,6 +30,19 @@ def parse_stamp(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def format_age(moment: str | int) -> str:
+    """A stamp, or epoch milliseconds, in the words people use: `3 min ago`; old ones by their day."""
+    try:
+        then = datetime.fromtimestamp(moment / 1000, UTC) if isinstance(moment, int) else parse_stamp(moment)
+    except (ValueError, TypeError, OverflowError):
+        return ""
+    seconds = (now() - then).total_seconds()
+    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if size <= seconds < 30 * 86400:
+            return f"{int(seconds // size)} {name} ago"
+    return "just now" if -60 < seconds < 60 else f"{then:%Y-%m-%d}"
+
+
 def to_epoch_ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 

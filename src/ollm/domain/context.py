@@ -37,7 +37,7 @@ class Checkpoint(Data, frozen=True):
 
     @property
     def message(self) -> PromptMessage:
-        """As it stands in the context: a record that cites what it stands for, not a request."""
+        """As it is in the context: a record that cites what it stands for, not a request."""
         if not self.message_ids:
             return PromptMessage(role="system", content=self.text)
         head = f"[Record of messages {format_number_ranges(self.message_ids)}; recall brings back any by number]"
@@ -159,7 +159,7 @@ class ActiveContext(Data, frozen=True):
     goals: GoalStack = GoalStack()
     reasoning: ReasoningStorage = ReasoningStorage()
     mode: ModeName = "assistant"
-    folded: bool = False  # whether something stands in it shortened, so that `recall` must be at hand
+    folded: bool = False  # whether something is in it shortened, so that `recall` must be available
 
 
 class Budget(Data, frozen=True):

@@ -50,7 +50,7 @@ class NoServerError(OllmError):
 
 
 class ModelError(OllmError):
-    """The server answered, but with an error, or broke off."""
+    """The server answered, but with an error, or stopped early."""
 
     exit_code = ExitCode.MODEL_FAILED
 

@@ -44,16 +44,16 @@ class HookRunner:
         try:
             code, out, errors = await asyncio.wait_for(self._run(hook, msgspec.json.encode(document)), hook.timeout)
         except TimeoutError:
-            return HookReply(failure=f"it took longer than {hook.timeout:g} s")
+            return HookReply(failure=f"it timed out after {hook.timeout:g} s")
         except StartError as error:
             return HookReply(failure=f"it could not be started: {error}")
         if len(out) > MAX_OUTPUT_BYTES:
-            return HookReply(failure="it said more than 1 MiB")
+            return HookReply(failure="it printed more than 1 MiB")
         if code == BLOCK_EXIT_CODE:
             return msgspec.structs.replace(read_reply(out), go_on=False, failure="", message=find_reason(out, errors))
         if code != 0:
             return HookReply(
-                failure=f"it ended with exit code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
+                failure=f"it exited with code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
             )
         return read_reply(out)
 
@@ -137,9 +137,9 @@ def read_reply(out: bytes) -> HookReply:
     try:
         found = msgspec.json.decode(out)
     except msgspec.DecodeError as error:
-        return HookReply(failure=f"what it printed is not JSON: {error}")
+        return HookReply(failure=f"its output is not JSON: {error}")
     if not isinstance(found, dict):
-        return HookReply(failure="what it printed is not a JSON object")
+        return HookReply(failure="its output is not a JSON object")
     context, arguments = found.get("context", []), found.get("arguments")
     entries = context if isinstance(context, list) else [context]
     return HookReply(

@@ -45,7 +45,7 @@ def read_hooks(configured: Mapping[str, Any]) -> tuple[tuple[Hook, ...], tuple[s
     problems: list[str] = []
     for name, entries in configured.items():
         if name not in EVENTS:
-            problems.append(f"hooks.{name}: there is no such event; there are {', '.join(EVENTS)}")
+            problems.append(f"hooks.{name}: unknown event; available: {', '.join(EVENTS)}")
             continue
         for place, entry in enumerate(entries if isinstance(entries, list | tuple) else [entries]):
             found = read_hook(name, entry)
@@ -60,21 +60,21 @@ def read_hook(event: HookEvent, entry: Any) -> Hook | str:
     if isinstance(entry, str):
         entry = {"command": entry}
     if not isinstance(entry, Mapping):
-        return "a command, or a mapping with one, is expected"
+        return "expected a command, or a mapping with one"
     if unknown := sorted(set(entry) - KEYS):
-        return f"unknown key {unknown[0]}; there are {', '.join(sorted(KEYS))}"
+        return f"unknown key {unknown[0]}; available: {', '.join(sorted(KEYS))}"
     command, tools, timeout = (
         entry.get("command"),
         entry.get("tools", ()),
         entry.get("timeout", DEFAULT_TIMEOUT_SECONDS),
     )
     if not isinstance(command, str) or not command.strip():
-        return "command: a text is expected"
+        return "command: expected text"
     tools = (tools,) if isinstance(tools, str) else tools
     if not isinstance(tools, list | tuple) or not all(isinstance(name, str) for name in tools):
-        return "tools: a list of names is expected"
+        return "tools: expected a list of names"
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
-        return f"timeout: seconds up to {MAX_TIMEOUT_SECONDS:g} are expected"
+        return f"timeout: expected seconds, at most {MAX_TIMEOUT_SECONDS:g}"
     return Hook(
         event=event, command=command, tools=tuple(tools), required=entry.get("required") is True, timeout=float(timeout)
     )

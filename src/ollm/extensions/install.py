@@ -32,7 +32,7 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
     manifest = read_manifest(source)
     target = home / manifest.name
     if target.exists() and not replace:
-        raise UsageError(f"There is an extension named {manifest.name} already.", action="--force replaces it.")
+        raise UsageError(f"An extension named {manifest.name} already exists.", action="Use --force to replace it.")
     _check_size(source)
     make_private_directory(home)
     fresh = home / f".{manifest.name}.new"
@@ -43,14 +43,14 @@ def install_extension(source: Path, home: Path, *, replace: bool) -> Path:
         fresh.rename(target)
     except OSError as error:
         shutil.rmtree(fresh, ignore_errors=True)
-        raise StorageError(f"{source} could not be copied to {target}: {error}") from error
+        raise StorageError(f"Cannot copy {source} to {target}: {error}") from error
     return target
 
 
 def remove_extension(name: str, home: Path) -> Path:
     folder = home / name
     if folder.parent != home or not (folder / MANIFEST_FILE).exists():
-        raise NotFoundError(f"There is no extension named {name} in {home}.")
+        raise NotFoundError(f"No extension named {name} in {home}.")
     shutil.rmtree(folder)
     return folder
 
@@ -63,8 +63,8 @@ def _check_size(source: Path) -> None:
         for name in (*names, *(member for member in members if member not in skipped)):
             path = Path(directory) / name
             if path.is_symlink() or not (path.is_file() or path.is_dir()):
-                raise UsageError(f"{path} is a link or a special file; an extension is made of plain files.")
+                raise UsageError(f"{path} is a link or a special file; extensions may only contain regular files.")
             files += 1
             size += path.stat().st_size
         if files > MAX_FILES or size > MAX_BYTES:
-            raise UsageError(f"{source} is too large: {MAX_FILES} files and {MAX_BYTES // 2**20} MiB are the most.")
+            raise UsageError(f"{source} is too large: at most {MAX_FILES} files and {MAX_BYTES // 2**20} MiB.")

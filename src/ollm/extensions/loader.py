@@ -81,23 +81,23 @@ def load_extensions(enabled: Sequence[str], home: Path, context: ExtensionContex
             manifest, load = locate_extension(name, home)
             extensions.add_extension(manifest, load, context)
         except OllmError as error:
-            extensions.problems.append(f"The extension {name} is not used: {error}")
+            extensions.problems.append(f"Skipped extension {name}: {error}")
         except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code may raise anything; the rest goes on
             extensions.problems.append(f"The extension {name} failed to load: {type(error).__name__}: {error}")
     return extensions
 
 
 def locate_extension(name: str, home: Path) -> tuple[Manifest, Load]:
-    """The manifest of an extension and the way to load what it adds. UsageError when there is none of that name."""
+    """The manifest of an extension and the way to load what it adds. UsageError when there is not one of that name."""
     folder = home / name
     if NAME_PATTERN.fullmatch(name) and (folder / MANIFEST_FILE).is_file():
         manifest = read_manifest(folder, home.parent / "cache" / f"extension-{name}.json")
         if manifest.name != name:
-            raise UsageError(f"{folder} holds an extension named {manifest.name}.")
+            raise UsageError(f"{folder} contains an extension named {manifest.name}.")
         return manifest, lambda addition: load_attribute(folder, manifest.name, addition.target)
     installed = find_packages()
     if name not in installed:
-        raise UsageError(f"There is no extension named {name}.", action="`ollm extensions list` shows what there is.")
+        raise UsageError(f"No extension named {name}.", action="List them with `ollm extensions list`.")
     package = installed[name]
     return package.manifest, package.load
 
@@ -144,4 +144,4 @@ def collect_tools(found: Any, context: ExtensionContext) -> list[ToolSpec]:
         return collect_tools(found(context), context)
     if isinstance(found, Iterable):
         return [spec for one in found for spec in collect_tools(one, context)]
-    raise UsageError(f"{found!r} is no tool.")
+    raise UsageError(f"{found!r} is not a tool.")

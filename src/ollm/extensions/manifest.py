@@ -20,10 +20,10 @@ NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 TARGET_PATTERN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 MAX_MANIFEST_BYTES = 64 * 1024
 KIND_DESCRIPTIONS: dict[Kind, str] = {
-    "tools": "tools the model may call, under your policy",
-    "context": "text for the model in every turn",
+    "tools": "tools the model can call, under your policy",
+    "context": "text sent to the model every turn",
     "searchBackends": "a backend for web_search",
-    "providers": "a kind of model server, which gets the whole conversation",
+    "providers": "a model provider, which receives the whole conversation",
 }
 
 
@@ -52,9 +52,9 @@ class Manifest(Data, frozen=True):
             names = [addition.name for addition in self.adds if addition.kind == kind]
             if names:
                 lines.append(f"  adds {KIND_DESCRIPTIONS[kind]}: {', '.join(names)}")
-        lines.append(f"  says that it needs: {', '.join(self.asks) or 'nothing'}")
+        lines.append(f"  requests: {', '.join(self.asks) or 'nothing'}")
         lines.append(
-            "  It is Python code that runs inside ollm, with all your rights; nothing holds it to what it says."
+            "  It is Python code that runs inside ollm with all your permissions; nothing enforces what it requests."
         )
         return lines
 
@@ -69,7 +69,7 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
         text, place = file.read_text(encoding="utf-8"), SourcePosition(file=str(file))
         entry = parse_yaml(text, place) if memory is None else parse_yaml_cached(text, place, memory)
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}.", action="An extension has one.") from error
+        raise UsageError(f"Cannot read {file}: {error}.", action="An extension has one.") from error
     except InvalidYaml as error:
         raise UsageError(str(error)) from error
     document = to_plain_value(entry) if entry is not None else None
@@ -91,19 +91,19 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
 def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
     faults = [f"unknown key {key}" for key in document if key not in KEYS]
     if not isinstance(document.get("name"), str) or not NAME_PATTERN.fullmatch(document["name"]):
-        faults.append("name: up to 40 small letters, digits and - are expected")
+        faults.append("name: expected up to 40 lowercase letters, digits and -")
     if not isinstance(document.get("version"), str | int | float):
         faults.append("version is missing")
     if not isinstance(document.get("asks") or [], list):
-        faults.append("asks: a list is expected")
+        faults.append("asks: expected a list")
     adds = document.get("adds")
     if not isinstance(adds, Mapping) or not adds:
-        return [*faults, f"adds: a mapping with some of {', '.join(KINDS)} is expected"]
+        return [*faults, f"adds: expected a mapping with some of {', '.join(KINDS)}"]
     for kind, named in adds.items():
         if kind not in KINDS:
-            faults.append(f"adds.{kind}: there are {', '.join(KINDS)}")
+            faults.append(f"adds.{kind}: unknown; available: {', '.join(KINDS)}")
         elif not isinstance(named, Mapping):
-            faults.append(f"adds.{kind}: a mapping of names to module:attribute is expected")
+            faults.append(f"adds.{kind}: expected a mapping of names to module:attribute")
         else:
             faults += [fault for name, target in named.items() if (fault := _check_target(kind, name, target, folder))]
     return faults
@@ -111,10 +111,10 @@ def _find_faults(document: Mapping[str, Any], folder: Path) -> list[str]:
 
 def _check_target(kind: str, name: str, target: Any, folder: Path) -> str:
     if not isinstance(target, str) or not TARGET_PATTERN.fullmatch(target):
-        return f"adds.{kind}.{name}: module:attribute is expected"
+        return f"adds.{kind}.{name}: expected module:attribute"
     module = folder.joinpath(*target.partition(":")[0].split("."))
     if not module.with_suffix(".py").is_file() and not (module / "__init__.py").is_file():
-        return f"adds.{kind}.{name}: there is no module {target.partition(':')[0]}"
+        return f"adds.{kind}.{name}: no module {target.partition(':')[0]}"
     return ""
 
 

@@ -10,10 +10,10 @@ from ollm.policy.rules import Rule
 # What happens to a tool of each category, in the order `policy show` lists them.
 CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
     "read": ("allow", Risk.LOW, "it only reads"),
-    "notes": ("allow", Risk.LOW, "it keeps the agent's own notes"),
+    "notes": ("allow", Risk.LOW, "it only updates the agent's notes"),
     "write": ("ask", Risk.MEDIUM, "it changes files"),
-    "web": ("ask", Risk.MEDIUM, "it sends something to another computer"),
-    "run": ("ask", Risk.HIGH, "it is not known to only read"),
+    "web": ("ask", Risk.MEDIUM, "it sends data to another computer"),
+    "run": ("ask", Risk.HIGH, "it may modify files"),
 }
 READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
 # For an engine that is not handed what the classes of the tools say.
@@ -46,7 +46,7 @@ READ_ONLY_COMMAND_RULE = Rule(
     action="allow",
     reference=RuleReference(layer="built-in", text="allow shell, commands known to only read"),
     risk=Risk.LOW,
-    message="it is known to only read",
+    message="it only reads",
 )
 
 BACKGROUND_COMMAND_RULE = Rule(
@@ -54,7 +54,7 @@ BACKGROUND_COMMAND_RULE = Rule(
     action="allow",
     reference=RuleReference(layer="built-in", text="allow shell, a background command by its id"),
     risk=Risk.LOW,
-    message="it looks after a command that was allowed to start",
+    message="it controls a command that was already allowed",
 )
 
 

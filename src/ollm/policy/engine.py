@@ -133,7 +133,7 @@ class PolicyEngine:
         risk = CATEGORY_RULES[category][1] if category in ("write", "web", "run") else request.risk
         if rule is None:
             action = self.rules.default_action
-            text = f"no rule speaks of {request.tool}, and the default is {action}"
+            text = f"no rule matches {request.tool}; the default is {action}"
             reference = RuleReference(layer="default", text=f"defaultAction: {action}")
             return Verdict(decision=action, reason=text, risk=risk, rule=reference)
         reason = rule.message or f"the rule “{rule.reference.text}” says so"
@@ -142,7 +142,7 @@ class PolicyEngine:
     def _apply_grants(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         for grant in self.grants.list_grants():
             if covers_call(grant, request.tool, request.params, self.boundary):
-                return allow_verdict(verdict, "grant", str(grant), f"it was granted: {grant}")
+                return allow_verdict(verdict, "grant", str(grant), f"granted: {grant}")
         edits = self.categories.get(request.tool) == "write"
         if self.approval == "yolo" or (self.approval == "accept-edits" and edits):
             return allow_verdict(verdict, "approval", self.approval, f"the approval level is {self.approval}")
@@ -201,7 +201,7 @@ def allow_verdict(verdict: Verdict, layer: str, text: str, reason: str) -> Verdi
 
 def deny_read_only(verdict: Verdict) -> Verdict:
     rule = RuleReference(layer="approval", text="read-only")
-    reason = "the approval level is read-only, and this is not known to only read"
+    reason = "the approval level is read-only, and this may modify files"
     return msgspec.structs.replace(verdict, decision="deny", reason=reason, rule=rule, locked=False)
 
 

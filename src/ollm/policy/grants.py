@@ -18,7 +18,7 @@ from ollm.domain.struct import Data
 from ollm.domain.tools import GrantScope
 from ollm.system.paths import Boundary
 
-_HEADER = '# What was answered with "always". `ollm policy show` lists it, `ollm policy revoke N` takes it back.\n'
+_HEADER = '# What was answered with "always". List with `ollm policy show`, revoke with `ollm policy revoke N`.\n'
 
 
 class Grant(Data, frozen=True):
@@ -82,7 +82,7 @@ class GrantBook:
         """Take back the kept grant with this number, counting from 1."""
         kept = self.list_saved()
         if not 1 <= number <= len(kept):
-            raise UsageError(f"There is no grant {number}.", action="`ollm policy show` lists them.")
+            raise UsageError(f"No grant {number}.", action="List them with `ollm policy show`.")
         self._write([str(grant) for grant in kept if grant is not kept[number - 1]])
         return kept[number - 1]
 
@@ -115,11 +115,11 @@ def _read_grants(file: Path) -> list[str]:
         document = YAML(typ="safe").load(file.read_text(encoding="utf-8")) or {}
     except (OSError, UnicodeDecodeError, YAMLError) as error:
         raise StorageError(
-            f"{file} cannot be read: {error}", action="Mend it, or remove it to be asked again."
+            f"{file} cannot be read: {error}", action="Fix it, or delete it to be asked again."
         ) from error
     listed = document.get("grants") or [] if isinstance(document, dict) else None
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
-        raise StorageError(f"{file} is not a list of grants.", action="Mend it, or remove it to be asked again.")
+        raise StorageError(f"{file} is not a list of grants.", action="Fix it, or delete it to be asked again.")
     return listed
 
 

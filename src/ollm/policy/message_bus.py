@@ -54,7 +54,7 @@ class MessageBus:
 
         Raises ConfirmationTimeoutError or ConfirmationCancelledError, so that neither looks like a refusal."""
         if self._closed:
-            raise ConfirmationCancelledError("The conversation is closed; nothing more can be confirmed.")
+            raise ConfirmationCancelledError("The conversation is closed.")
         correlation_id = str(uuid4())
         future: asyncio.Future[ConfirmationAnswer] = asyncio.get_running_loop().create_future()
         self._waiting[correlation_id] = (PendingConfirmation(correlation_id=correlation_id, details=details), future)
@@ -78,15 +78,13 @@ class MessageBus:
         done, _ = await asyncio.wait((future,), timeout=timeout)
         if not done:
             future.cancel()
-            raise ConfirmationTimeoutError(
-                f"Nobody answered whether {details.tool} may run within {timeout:g} seconds."
-            )
+            raise ConfirmationTimeoutError(f"No answer within {timeout:g} seconds whether {details.tool} may run.")
         if future.cancelled():
-            raise ConfirmationCancelledError(f"The question whether {details.tool} may run was taken back.")
+            raise ConfirmationCancelledError(f"The question whether {details.tool} may run was withdrawn.")
         return future.result()
 
     def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
-        """Answer a question. False when there is none of that id any more: answered, timed out or cancelled."""
+        """Answer a question. False when there is not one of that id any more: answered, timed out or cancelled."""
         _, future = self._waiting.pop(correlation_id, (None, None))
         if future is None or future.done():
             return False

@@ -54,7 +54,7 @@ def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern
 def _make_outside_concern(boundary: Boundary, target: str, access: Access, resolved: str) -> PathConcern:
     if access == "read":
         return PathConcern(decision="ask", text=f"{target} is outside the workspace", resolved=(resolved,))
-    text = f"{target} is outside the workspace {boundary.workspace}; nothing is written or run there"
+    text = f"{target} is outside the workspace {boundary.workspace}; writing and running there is not allowed"
     return PathConcern(decision="deny", text=text, error_type="OutsideWorkspace")
 
 

@@ -88,7 +88,7 @@ class TrustBook:
         real = os.path.realpath(workspace)
         entries = self._read_entries()
         if real not in entries:
-            raise NotFoundError(f"{real} was not trusted.", action="`ollm trust --list` lists what is.")
+            raise NotFoundError(f"{real} was not trusted.", action="See `ollm trust --list`.")
         self._write({path: entry for path, entry in entries.items() if path != real})
 
     def list_states(self) -> list[TrustState]:
@@ -106,7 +106,7 @@ class TrustBook:
         try:
             entries = self._read_document()["workspaces"]
             if not all(isinstance(entry, dict) for entry in entries.values()):
-                raise TypeError("an entry is no mapping")
+                raise TypeError("an entry is not a mapping")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -67,7 +67,7 @@ AnyPiece = TextPiece | ThinkingPiece | CallPiece | ProgressPiece | FinishPiece
 
 
 class CompletionRequest(Data, frozen=True):
-    """A prompt already rendered, to be gone on with; `schema` binds what may come."""
+    """A prompt already rendered, to be continued; `schema` binds what may come."""
 
     model: str
     prompt: str

@@ -38,7 +38,7 @@ class Exchange:
         try:
             self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
         except ValueError as error:
-            raise UsageError(f"{url} cannot be a model server: {error}.", action="Set provider.baseUrl.") from error
+            raise UsageError(f"{url} is not a valid server URL: {error}.", action="Set provider.baseUrl.") from error
 
     def extend_first_token_timeout(self, seconds: float) -> None:
         """Wait at least so long for the first token: a slow machine takes its time to read a long prompt."""
@@ -99,7 +99,7 @@ class Exchange:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
                 f"The model server at {self.url} sent something that is not JSON.",
-                action="Is provider.baseUrl right, and is the type (ollama or openai)?",
+                action="Check provider.baseUrl and provider.type (ollama or openai).",
             ) from error
 
     def explain(self, failure: http.HttpFailure) -> OllmError:
@@ -107,30 +107,30 @@ class Exchange:
         match failure:
             case http.CertificateNotTrusted():
                 return NoServerError(
-                    f"{where} shows a certificate that is not trusted here ({failure}).",
-                    action="Put the certificate of who signed it into a file (PEM) and name that in SSL_CERT_FILE.",
+                    f"{where} has a certificate that is not trusted ({failure}).",
+                    action="Set SSL_CERT_FILE to the CA's PEM file.",
                 )
             case http.ConnectFailed():
                 return NoServerError(
                     f"No model server answers at {self.url} ({failure}).",
-                    action="Start it, or set provider.baseUrl; `ollm doctor` shows what can be found.",
+                    action="Start it, or set provider.baseUrl; `ollm doctor` lists the servers it finds.",
                 )
             case http.FirstByteTimeout():
                 return ModelTimeoutError(
-                    f"{where} did not begin to answer: {failure}.",
+                    f"{where} did not start answering: {failure}.",
                     action="A large model may still be loading: try again, or raise provider.timeouts.firstToken.",
                 )
             case http.StreamStalled():
                 return ModelTimeoutError(
-                    f"{where} fell silent in mid-answer: {failure}.",
+                    f"{where} stopped sending mid-answer: {failure}.",
                     action="Try again, or raise provider.timeouts.stall.",
                 )
             case http.ConnectionBroken():
                 return ModelError(
-                    f"{where} broke off: {failure}.",
-                    action="Its own log says why (often memory); start it again if it ended, then try again.",
+                    f"{where} disconnected: {failure}.",
+                    action="Check its log (often out of memory); restart it if needed, then try again.",
                 )
-        return ModelError(f"{where} sent what cannot be read: {failure}.", action="Is provider.baseUrl right?")
+        return ModelError(f"{where} sent an unreadable response: {failure}.", action="Check provider.baseUrl.")
 
     async def _begin(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
         """The first attempt costs nothing extra; the machinery of retries is fetched when it fails."""
@@ -193,6 +193,6 @@ def _clean_api_key(api_key: str) -> str:
     key = api_key.strip()
     if not key.isascii() or not key.isprintable():
         raise UsageError(
-            "The API key holds characters no key has.", action="Check provider.apiKey or provider.apiKeyEnv."
+            "The API key contains invalid characters.", action="Check provider.apiKey or provider.apiKeyEnv."
         )
     return key

@@ -1,6 +1,6 @@
 """Ollama: `/api/chat` as NDJSON, with one window (`num_ctx`) on every request.
 
-The window is always sent: a request without it, or with another one, makes the server load the model anew or cut the
+The window is always sent: a request without it, or with another one, makes the server load the model again or cut the
 prompt without a word.
 """
 
@@ -66,8 +66,8 @@ class Ollama:
             raise await self._make_unknown_model_error(request.model) from error
         if last is None or not last.get("done"):
             raise ModelError(
-                f"The model server at {self.base_url} ended the answer in the middle.",
-                action="Its own log says why; try again.",
+                f"The model server at {self.base_url} stopped in the middle of the answer.",
+                action="Check its log, then try again.",
             )
         yield read_finish(last, called=called)
 
@@ -96,7 +96,7 @@ class Ollama:
         return None
 
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        raise ModelError("Ollama does not go on with a rendered prompt.", action="Send a response schema instead.")
+        raise ModelError("Ollama cannot continue a rendered prompt.", action="Send a response schema instead.")
 
     def allow(self, seconds: float) -> None:
         self._exchange.extend_first_token_timeout(seconds)

@@ -48,7 +48,7 @@ class OpenAICompatible:
         self._api = api
         self._listing: Any = None
         self._encoded = MessageEncoder()
-        self.kind: Kind | None = None  # None: not asked yet
+        self.kind: Kind | None = None  # None: not connected yet
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         body = build_chat_body(request, self._encoded)
@@ -156,8 +156,8 @@ class OpenAICompatible:
                     yield piece
         if not done and not assembly.ended:
             raise ModelError(
-                f"The model server at {self.base_url} ended the answer in the middle.",
-                action="Its own log says why; try again.",
+                f"The model server at {self.base_url} stopped in the middle of the answer.",
+                action="Check its log, then try again.",
             )
         for piece in assembly.finish():
             yield piece

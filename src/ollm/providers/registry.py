@@ -22,7 +22,7 @@ NON_CHAT_WORDS = ("embed", "bge-", "rerank", "whisper", "clip")
 
 
 class ServerLocation(Data, frozen=True):
-    """Where a kind of server listens unless told otherwise."""
+    """Where a kind of server listens by default."""
 
     label: str
     type: str
@@ -90,12 +90,14 @@ class ProviderRegistry:
                 await server.provider.close()
         if chosen is not None:
             model = settings.model or pick_chat_model(await self._wait_for_models(chosen.provider))
-            return ProviderChoice(chosen.provider, model, f"{chosen.place.label} answers at {chosen.provider.base_url}")
+            return ProviderChoice(
+                chosen.provider, model, f"{chosen.place.label} is running at {chosen.provider.base_url}"
+            )
         if settings.type:
             raise make_no_server_error(self._places, settings.type)
-        empty = "".join(f"; {server.place.label} answers but has no model" for server in found if not server.models)
+        empty = "".join(f"; {server.place.label} is running but has no model" for server in found if not server.models)
         return self._choose_embedded(
-            f"no model server answers at its usual port{empty}" if not usable else "the model is a file"
+            f"no model server is running on its usual port{empty}" if not usable else "the model is a file"
         )
 
     async def discover(self, *, only: str | None = None) -> list[DiscoveredServer]:
@@ -136,8 +138,8 @@ class ProviderRegistry:
         if name not in self._others:
             known = ", ".join(self._others) or "none"
             raise UsageError(
-                f"provider.extension names {name}, which no enabled extension brings; there are: {known}.",
-                action="`ollm extensions list` shows what there is.",
+                f"provider.extension is {name}, but no enabled extension provides it; available: {known}.",
+                action="List them with `ollm extensions list`.",
             )
         provider = self._others[name]()
         model = self._settings.model or pick_chat_model(
@@ -158,13 +160,13 @@ class ProviderRegistry:
                 return ProviderChoice(
                     self.build(kind, url, self._read_api_key()),
                     UNNAMED_MODEL,
-                    f"{url} is configured; it names no models",
+                    f"{url} is configured; it lists no models",
                 )
             raise
         if not models:
             await provider.close()
             raise ModelError(
-                f"The model server at {url} has no model.", action="Fetch or load one there, then try again."
+                f"The model server at {url} has no model.", action="Pull or load one there, then try again."
             )
         return ProviderChoice(provider, pick_chat_model(models), f"{url} is configured; its first model")
 
@@ -211,7 +213,7 @@ class ProviderRegistry:
 
         provider, model = open_embedded(self._settings, self._home.models, self._environment, why)
         return ProviderChoice(
-            provider, model, f"{why}, so the embedded one is used" if not self._settings.type else why
+            provider, model, f"{why}, so ollm uses the embedded model" if not self._settings.type else why
         )
 
     def _read_api_key(self) -> str:
@@ -220,7 +222,7 @@ class ProviderRegistry:
         name = self._settings.api_key_env
         if name and name not in self._environment:
             raise UsageError(
-                f"provider.apiKeyEnv names {name}, which is not set.", action=f"Set {name} or remove the key."
+                f"provider.apiKeyEnv is {name}, but that variable is not set.", action=f"Set {name} or remove the key."
             )
         return self._environment[name] if name else ""
 
@@ -244,6 +246,4 @@ def pick_chat_model(models: list[ModelInfo]) -> str:
 
 def make_no_server_error(places: tuple[ServerLocation, ...], kind: str) -> NoServerError:
     tried = ", ".join(place.url for place in places if place.type == kind)
-    return NoServerError(
-        f"No model server of type {kind} answers at {tried}.", action="Start one, or set provider.baseUrl."
-    )
+    return NoServerError(f"No {kind} server is running at {tried}.", action="Start one, or set provider.baseUrl.")

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.errors import ModelError, PromptTooLongError, ToolsUnsupportedError, UnknownModelError
+from ollm.domain.suggest import suggest_names
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
 
@@ -30,7 +31,7 @@ TOO_LONG_PHRASES = (
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
-LOG_ACTION = "Its own log says more; try again."
+LOG_ACTION = "Check its log, then try again."
 VLLM_TOOLS_ACTION = (
     "For native tool calls start vLLM with --enable-auto-tool-choice --tool-call-parser NAME"
     " (hermes for Qwen, mistral, llama3_json …)."
@@ -70,10 +71,10 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
     if any(phrase in lowered for phrase in TOO_LONG_PHRASES):
         return _make_too_long_error(where, words, body)
     if action := _explain_tool_support(lowered):
-        return ToolsUnsupportedError(f"{where} takes no tools for this model{told}.", action=action)
+        return ToolsUnsupportedError(f"{where} does not support tools for this model{told}.", action=action)
     if _names_unknown_model(lowered, status):
         return UnknownModelError(
-            f"{where} does not have that model{told}.", action="`ollm models list` shows what it has."
+            f"{where} does not have that model{told}.", action="List its models with `ollm models list`."
         )
     if status == 503 and "loading" in lowered:
         return ModelLoadingError(f"{where} is still loading the model.", action="Wait a little and try again.")
@@ -102,16 +103,16 @@ def _names_unknown_model(lowered: str, status: int) -> bool:
 
 def _explain_status(status: int) -> tuple[str, str]:
     if status in (401, 403):
-        return "refused the key", "Set provider.apiKeyEnv or OLLM_API_KEY."
+        return "rejected the API key", "Set provider.apiKeyEnv or OLLM_API_KEY."
     if status == 404:
-        return "does not know this request", "Check provider.type and provider.baseUrl."
+        return "does not support this request", "Check provider.type and provider.baseUrl."
     if status == 429:
-        return "asks to slow down", "Wait a little and try again."
+        return "is rate limiting", "Wait a little and try again."
     if 300 <= status < 400:
-        return "points elsewhere", "Set provider.baseUrl to the place itself."
+        return "redirects", "Set provider.baseUrl to the final URL."
     if status >= 500:
         return "failed", LOG_ACTION
-    return "refused the request", "`ollm doctor` shows how it is spoken to."
+    return "rejected the request", "Run `ollm doctor` to see the connection."
 
 
 def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongError:
@@ -119,12 +120,12 @@ def _make_too_long_error(where: str, words: str, body: Any) -> PromptTooLongErro
 
     said = read_overflow_numbers(write_out(body) if body else words)
     error = PromptTooLongError(
-        f"{where} cannot fit the prompt into its window: {words}.",
+        f"The prompt does not fit the context window of {where}: {words}.",
         prompt_tokens=said.prompt_tokens,
         prompt_at_least=said.prompt_at_least,
         answer_tokens=said.answer_tokens,
         window=said.window,
-        action="Serve the model with a larger window, or use /compact.",
+        action="Serve the model with a larger context window, or use /compact.",
     )
     if error.only_answer_too_long:
         error.message = f"{where} has no room for an answer of {said.answer_tokens} tokens: {words}."
@@ -136,18 +137,11 @@ def make_unknown_model_error(url: str, model: str, known: Iterable[str]) -> Unkn
     names = sorted(known)
     if not names:
         return UnknownModelError(
-            f"{url} has no model {model!r}, nor any other.", action="Fetch one on that server first."
+            f"{url} has no model {model!r}, nor any other.", action="Pull one on that server first."
         )
-    closest = find_nearest(model, names)
-    hint = f"Did you mean {closest!r}?" if closest else f"It has {', '.join(names[:5])}."
-    return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} `ollm models list` shows all.")
-
-
-def find_nearest(name: str, names: Iterable[str]) -> str | None:
-    import difflib
-
-    found = difflib.get_close_matches(name.lower(), {known.lower(): known for known in names}, n=1, cutoff=0.4)
-    return next((known for known in names if found and known.lower() == found[0]), None)
+    near = suggest_names(model, names)
+    hint = f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names[:5])}."
+    return UnknownModelError(f"{url} has no model {model!r}.", action=f"{hint} List all with `ollm models list`.")
 
 
 def as_int(value: Any) -> int:

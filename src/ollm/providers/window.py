@@ -15,7 +15,7 @@ def explain_small_window(window: int) -> str:
     if window >= MIN_WINDOW_TOKENS:
         return ""
     return (
-        f"A context window of {window} tokens is too small: use at least {MIN_WINDOW_TOKENS}, better 4096."
+        f"A context window of {window} tokens is too small: use at least {MIN_WINDOW_TOKENS}, ideally 4096 or more."
         " Set provider.contextWindow, or serve the model with more."
     )
 
@@ -28,14 +28,14 @@ async def choose_window(
         return settings.context_window, "set by provider.contextWindow"
     info = await provider.describe(model)
     if info.window:
-        return info.window, "what the server serves this model with"
+        return info.window, "as served"
     if provider.name in ("ollama", "embedded") and info.trained_window:
         if info.trained_window <= DEFAULT_WINDOW_TOKENS:
-            return info.trained_window, "all the model was trained for"
+            return info.trained_window, "as trained"
         return (
             DEFAULT_WINDOW_TOKENS,
-            f"asked for; the model could take {info.trained_window}: set provider.contextWindow for more",
+            f"requested; the model supports {info.trained_window}: set provider.contextWindow for more",
         )
     if probed:
-        return probed, "what `ollm models probe` found"
-    return FALLBACK_WINDOW_TOKENS, "a guess, as the server does not say: set provider.contextWindow to what it serves"
+        return probed, "found by `ollm models probe`"
+    return FALLBACK_WINDOW_TOKENS, "a guess, the server does not report it: set provider.contextWindow"

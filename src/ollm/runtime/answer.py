@@ -15,7 +15,7 @@ SavePartial = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
 
 
 class StreamedAnswer:
-    """What one request brought, readable at any moment: also after the stream broke off."""
+    """What one request brought, readable at any moment: also after the stream stopped early."""
 
     def __init__(self, emit: Callable[[Event], None], keep: SavePartial, monotonic: Callable[[], float]) -> None:
         self.calls: list[CallPiece] = []

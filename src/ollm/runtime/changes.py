@@ -1,4 +1,4 @@
-"""Steps that change a conversation rather than go on with it: model, window, mode, going back.
+"""Steps that change a conversation rather than continue with it: model, window, mode, going back.
 
 Each is recorded in the session, and the context as it was is kept as a snapshot first.
 """
@@ -157,7 +157,7 @@ def find_user_message(conversation: Changeable, number: int) -> Message:
     for message in conversation.session.load().messages:
         if message.id == number and message.role == "user":
             return message
-    raise UsageError(f"Message {number} is none of yours.", action="/history shows the numbers.")
+    raise UsageError(f"Message {number} is not one of your messages.", action="See the numbers in /history.")
 
 
 async def take_snapshot(conversation: Changeable, trigger: SnapshotTrigger) -> None:

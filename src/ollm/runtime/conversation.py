@@ -138,8 +138,8 @@ class LocalConversation:
         try:
             await self._run_turn(text, attachments)
         except Exception as error:
-            log.exception("A turn broke off.", extra={"operation": "turn"})
-            self.parts.stream.emit(Notice(level="error", text=f"Something went wrong in ollm itself: {error}"))
+            log.exception("A turn failed.", extra={"operation": "turn"})
+            self.parts.stream.emit(Notice(level="error", text=f"Internal error: {error}"))
             raise
         finally:
             if not over:

@@ -49,7 +49,7 @@ class OpenSession:
     @property
     def recorder(self) -> Recorder:
         if self._recorder is None:
-            raise NotFoundError("There is no session yet.", action="Say something first.")
+            raise NotFoundError("No session yet.", action="Send a message first.")
         return self._recorder
 
     async def create(self, model: Model) -> str:

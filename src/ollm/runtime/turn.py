@@ -135,7 +135,7 @@ class Turn:
         except PromptTooLongError as error:
             prompt.correct_sent_forms(self._parts.model.facts)
             prompt.learn_from_rejection(error.prompt_tokens, error.window)
-            self._emit(Notice(level="warning", text=f"{error.message} It is folded to fit."))
+            self._emit(Notice(level="warning", text=f"{error.message} Compacting to fit."))
         await self._parts.compactor.compact_if_needed(prompt, self._emit, self._parts.model.summarise)
         return await self._request_answer()
 
@@ -181,9 +181,11 @@ class Turn:
         self._parts.prompt.set_forms(self._parts.model.facts)
         self._emit(self._parts.prompt.measure_usage())
         if not answer.parts and not calls:
-            self._emit(Notice(level="warning", text="The model gave an empty answer. Say it another way, or /model."))
+            self._emit(Notice(level="warning", text="The model gave an empty answer. Rephrase, or switch with /model."))
         elif answer.finish == "length":
-            self._emit(Notice(level="warning", text="The answer was cut where the window ends; /compact makes room."))
+            self._emit(
+                Notice(level="warning", text="The answer hit the end of the context window; /compact frees space.")
+            )
 
     async def _count_exact_tokens(self, used: Usage) -> int | None:
         """The server's own count of what was sent, asked for only when its report is hard to believe."""

@@ -34,7 +34,7 @@ class TurnObserver:
         """The session is there: new, or resumed with its context restored."""
 
     async def before_turn(self, text: str) -> None:
-        """The user's message is recorded, the model was not asked yet. Raises DeniedError to stop the turn."""
+        """The user's message is recorded, the model was not connected yet. Raises DeniedError to stop the turn."""
 
     async def after_turn(self, report: TurnReport) -> None:
         """Everything of the turn is recorded."""

@@ -159,7 +159,9 @@ class BackgroundJobs:
         running = [job for job in self._jobs.values() if job.exit_code is None]
         if len(running) >= self._most:
             names = ", ".join(job.id for job in running)
-            raise ToolFailure("ValidationError", f"{len(running)} commands run in the background already: {names}.")
+            raise ToolFailure(
+                "ValidationError", f"{len(running)} commands are already running in the background: {names}."
+            )
         job = await self.start(command, line, directory)
         self._number += 1
         job.id = f"job-{self._number}"
@@ -171,7 +173,7 @@ class BackgroundJobs:
         job = self._jobs.get(job_id)
         if job is None:
             known = ", ".join(self._jobs) or "none"
-            raise ToolFailure("NotFound", f"There is no background command {job_id!r} (there are: {known}).")
+            raise ToolFailure("NotFound", f"No background command {job_id!r} (available: {known}).")
         return job
 
     async def stop(self, job_id: str) -> Job:

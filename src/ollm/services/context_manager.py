@@ -148,11 +148,11 @@ def _find_fault(key: object, content: object, priority: object, source: object, 
     if len(key) > MAX_KEY_CHARS:
         return f"its key is longer than {MAX_KEY_CHARS} characters"
     if re.search(_NOT_IN_KEYS, key):
-        return "its key holds control characters"
+        return "its key contains control characters"
     if not isinstance(content, str) or not content.strip():
         return "it has no content"
     if re.search(_NOT_IN_CONTENT, content):
-        return "its content holds control characters"
+        return "its content contains control characters"
     if not _is_number(priority):
         return "its priority is not a finite number"
     if source not in SOURCES:

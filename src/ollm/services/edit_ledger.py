@@ -129,7 +129,7 @@ def _read_copy(copy: Path) -> tuple[UndoCopy, bytes]:
     try:
         return msgspec.json.decode(line, type=UndoCopy), before
     except msgspec.MsgspecError as error:
-        raise StorageError(f"The undo copy {copy} is damaged.", action="Remove it to go on.") from error
+        raise StorageError(f"The undo copy {copy} is damaged.", action="Delete it to continue.") from error
 
 
 def _restore_file(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
@@ -139,7 +139,7 @@ def _restore_file(head: UndoCopy, before: bytes, boundary: Boundary) -> bool:
     if now == (before if head.existed else None):
         return False
     if now is not None and compute_digest(now) != head.after:
-        raise OllmError(f"{path} was changed since, so the edit is not taken back.", action="Undo it by hand.")
+        raise OllmError(f"{path} has changed since the edit; not undone.", action="Undo it by hand.")
     if head.existed:
         boundary.write_file(head.path, before)
     else:

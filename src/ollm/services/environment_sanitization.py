@@ -80,7 +80,7 @@ class EnvironmentSanitizationService:
         rules = self._find_rules(environment)
         passed = {name: value for name, value in environment.items() if rules[name] is None}
         if len(passed) < len(environment) and _log.isEnabledFor(logging.DEBUG):
-            _log.debug("kept back: %s", ", ".join(sorted(environment.keys() - passed.keys())))
+            _log.debug("withheld: %s", ", ".join(sorted(environment.keys() - passed.keys())))
         return passed
 
     def classify_variables(self, environment: Mapping[str, str]) -> EnvironmentReport:
@@ -88,7 +88,7 @@ class EnvironmentSanitizationService:
         rules = self._find_rules(environment)
         verdicts = {name: rules[name] for name in sorted(environment)}
         removed = tuple(WithheldVariable(name=name, rule=rule) for name, rule in verdicts.items() if rule is not None)
-        _log.debug("kept back: %s", ", ".join(item.name for item in removed))
+        _log.debug("withheld: %s", ", ".join(item.name for item in removed))
         return EnvironmentReport(passed=tuple(name for name, rule in verdicts.items() if rule is None), removed=removed)
 
     def list_removed_values(self, environment: Mapping[str, str]) -> list[str]:
@@ -182,7 +182,7 @@ def _read_settings(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[lis
         allow, deny = config.get("allowList", []), config.get("denyPatterns", [])
         if isinstance(allow, list | tuple) and isinstance(deny, list | tuple):
             return list(allow), list(deny), []
-    return [], ["*"], ["the environment settings have the wrong shape: tools get the core variables only"]
+    return [], ["*"], ["the environment settings are invalid: tools get only the core variables"]
 
 
 def _split_usable(patterns: list[Any]) -> tuple[list[str], list[str]]:
@@ -200,7 +200,7 @@ def _find_trouble(pattern: Any) -> str | None:
     if not isinstance(pattern, str):
         return "it is not text"
     if not pattern.strip() or "=" in pattern or not pattern.isprintable():
-        return "no variable has such a name"
+        return "not a valid variable name"
     try:
         re.compile(_translate_glob(pattern))
     except (re.error, ValueError) as error:
@@ -227,5 +227,5 @@ def _expand_braces(pattern: str) -> list[str]:
         raise ValueError("a { is not closed")
     endings = _expand_braces(after)
     if len(endings) > 64:
-        raise ValueError("it stands for too many names")
+        raise ValueError("it matches too many names")
     return [f"{before}{choice}{ending}" for choice in choices.split(",") for ending in endings]

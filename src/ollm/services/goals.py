@@ -61,7 +61,7 @@ class GoalKeeper:
     def _require_active_goal(self) -> Goal:
         goal = self.stack.active
         if goal is None:
-            raise UsageError("There is no active goal.", action="Set one first, with its text.")
+            raise UsageError("No active goal.", action="Set one first.")
         return goal
 
     def _replace_goal(self, changed: Goal) -> None:
@@ -80,7 +80,7 @@ def list_lasting_decisions(stack: GoalStack) -> tuple[GoalDecision, ...]:
 
 
 def describe_goals(stack: GoalStack) -> str:
-    """What stands in the context after a compression; empty when there is nothing to keep."""
+    """What is in the context after a compression; empty when there is nothing to keep."""
     open_goals = [goal for goal in stack.goals if goal.status == "active"]
     lines = [line for goal in open_goals for line in _describe_goal(goal)]
     others = [decision.text for decision in list_lasting_decisions(stack)]
@@ -110,7 +110,7 @@ def _describe_goal(goal: Goal) -> list[str]:
 def _check_text(text: str) -> str:
     words = text.strip()
     if not words:
-        raise UsageError("The text is empty.", action="Say what it is in a sentence.")
+        raise UsageError("The text is empty.", action="Describe it in a sentence.")
     if len(words) > MAX_TEXT_CHARS:
-        raise UsageError(f"The text is longer than {MAX_TEXT_CHARS} characters.", action="Say it in a sentence.")
+        raise UsageError(f"The text is longer than {MAX_TEXT_CHARS} characters.", action="Shorten it to a sentence.")
     return words

@@ -1,6 +1,6 @@
 """What goes with a request to a small model: the names of the project's files, and of those it names the text.
 
-A short file goes whole; of a long one the definitions and lines that the request, or a short file it names, speaks of.
+A short file goes whole; of a long one the definitions and lines that the request, or a short file it names, mentions.
 Pure: names and texts in, one text out, the same for the same.
 """
 
@@ -135,7 +135,7 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
 
 
 def find_named(request: str, names: Iterable[str]) -> list[str]:
-    """The files whose path or last name stands in the request."""
+    """The files whose path or last name is in the request."""
 
     def stands(text: str) -> bool:
         return re.search(rf"(?<![\w./-]){re.escape(text)}(?![\w/-]|\.\w)", request) is not None

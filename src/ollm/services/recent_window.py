@@ -106,7 +106,7 @@ def cut_text(text: str, limit: int) -> str:
     """At most `limit` characters: the head, the tail, and how much is missing between them."""
     if len(text) <= limit:
         return text
-    mark = f"\n[… {len(text) - limit} characters left out …]\n"
+    mark = f"\n[… {len(text) - limit} characters omitted …]\n"
     if len(mark) >= limit:
         return text[:limit]
     room = limit - len(mark)

@@ -27,7 +27,7 @@ def render_rolling_summary(episodes: Sequence[Episode], plan: PlanState, limit: 
 def render_plan(plan: PlanState) -> list[str]:
     if not plan.steps:
         return []
-    state = "paused" if plan.paused else "waiting for your word" if plan.awaiting_continuation else "under way"
+    state = "paused" if plan.paused else "waiting for you" if plan.awaiting_continuation else "in progress"
     lines = [f"Plan: {plan.done_count} of {len(plan.steps)} steps done, {state}."]
     if plan.current_step and not plan.current_step.done:
         lines.append(f"Now: {clip(plan.current_step.text, MAX_LINE_CHARS)}")
@@ -40,7 +40,7 @@ def render_plan(plan: PlanState) -> list[str]:
 
 
 def render_unfinished(episodes: Sequence[Episode]) -> list[str]:
-    """What failed and was not put right since: commands whose last outcome is bad, and a turn that broke off."""
+    """What failed and was not put right since: commands whose last outcome is bad, and a turn that stopped early."""
     last: dict[str, str] = {}
     for episode in episodes:
         for command in episode.commands:

@@ -87,7 +87,7 @@ class Database:
             version = self._read_version(connection)
             if version > wanted:
                 raise StorageError(
-                    f"{self.path} was written by a newer ollm (schema {version}, this one reads {wanted}).",
+                    f"{self.path} was written by a newer ollm (schema {version}; this version reads {wanted}).",
                     action="Upgrade ollm, or move the file away.",
                 )
             for step in self._migrations[version:]:
@@ -112,15 +112,15 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if "locked" in str(error):
-            raise BusyError(f"{path} is held by another process.", action="Try again when that is done.") from error
+            raise BusyError(f"{path} is locked by another process.", action="Try again later.") from error
         raise StorageError(f"{path}: {error}.", action=suggest_fix(error)) from error
     except OSError as error:
-        raise StorageError(f"{path} cannot be used: {error.strerror}.") from error
+        raise StorageError(f"Cannot use {path}: {error.strerror}.") from error
 
 
 def suggest_fix(error: sqlite3.Error) -> str:
     import sqlite3
 
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        return "The file is damaged; move it away and it is built anew."
-    return "See that the disk has room and the file may be written."
+        return "The file is damaged; move it away and it will be rebuilt."
+    return "Check the disk space and the file's permissions."

@@ -1,6 +1,6 @@
 """One active session per workspace: an operating system's lock on `lease.lock`, held while the session is open.
 
-There is no heartbeat: the lock of an owner that died is free. Who holds it stands inside the file, for people to read.
+There is no heartbeat: the lock of an owner that died is free. Who holds it is inside the file, for people to read.
 An owner is asked to give way by a word in `asked.lock` beside it and a SIGUSR1.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.clock import Clock, format_age, format_stamp
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 
@@ -30,7 +30,7 @@ class LeaseOwner(Data, frozen=True):
     session_id: str = ""
 
     def describe(self) -> str:
-        return f"process {self.pid} on {self.host} since {self.since}"
+        return f"process {self.pid} on {self.host} started {format_age(self.since)}"
 
 
 class Lease:
@@ -84,7 +84,7 @@ class Lease:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise StorageError(f"{self.path} cannot be opened: {error.strerror}.") from error
+            raise StorageError(f"Cannot open {self.path}: {error.strerror}.") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

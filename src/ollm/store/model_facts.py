@@ -1,7 +1,7 @@
 """What was learnt about models, in `~/.ollm/model-facts.json`: one object per server and model.
 
 Several processes may learn at once: each change is laid over what the file holds by then, under a lock, and the file
-is replaced whole. Fields of a newer version survive. A file that cannot be read counts as empty: it is learnt anew.
+is replaced whole. Fields of a newer version survive. A file that cannot be read counts as empty: it is learnt again.
 """
 
 from __future__ import annotations

@@ -49,13 +49,13 @@ class NoteStore:
         return Todo(id=str(number), text=text)
 
     def complete_todo(self, todo_id: str) -> bool:
-        """False when there is none of that number."""
+        """False when there is not one of that number."""
         with self._database.begin_write() as connection:
             changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ?", (_parse_number(todo_id),))
             return changed.rowcount > 0
 
     def remove_todo(self, todo_id: str) -> bool:
-        """False when there is none of that number."""
+        """False when there is not one of that number."""
         with self._database.begin_write() as connection:
             return connection.execute("DELETE FROM todos WHERE id = ?", (_parse_number(todo_id),)).rowcount > 0
 

@@ -28,7 +28,7 @@ class SessionDirectories:
                 elif target.exists():
                     shutil.rmtree(target)
             except OSError as error:
-                raise StorageError(f"{target} cannot be removed: {error.strerror}.") from error
+                raise StorageError(f"Cannot remove {target}: {error.strerror}.") from error
 
 
 class SnapshotMapFile:

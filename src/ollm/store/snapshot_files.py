@@ -1,6 +1,6 @@
 """Snapshot files where H puts them: one file a snapshot, an index for each session, a map over all.
 
-Index and map are derived: missing, broken or out of step with the files they are written anew.
+Index and map are derived: missing, broken or out of step with the files they are written again.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ class SnapshotFiles:
             return session_id
         found = self._scan()
         if snapshot_id not in found:
-            raise NotFoundError(
-                f"There is no snapshot {snapshot_id}.", action="`ollm snapshots list` shows those there are."
-            )
+            raise NotFoundError(f"No snapshot {snapshot_id}.", action="List them with `ollm snapshots list`.")
         self._write_map(found)
         return found[snapshot_id]
 
@@ -169,15 +167,17 @@ def _read_snapshot(path: Path, session_id: str) -> ContextSnapshot:
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError as error:
-        raise NotFoundError(f"The snapshot {path} is gone.") from error
+        raise NotFoundError(f"The snapshot {path} no longer exists.") from error
     except OSError as error:
-        raise StorageError(f"The snapshot {path} cannot be read: {error.strerror}.") from error
+        raise StorageError(f"The snapshot Cannot read {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise DamagedError(
-            f"The snapshot {path} is broken: not JSON.", action="Delete it; the session is whole."
+            f"The snapshot {path} is broken: not JSON.", action="Delete it; the session is not affected."
         ) from error
     if not isinstance(document, dict):
-        raise DamagedError(f"The snapshot {path} is broken: not an object.", action="Delete it; the session is whole.")
+        raise DamagedError(
+            f"The snapshot {path} is broken: not an object.", action="Delete it; the session is not affected."
+        )
     version = document.get("schemaVersion", document.get("version", VERSION))
     if isinstance(version, int) and version > VERSION:
         raise StorageError(
@@ -205,7 +205,7 @@ def _convert_snapshot(document: dict[str, Any], path: Path) -> ContextSnapshot:
         return msgspec.convert(filled, ContextSnapshot)
     except msgspec.ValidationError as error:
         raise DamagedError(
-            f"The snapshot {path} is broken: {error}.", action="Delete it; the session is whole."
+            f"The snapshot {path} is broken: {error}.", action="Delete it; the session is not affected."
         ) from error
 
 

@@ -26,7 +26,7 @@ UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({SESSION_COLUMNS}) VALUES ({', 
 
 
 class WorkspaceDatabase:
-    """Safe with several processes. The archive stays the truth: all of this can be built anew from it."""
+    """Safe with several processes. The archive stays the truth: all of this can be rebuilt from it."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

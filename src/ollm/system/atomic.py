@@ -102,7 +102,7 @@ class AppendFile:
     """A file that only grows, each append durable before it returns.
 
     `good` is how far it is known to be on disk. After a failed append the tail is cut back to there; after a failed
-    sync the file is written anew from its good part, since its pages can no longer be trusted.
+    sync the file is written again from its good part, since its pages can no longer be trusted.
     """
 
     def __init__(self, path: Path) -> None:

@@ -50,7 +50,7 @@ class HeadAndTail:
         if not self.omitted_characters:
             return head + tail
         lines = self.lines - head.count("\n") - tail.count("\n")
-        return f"{head}\n[... {self.omitted_characters} characters ({lines} lines) left out ...]\n{tail}"
+        return f"{head}\n[... {self.omitted_characters} characters ({lines} lines) omitted ...]\n{tail}"
 
 
 class Capture:

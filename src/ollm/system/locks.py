@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.clock import format_stamp, now
+from ollm.domain.clock import format_age, format_stamp, now
 from ollm.domain.errors import BusyError
 
 
@@ -39,7 +39,7 @@ class OwnerLock:
                 os.close(descriptor)
                 raise BusyError(
                     f"{what} is in use by {describe_owner(read_owner(self.path))}.",
-                    action="Close it there, or wait until it is done.",
+                    action="Close it there, or wait.",
                 ) from error
             if os.fstat(descriptor).st_nlink:  # not removed between opening and locking
                 break
@@ -70,7 +70,7 @@ def read_owner(path: Path) -> dict[str, Any] | None:
 def describe_owner(found: dict[str, Any] | None) -> str:
     if not found:
         return "another process"
-    return f"process {found.get('pid')} on {found.get('host')} since {found.get('since')}"
+    return f"process {found.get('pid')} on {found.get('host')} started {format_age(str(found.get('since')))}"
 
 
 def get_process_start(pid: int) -> str:

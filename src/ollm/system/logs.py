@@ -111,7 +111,7 @@ class LogHandler(logging.Handler):
         try:
             self.file.append(self._line_formatter.format(record).encode("utf-8", "replace") + b"\n")
         except OSError as error:
-            self._complain(f"the log {self.file.path} cannot be written: {error.strerror}")
+            self._complain(f"cannot write the log {self.file.path}: {error.strerror}")
         except Exception as error:  # noqa: BLE001 - what is logged must not break what logs
             self._complain(f"a record could not be logged: {type(error).__name__}")
 

@@ -1,7 +1,7 @@
 """The boundary every tool's path goes through (T3.8): where it leads, whether it may, and opening it safely.
 
 A tool hands the path as the model gave it to a `Boundary` and gets an open file, a directory or a replaced file back;
-it never opens a path by itself. Each call resolves the path anew (links followed, also for the part that does not
+it never opens a path by itself. Each call resolves the path again (links followed, also for the part that does not
 exist yet), compares it by components with the workspace and the allowed roots, looks at the protected names, and then
 opens exactly what was judged, part by part and without following links: a link swapped in between is noticed, and the
 judging starts over. Links that stay inside work. `~` and `$VAR` are plain characters.
@@ -46,13 +46,13 @@ T = TypeVar("T")
 _MAX_ATTEMPTS = 16
 _ERRNO_FAILURES = {
     errno.ENOENT: ("FileNotFound", "does not exist"),
-    errno.ENOTDIR: ("FileNotFound", "leads through something that is not a directory"),
-    errno.ELOOP: ("FileNotFound", "is a link that leads in a circle"),
+    errno.ENOTDIR: ("FileNotFound", "has a parent that is not a directory"),
+    errno.ELOOP: ("FileNotFound", "is a circular link"),
     errno.EEXIST: ("FileExists", "already exists"),
     errno.EISDIR: ("IsDirectory", "is a directory"),
     errno.ENAMETOOLONG: ("ValidationError", "is longer than a path can be"),
-    errno.EACCES: ("PermissionDenied", "may not be touched: permission denied"),
-    errno.EPERM: ("PermissionDenied", "may not be touched: operation not permitted"),
+    errno.EACCES: ("PermissionDenied", "cannot be accessed: permission denied"),
+    errno.EPERM: ("PermissionDenied", "cannot be accessed: operation not permitted"),
     errno.EROFS: ("PermissionDenied", "is on a read-only file system"),
     errno.ENXIO: ("NotARegularFile", "is not a regular file"),
 }
@@ -89,7 +89,7 @@ def _join_path(given: str, base: Path) -> str:
     if not given:
         raise ToolFailure("ValidationError", "The path is empty.")
     if "\0" in given:
-        raise ToolFailure("ValidationError", f"The path {given!r} holds a NUL character.")
+        raise ToolFailure("ValidationError", f"The path {given!r} contains a NUL character.")
     return os.path.join(base, given)  # noqa: PTH118 - asked about for every call
 
 
@@ -102,7 +102,7 @@ def _follow_links(path: str, given: str) -> Path:
         except OSError as error:
             if error.errno != errno.EINVAL:  # a link that was none any more when it was read
                 raise make_tool_failure(error, given) from error
-    raise ToolFailure("FileChanged", f"{given} keeps changing while it is looked at.")
+    raise ToolFailure("FileChanged", f"{given} keeps changing.")
 
 
 def make_tool_failure(error: OSError, given: str) -> ToolFailure:
@@ -118,7 +118,7 @@ def _make_changing_failure(given: str, path: Path) -> ToolFailure:
         os.path.realpath(path, strict=True)
     except OSError as error:
         return make_tool_failure(error, given)
-    return ToolFailure("FileChanged", f"{given} keeps changing while it is opened.")
+    return ToolFailure("FileChanged", f"{given} keeps changing.")
 
 
 class Boundary(Data, frozen=True):

@@ -129,7 +129,7 @@ class ChildProcess:
         if self._control.fileno() >= 0:
             self._loop.remove_reader(self._control)
             self._control.close()
-        _fail(self._started, StartError("The process that runs commands has ended.", "start"))
+        _fail(self._started, StartError("The process that runs commands has stopped.", "start"))
         _settle(self._exited, -9)
         _settle(self._gone, None)
 

@@ -30,9 +30,9 @@ def explain_write_protection(path: Path, places: KnownDirectories) -> str | None
         if plain in PROTECTED_DIRECTORIES:
             return f"{part} is protected"
         if plain.startswith(".env"):
-            return f"{part} may hold secrets"
+            return f"{part} may contain secrets"
         if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path):
-            return f"{part} is run when a shell starts"
+            return f"{part} runs when a shell starts"
     return _explain_private_directory(path, places)
 
 
@@ -41,7 +41,7 @@ def explain_read_protection(path: Path, places: KnownDirectories) -> str | None:
     if not _is_without(".env", str(path)):
         for part in path.parts:
             if is_environment_file(part):
-                return f"{part} may hold secrets"
+                return f"{part} may contain secrets"
     return _explain_private_directory(path, places)
 
 
@@ -58,10 +58,10 @@ def _explain_private_directory(path: Path, places: KnownDirectories) -> str | No
     parts = tuple(map(normalize_name, path.parts))
     keys, own = _list_private_directories(places.user_home, places.ollm_home)
     if any(parts[: len(above)] == above for above in keys):
-        return "~/.ssh holds keys"
+        return "~/.ssh contains keys"
     for directory, above in own:
         if parts[: len(above)] == above and not _is_in_own_root(path, directory, places):
-            return "it belongs to the agent's own settings and records"
+            return "it belongs to ollm's settings and records"
     return None
 
 

@@ -55,7 +55,7 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
         shown = [path for path in found.paths if self.include_hidden or not _is_hidden(path)]
         notes = [*scope.notes, *found.notes]
         if found.anywhere and shown:
-            notes.append(f"none of them right in {self.path}: **/{pattern} was searched")
+            notes.append(f"none directly in {self.path}; searched **/{pattern}")
         if hidden := len(found.paths) - len(shown):
             notes.append(f"{hidden:,} hidden {'path matches' if hidden == 1 else 'paths match'} too; set includeHidden")
         return self._build_result(scope, shown, notes, self.max_results or context.settings.max_results)
@@ -64,7 +64,7 @@ class Glob(Tool[FileDiscoveryService], frozen=True):
         """An absolute pattern below the place is understood; one that leads out is not followed."""
         pattern = self.pattern.removeprefix(f"{scope.root}/")
         if ".." in pattern.split("/"):
-            raise ToolFailure("InvalidPattern", f"The glob {self.pattern!r} leads upwards; name the directory in path.")
+            raise ToolFailure("InvalidPattern", f"The glob {self.pattern!r} contains ..; set path instead.")
         if pattern.startswith("/"):
             raise ToolFailure("OutsideWorkspace", f"The glob {self.pattern!r} is not below {scope.root}.")
         return pattern

@@ -71,7 +71,7 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
 
     async def run(self, context: ToolContext, needs: FileDiscoveryService) -> ToolResult:
         if "\0" in self.pattern:
-            raise ToolFailure("InvalidPattern", "The pattern holds a NUL character, which no text file has.")
+            raise ToolFailure("InvalidPattern", "The pattern contains a NUL character.")
         scope = await resolve_scope(context, needs, self.path)
         found = await self._find_files(context, needs, scope)
         most = self.max_results or context.settings.max_results

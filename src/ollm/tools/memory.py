@@ -11,9 +11,9 @@ from msgspec import UNSET, Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
+from ollm.domain.suggest import suggest_names
 from ollm.domain.tools import ToolCategory, ToolResult
 from ollm.store.notes import NoteStore
-from ollm.tools.framework.argument_errors import find_nearest_names
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 MAX_KEY_BYTES = 1024
@@ -46,9 +46,7 @@ class Memory(Tool[MemoryStores], frozen=True):
 
     def summary(self) -> str:
         where = " for all workspaces" if self.scope == "global" else ""
-        return (
-            f"List what is remembered{where}" if self.action == "list" else f"Memory: {self.action} {self.key}{where}"
-        )
+        return f"List memory{where}" if self.action == "list" else f"Memory: {self.action} {self.key}{where}"
 
     async def run(self, context: ToolContext, needs: MemoryStores) -> ToolResult:
         store = needs.everywhere if self.scope == "global" else needs.workspace
@@ -96,13 +94,13 @@ class Memory(Tool[MemoryStores], frozen=True):
             raise ToolFailure("ValidationError", f"key: expected text of 1 to {MAX_KEY_BYTES} bytes, got {got}.")
 
     def _make_missing_failure(self, store: NoteStore) -> ToolFailure:
-        near = find_nearest_names(self.key, store.list_keys(), 3)
-        hint = f" There is {', '.join(near)}." if near else ""
-        return ToolFailure("NotFound", f'Nothing is remembered under "{self.key}".{hint}')
+        near = suggest_names(self.key, store.list_keys(), 3)
+        hint = f" Similar: {', '.join(near)}." if near else ""
+        return ToolFailure("NotFound", f'No memory "{self.key}".{hint}')
 
 
 def _render_keys(keys: list[str]) -> ToolResult:
-    text = "\n".join(keys) if keys else "Nothing is remembered yet."
+    text = "\n".join(keys) if keys else "Memory is empty."
     return ToolResult(llm_content=text, return_display=text)
 
 

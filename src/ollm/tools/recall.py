@@ -20,7 +20,7 @@ MAX_FOUND_MESSAGES = 10
 
 
 class Passage(Data, frozen=True):
-    """A message that speaks of what was asked."""
+    """A message that mentions what was asked."""
 
     message_id: int
     role: str
@@ -47,7 +47,7 @@ class Recall(Tool[Archive], frozen=True):
     reads_only: ClassVar[bool] = True
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
     small: ClassVar[SmallForm] = SmallForm(
-        description="Read what is no longer shown in full.",
+        description="Read text that was cut or folded.",
         parameters=("query", "messageId", "callId"),
         clear_name=False,
     )
@@ -60,7 +60,7 @@ class Recall(Tool[Archive], frozen=True):
 
     def summary(self) -> str:
         if self.query is not None:
-            return f"Look for “{self.query}” in what was said"
+            return f"Search the conversation for “{self.query}”"
         return f"Recall call {self.call_id}" if self.call_id is not None else f"Recall message {self.message_id}"
 
     async def run(self, context: ToolContext, needs: Archive) -> ToolResult:
@@ -87,7 +87,7 @@ class Recall(Tool[Archive], frozen=True):
 
     def _render_part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
         if text is None:
-            raise ToolFailure("NotFound", f"There is no {what} in this session.")
+            raise ToolFailure("NotFound", f"No {what} in this session.")
         wanted = LineRange(first=self.start_line or 1, last=self.end_line)
         shown = render_lines(what.capitalize(), text, wanted, limits)
         lines = count_lines(shown)
@@ -100,6 +100,6 @@ class Recall(Tool[Archive], frozen=True):
             raise ToolFailure("ValidationError", "query: expected words to look for.")
         found = await archive.search(query, MAX_FOUND_MESSAGES)
         if not found:
-            raise ToolFailure("NotFound", f"Nothing said in this session matches “{query}”.")
+            raise ToolFailure("NotFound", f"No message in this session matches “{query}”.")
         lines = [f"message {one.message_id} ({one.role}): {one.snippet}" for one in found]
         return ToolResult(llm_content="\n".join(lines), return_display=f"{len(found)} messages match “{query}”")

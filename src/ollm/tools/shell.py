@@ -49,12 +49,12 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     )
 
     command: Annotated[Text | None, Meta(description="What to run.")] = None
-    cwd: Annotated[Text | None, Meta(description="Where; the workspace unless told.")] = None
-    timeout: Annotated[Seconds | None, Meta(description="Seconds it may take.")] = None
-    idle_timeout: Annotated[Seconds | None, Meta(description="Seconds it may be silent.")] = None
-    background: Annotated[bool, Meta(description="Return an id at once.")] = False
+    cwd: Annotated[Text | None, Meta(description="Working directory; default: workspace.")] = None
+    timeout: Annotated[Seconds | None, Meta(description="Timeout in seconds.")] = None
+    idle_timeout: Annotated[Seconds | None, Meta(description="Timeout without output, in seconds.")] = None
+    background: Annotated[bool, Meta(description="Run in the background; returns an id.")] = False
     pty: Annotated[bool, Meta(description="Give it a terminal.")] = False
-    id: Annotated[Text | None, Meta(description="A background command, to look after.")] = None
+    id: Annotated[Text | None, Meta(description="Id of a background command.")] = None
     action: Annotated[Literal["read", "wait", "stop"] | None, Meta(description="What to do with id.")] = None
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         if self.action is not None and self.id is None:
             raise ValueError("`action` goes with the `id` of a background command")
         if self.command is not None and ("\0" in self.command or not self.command.strip()):
-            raise ValueError("`command` is empty or holds a NUL character")
+            raise ValueError("`command` is empty or contains a NUL character")
         if self.command is not None and len(self.command.encode("utf-8", "replace")) > MAX_COMMAND_BYTES:
             raise ValueError(f"`command` is longer than {MAX_COMMAND_BYTES:,} bytes; write a script and run that")
         if any(math.isnan(limit) for limit in (self.timeout or 1, self.idle_timeout or 1)):
@@ -131,8 +131,10 @@ class Shell(Tool[BackgroundJobs], frozen=True):
 
     def _report_timeout(self, job: Job, ending: Ending, limit: float | None) -> ToolResult:
         kind = "Timeout" if ending == "timeout" else "IdleTimeout"
-        what = "did not end in" if ending == "timeout" else "printed nothing for"
-        message = f"The command {what} {limit:g} s and was ended after {job.seconds:.1f} s, with everything it started."
+        what = "did not finish in" if ending == "timeout" else "printed nothing for"
+        message = (
+            f"The command {what} {limit:g} s and was killed after {job.seconds:.1f} s, with all its child processes."
+        )
         output = job.take_output()
         text = f"{output}{_find_missing_newline(output)}[{message}]"
         return ToolResult(llm_content=text, return_display=text, error=ErrorInfo(type=kind, message=message))
@@ -149,7 +151,7 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             await job.collect_output()
             return _report_finished(job.take_output(), job, note=f"{self.id} has ended")
         output = job.take_output()
-        status = f"[{self.id} is running, for {job.seconds:.1f} s now{'' if output else '; nothing new was printed'}]"
+        status = f"[{self.id} is running for {job.seconds:.1f} s{'' if output else '; no new output'}]"
         text = f"{output}{_find_missing_newline(output)}{status}"
         return ToolResult(llm_content=text, return_display=text)
 

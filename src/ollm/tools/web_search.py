@@ -62,7 +62,7 @@ class WebSearch(Tool[WebSearchNeeds], frozen=True):
         settings = context.settings.web_search
         hits = await needs.get_backend(settings).search(self.query, self.num_results or settings.num_results)
         if not hits:
-            raise ToolFailure("NotFound", f"Nothing was found for “{self.query}”.")
+            raise ToolFailure("NotFound", f"No results for “{self.query}”.")
         text = "\n\n".join(f"{number}. {_render_hit(hit)}" for number, hit in enumerate(hits, 1))
         return ToolResult(llm_content=text, return_display=f"{len(hits)} results for “{self.query}”")
 

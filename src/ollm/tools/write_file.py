@@ -74,7 +74,7 @@ class WriteFile(Tool[EditLedger], frozen=True):
 
     def _read_before(self, context: ToolContext) -> CurrentFile | None:
         if self.path.endswith("/"):
-            raise ToolFailure("IsDirectory", f"{self.path} names a directory; give the file's name.")
+            raise ToolFailure("IsDirectory", f"{self.path} is a directory; give a file name.")
         before = read_current(context, self.path)
         if before is not None and not self.overwrite:
             raise ToolFailure(

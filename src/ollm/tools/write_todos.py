@@ -26,14 +26,14 @@ class TodoList(Data, frozen=True):
 
 
 class WriteTodos(Tool[TodoList], frozen=True):
-    """Keep the list of what is to be done."""
+    """Keep a todo list."""
 
     name: ClassVar[str] = "write_todos"
     category: ClassVar[ToolCategory] = "notes"
     aliases: ClassVar[dict[str, str]] = {"todo": "text", "content": "text", "task": "text", "todoId": "id"}
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 9, "debug": 9, "plan": 5}
     small: ClassVar[SmallForm] = SmallForm(
-        description="Keep the list of what is to be done.",
+        description="Keep a todo list.",
         parameters=("text", "id"),
         clear_name=False,
     )
@@ -79,7 +79,7 @@ class WriteTodos(Tool[TodoList], frozen=True):
         if not text or len(text) > MAX_TODO_CHARS:
             got = "none" if not text else f"{len(text):,} characters"
             raise ToolFailure(
-                "ValidationError", f"text: expected what is to be done, up to {MAX_TODO_CHARS:,} characters, got {got}."
+                "ValidationError", f"text: expected a todo of up to {MAX_TODO_CHARS:,} characters, got {got}."
             )
         return text
 

@@ -134,8 +134,8 @@ def test_other_tools_are_checked_by_their_parameters(place: Path):
         (["check", "shell", "--args", "{"], "--args is not JSON"),
         (["check", "shell", "--args", "[]"], "must be a JSON object"),
         (["check", "shell", "--param", "command=ls", "--rules", "missing.yaml"], "missing.yaml"),
-        (["revoke"], "its number, or --all"),
-        (["revoke", "1"], "There is no grant 1"),
+        (["revoke"], "grant number, or --all"),
+        (["revoke", "1"], "No grant 1"),
     ],
 )
 def test_mistakes_end_with_exit_2_and_one_clear_line(place: Path, arguments: list[str], said: str):
@@ -215,7 +215,7 @@ def test_trust_is_given_listed_and_taken_back(place: Path):
 
     assert "AGENTS.md" in run(place, "trust")
     assert check(place, "git status")["decision"] == "allow"
-    assert "was trusted already" in run(place, "trust")
+    assert "is already trusted" in run(place, "trust")
     assert json.loads(run(place, "trust", "--list", "--json"))[0]["trusted"] is True
 
     (place / "work/AGENTS.md").write_text("y")

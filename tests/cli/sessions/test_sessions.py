@@ -122,7 +122,7 @@ def test_export_writes_json_markdown_and_html_safely(home, tmp_path):
     assert (again.returncode, "--force" in again.stderr) == (2, True)
     assert ollm("sessions", "export", session_id, "--output", str(target), "--force", home=home.root).returncode == 0
     missing = ollm("sessions", "export", session_id, "--output", str(tmp_path / "no" / "x.json"), home=home.root)
-    assert (missing.returncode, "no directory" in missing.stderr) == (2, True)
+    assert (missing.returncode, "No such directory" in missing.stderr) == (2, True)
     markdown = ollm("sessions", "export", session_id, "--output", "-", "--format", "markdown", home=home.root).stdout
     assert "x = 1\n```\n" in markdown
     assert "`````\n````\nfile.txt" in markdown
@@ -287,10 +287,10 @@ def test_a_data_directory_that_is_a_file_or_missing_ends_in_a_sentence(home, com
         (home.root / "config.yaml").write_text(f"sessions:\n  dataDir: {home.root / place}\n")
         done = ollm("sessions", *command, home=home.root)
         assert "Traceback" not in done.stderr
-        assert not done.stderr.startswith("ollm: something went wrong")
+        assert not done.stderr.startswith("ollm: internal error")
         if place == "file":
             assert done.returncode == 1
-            assert f"{home.root / place} cannot be read: Not a directory." in done.stderr
+            assert f"Cannot read {home.root / place}: Not a directory." in done.stderr
             assert "sessions.dataDir" in done.stderr
         else:
             assert done.returncode == 0
@@ -364,4 +364,4 @@ def test_archive_without_an_id_means_the_newest_session_of_the_workspace(home: H
         assert lines == {older: "closed", newest: status}
     nowhere = ollm("sessions", "archive", home=home.root, cwd=tmp_path)
     assert nowhere.returncode == 1
-    assert "There is no session in" in nowhere.stderr
+    assert "No session in" in nowhere.stderr

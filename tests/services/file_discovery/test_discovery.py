@@ -244,7 +244,7 @@ async def test_an_explanation_names_the_rule_its_file_and_line(service: FileDisc
 
     assert await reason("src/gen/a.py") == (False, ".gitignore:2 hides src/gen: gen/")
     assert await reason("src/b.py") == (True, "no rule hides it")
-    assert await reason("src/c.log") == (True, "src/.ollmignore:1 brings it back: !c.log")
+    assert await reason("src/c.log") == (True, "src/.ollmignore:1 includes it: !c.log")
     assert await reason("node_modules/x/y.js") == (False, "built-in rules:1 hides node_modules: node_modules")
     assert await reason("nowhere.py") == (False, "it does not exist")
     assert await reason("../elsewhere") == (False, f"it is outside {root}")

@@ -65,7 +65,7 @@ def test_a_full_disk_stops_nothing_and_what_was_said_is_written_when_there_is_ro
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         await service.record_message(session_id, said("after"))
         assert [text.split()[0] for text in home.texts(session_id)] == ["before", *["during"] * 5, "after"]
-        assert notices(home)[-1] == "The session is being saved again."
+        assert notices(home)[-1] == "Saving works again."
         await service.close_session(session_id)
         assert len(home.texts(session_id)) == 7
         assert not list(home.sessions.glob(".*"))
@@ -229,7 +229,7 @@ async def test_an_id_that_is_no_uuid_touches_no_path(tmp_path, name):
     service = Home(tmp_path).service()
     assert await service.get_session(name) is None
     for attempt in (service.open_session, service.delete_session):
-        with pytest.raises(NotFoundError, match="no session id"):
+        with pytest.raises(NotFoundError, match="not a session id"):
             await attempt(name)
     assert list(tmp_path.iterdir()) == []
 

@@ -398,7 +398,7 @@ def test_a_deletion_that_cannot_reach_the_index_says_so(tmp_path):
     home = Home(tmp_path)
     gone = home.recorded("text")
     (tmp_path / "index.db").mkdir()
-    with pytest.raises(StorageError, match=r"not every trace.*index\.db"):
+    with pytest.raises(StorageError, match=r"some data remains.*index\.db"):
         home.library().delete(gone)
     assert not list(home.sessions.iterdir())
 

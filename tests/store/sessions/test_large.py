@@ -146,7 +146,7 @@ def test_a_large_session_that_is_open_is_reported_only_when_something_is_wrong_w
         found = check_sessions(home.files, repair=True)
     finally:
         holder.abandon()
-    assert [("not mended" in finding.problem, finding.outcome) for finding in found] == (
+    assert [("not repaired" in finding.problem, finding.outcome) for finding in found] == (
         [(True, "damaged")] if damaged else []
     )
 

@@ -290,8 +290,8 @@ def test_a_byte_order_mark_is_no_damage_and_neither_is_hidden_what_is(tmp_path):
     text = json.dumps(numbered(3), indent=2)
     for given, damaged in (
         ("\ufeff" + text, None),
-        (text + "more", "something stands behind the end of the document"),
-        (text.replace('"messages": [', '"messages": "none", "others": ['), "messages is no list"),
+        (text + "more", "extra data after the end of the document"),
+        (text.replace('"messages": [', '"messages": "none", "others": ['), "messages is not a list"),
     ):
         write_foreign(home.sessions, given)
         loaded = home.files.read(ID)

@@ -27,7 +27,7 @@ def limits(chars: int = 30_000, lines: int = 1_000) -> OutputSettings:
 def test_too_many_characters_are_cut_at_the_limit_and_counted() -> None:
     result = trim_output("x" * 50, limits(chars=20))
 
-    assert result.text == "x" * 20 + "\n[… 1 line, 30 characters left out …]"
+    assert result.text == "x" * 20 + "\n[… 1 line, 30 characters omitted …]"
     assert result.full == "x" * 50
 
 
@@ -37,7 +37,7 @@ def test_too_many_lines_are_cut_at_the_limit_and_counted() -> None:
 
     result = trim_output(text, limits(lines=3), way_back="read on with startLine LINE")
 
-    assert result.text == "line 0\nline 1\nline 2\n[… 7 lines, 49 characters left out; read on with startLine 4 …]"
+    assert result.text == "line 0\nline 1\nline 2\n[… 7 lines, 49 characters omitted; read on with startLine 4 …]"
 
 
 @covers("T9.1", "T9.2")
@@ -72,7 +72,7 @@ def test_what_is_shown_and_what_is_counted_make_the_whole(text: str, chars: int,
     if result.full is None:
         assert result.text == text
         return
-    note = re.search(r"\[… [\d,]+ lines?, ([\d,]+) characters left out …\]", result.text)
+    note = re.search(r"\[… [\d,]+ lines?, ([\d,]+) characters omitted …\]", result.text)
     assert note is not None
     shown = result.text[: note.start()] + result.text[note.end() :].removeprefix("\n")
     assert len(text) - int(note[1].replace(",", "")) in {len(shown), len(shown) - 1}
@@ -133,7 +133,7 @@ def test_the_session_keeps_a_mebibyte_of_a_long_output() -> None:
     assert len(short.encode()) <= MAX_KEPT_CHARS
     assert short.startswith("éé")
     assert short.endswith("éé")
-    assert "characters were not kept" in short
+    assert "characters omitted" in short
 
 
 @covers("T9.4")

@@ -57,7 +57,7 @@ class LineChat:
                 print(strip_controls(f"{'> ' if message['role'] == 'user' else ''}{said}"))
         for notice in status.notices:
             print(strip_controls(notice))
-        print(f"{status.model} · window {status.window} · /help lists the commands, Ctrl-D leaves")
+        print(f"{status.model} · {status.window:,}-token context · /help for commands, Ctrl-D to quit")
 
     async def _read_line(self) -> str | None:
         """The next line; a turn that another terminal begins meanwhile is shown."""
@@ -134,7 +134,7 @@ class LineChat:
         if not command:
             return
         code, output = await run_own_command(command, self._workspace, nullcontext())
-        said = await self._lines.ask(f"exit {code}; attach this to your next message? [y/N] ")
+        said = await self._lines.ask(f"exit {code}; attach the output to your next message? [y/N] ")
         if (said or "").strip().lower() in ("y", "yes"):
             self._attached.append(output)
 
@@ -158,7 +158,7 @@ def format_question(details: ConfirmationDetails) -> str:
     lines += [clean_lines(details.diff)] if details.diff else []
     lines += [f"  {clean_lines(details.command)}"] if details.command else []
     grant = f", [s]ession or [a]lways ({clean_lines(details.grant)})" if details.grant and not details.locked else ""
-    return "\n".join([*lines, f"[y]es once{grant}, or why not: "])
+    return "\n".join([*lines, f"[y]es once{grant}, or type a reason to refuse: "])
 
 
 def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class LineReader:
-    """What was typed and not read yet; an end stands in it as None."""
+    """What was typed and not read yet; an end is in it as None."""
 
     def __init__(self) -> None:
         self._typed: asyncio.Queue[str | None] = asyncio.Queue()
@@ -27,7 +27,7 @@ class LineReader:
             loop.remove_reader(0)
 
     async def ask(self, prompt: str) -> str | None:
-        """A line; one that ends with a backslash goes on with the next. None when there are no more."""
+        """A line; one that ends with a backslash continues with the next. None when there are no more."""
         said: list[str] = []
         while True:
             sys.stdout.write(prompt if not said else "| ")

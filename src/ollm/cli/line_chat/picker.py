@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ollm.cli.line_chat.line_reader import LineReader
-from ollm.cli.screen.choice import SessionChoice, filter_sessions, format_age
+from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.sessions.session_list import SessionListItem
+from ollm.domain.clock import format_age
 from ollm.system.terminal_text import make_printable
 
 MAX_SHOWN_SESSIONS = 20
-QUESTION = "Number to resume, words to search, Enter for a new session, q to leave: "
+QUESTION = "Number to resume, words to search, Enter for a new session, q to quit: "
 
 
 async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
@@ -32,11 +33,11 @@ async def choose_session(lines: list[SessionListItem], typed: LineReader) -> Ses
 def format_list(lines: list[SessionListItem]) -> str:
     rows = [f"{number}. {format_session(line)}" for number, line in enumerate(lines[:MAX_SHOWN_SESSIONS], start=1)]
     more = (
-        [f"and {len(lines) - MAX_SHOWN_SESSIONS} more; words narrow the list"]
+        [f"and {len(lines) - MAX_SHOWN_SESSIONS} more; type words to narrow the list"]
         if len(lines) > MAX_SHOWN_SESSIONS
         else []
     )
-    return "\n".join(["Sessions of this workspace:", *(rows or ["None fits."]), *more])
+    return "\n".join(["Sessions of this workspace:", *(rows or ["No matching sessions."]), *more])
 
 
 def format_session(line: SessionListItem) -> str:

@@ -96,6 +96,6 @@ def print_verdict(tool: str, document: dict[str, Any]) -> None:
         shown = style_text(part["decision"], fg=_COLOURS[part["decision"]])
         click.echo(f"  {shown}  {make_printable(part['command'])}  ({make_printable(part['reason'])})")
     if document["locked"]:
-        click.echo("It is asked about every time: no grant, approval level or --yes answers it.")
+        click.echo("ollm always asks about this; grants, approval levels and --yes do not apply.")
     elif decision == "ask" and document["grant"]:
         click.echo(f"To allow it: ollm … --allow {json.dumps(document['grant'])}")

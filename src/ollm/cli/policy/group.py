@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def policy() -> None:
-    """Show, check and revoke what tools may do."""
+    """Show, check and revoke permissions."""
 
 
 @policy.command()
@@ -24,7 +24,7 @@ def policy() -> None:
 def show(workspace: str | None, as_json: bool) -> None:
     """List the rules and the grants.
 
-    Rules stand in the order they are asked; `revoke` takes a grant back by its number.
+    Rules are listed in order of precedence; revoke a grant by its number.
     """
     from ollm.cli.policy.text import print_policy, serialize_policy
 
@@ -37,13 +37,13 @@ def show(workspace: str | None, as_json: bool) -> None:
 
 @policy.command()
 @click.argument("number", type=int, required=False)
-@click.option("--all", "everything", is_flag=True, help="Take back all of them.")
+@click.option("--all", "everything", is_flag=True, help="Revoke all of them.")
 @yes_option
 @json_option
 def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> None:
-    """Take back grant NUMBER of `ollm policy show`, or all."""
+    """Revoke grant NUMBER from `ollm policy show`, or all."""
     if everything == (number is not None):
-        raise UsageError("Say which grant: its number, or --all.", action="`ollm policy show` lists them.")
+        raise UsageError("Give a grant number, or --all.", action="List them with `ollm policy show`.")
     from ollm.app import ProcessScope
     from ollm.policy.grants import GrantBook
 
@@ -52,20 +52,22 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
         taken = [str(book.revoke(number))]
     else:
         taken = [str(grant) for grant in book.list_saved()]
-        confirm_or_fail(f"Take back all {len(taken)} grants?", yes)
+        confirm_or_fail(f"Revoke all {len(taken)} grants?", yes)
         book.revoke_all()
     if as_json:
         print_json({"revoked": taken})
     else:
-        print("\n".join(f"Taken back: {text}" for text in taken) or "There was nothing to take back.")
+        print("\n".join(f"Revoked: {text}" for text in taken) or "Nothing to revoke.")
 
 
 @policy.command()
 @click.argument("tool")
-@click.option("--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the call.")
+@click.option(
+    "--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the call (repeatable)."
+)
 @click.option("--args", "arguments", metavar="JSON", help="All parameters as one JSON object.")
-@click.option("--rules", metavar="FILE", help="A file of rules that stands in place of all others and of grants.")
-@click.option("--batch", is_flag=True, help="Read one {id, params} a line from stdin, write one verdict a line.")
+@click.option("--rules", metavar="FILE", help="Use only the rules in this file.")
+@click.option("--batch", is_flag=True, help="Read one {id, params} per line from stdin; print one verdict per line.")
 @workspace_option
 @json_option
 def check(
@@ -77,9 +79,9 @@ def check(
     workspace: str | None,
     as_json: bool,
 ) -> None:
-    """Say what would become of a call of TOOL, and why.
+    """Show whether a call of TOOL would be allowed, and why.
 
-    It would be allowed, asked about or denied; nothing is run.
+    The result is allow, ask or deny; nothing runs.
     """
     from ollm.cli.policy import check as policy_check
 
@@ -100,9 +102,9 @@ def check(
 @workspace_option
 @json_option
 def backtest(file: str, workspace: str | None, as_json: bool) -> None:
-    """Try the rules of FILE on all recorded calls.
+    """Test the rules in FILE on all recorded calls.
 
-    Says how many would be allowed, asked about and denied.
+    Counts how many would be allowed, asked about and denied.
     """
     from ollm.cli.policy.backtest import print_result, run_backtest
 

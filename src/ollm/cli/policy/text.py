@@ -53,4 +53,4 @@ def print_policy(document: dict[str, Any]) -> None:
     if document["grants"]:
         print_table(("number", "granted"), [(one["number"], one["grant"]) for one in document["grants"]])
     else:
-        print("Nothing was granted for good.")
+        print("No permanent grants.")

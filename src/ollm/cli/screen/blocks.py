@@ -73,7 +73,7 @@ class MarkdownBlocks:
         return ""
 
     def _ends_list(self, line: str) -> bool:
-        """After a blank line a list goes on with an item or something indented; anything else is a new block."""
+        """After a blank line a list continues with an item or something indented; anything else is a new block."""
         after_blank = bool(self._lines) and not self._lines[-1].strip()
         return self._in_list() and after_blank and not line.startswith(" ") and not _is_list_item(line)
 

@@ -101,7 +101,7 @@ class ConversationRunner:
     def attach_offer(self) -> None:
         if self.offer:
             self._attached.append(self.offer)
-            self._print_aside(f"{self.offer.name} goes with your next message", "dim")
+            self._print_aside(f"{self.offer.name} will be attached to your next message", "dim")
             self.offer = None
 
     async def _greet(self, conversation: Conversation) -> None:
@@ -173,7 +173,7 @@ class ConversationRunner:
             running = (await conversation.status()).turn_after
             if running is None:
                 raise
-            self._print_aside("another terminal talks here; yours goes next", "dim")
+            self._print_aside("another terminal is chatting here; your message is next", "dim")
             await self._follow_turn(conversation, running)
             await self._send(conversation, text, attachments)
 
@@ -192,7 +192,7 @@ class ConversationRunner:
         if not command:
             return
         code, self.offer = await run_own_command(command, self._stage.look.workspace, self._stage.lend_terminal())
-        self._print_aside(f"exit {code} · Alt-A attaches this to your next message", "dim")
+        self._print_aside(f"exit {code} · Alt-A attaches the output to your next message", "dim")
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
         """The edge of a turn: whatever goes wrong in it is told, and the chat goes on."""
@@ -201,8 +201,8 @@ class ConversationRunner:
         except OllmError as error:
             self._print_aside(str(error), "red")
         except Exception as error:
-            log.exception("A turn broke off.", extra={"operation": "turn"})
-            self._print_aside(f"Something went wrong inside: {type(error).__name__}: {error}", "red")
+            log.exception("A turn failed.", extra={"operation": "turn"})
+            self._print_aside(f"Internal error: {type(error).__name__}: {error}", "red")
 
     def _print_aside(self, text: str, style: str) -> None:
         self._stage.print(self._stage.painter.paint_aside(text, style))

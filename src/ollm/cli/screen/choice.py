@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Literal
 
@@ -25,12 +24,3 @@ def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[Sessio
 
 def build_search_text(line: SessionListItem) -> str:
     return f"{line.title} {line.model} {line.last} {line.session_id} {line.origin or ''}".casefold()
-
-
-def format_age(moment: int) -> str:
-    """How long since, of epoch milliseconds."""
-    seconds = max(0, int(time.time()) - moment // 1000)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return "now"

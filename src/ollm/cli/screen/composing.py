@@ -37,7 +37,7 @@ class Pastes:
         return next((chip for chip in self._kept if text.endswith(chip)), "")
 
     def unfold(self, text: str) -> str:
-        """One pass: a chip that stands inside pasted text is text."""
+        """One pass: a chip that is inside pasted text is text."""
         if not self._kept:
             return text
         chips = re.compile("|".join(map(re.escape, self._kept)))
@@ -74,19 +74,19 @@ def make_attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -
     if kind := PICTURES.get(path.suffix.lower()):
         data = read(path, MAX_PICTURE_BYTES + 1)
         if len(data) > MAX_PICTURE_BYTES:
-            raise ValueError("the picture is larger than 10 MB")
+            raise ValueError("the image is larger than 10 MB")
         image = ImagePart(media_type=f"image/{kind}", data=base64.b64encode(data).decode())
         return Attachment(name=name, image=image)
     data = read(path, MAX_TEXT_BYTES + 1)
     if b"\0" in data[:8192]:
-        raise ValueError("it is not a text")
-    cut = " (the beginning)" if len(data) > MAX_TEXT_BYTES else ""
+        raise ValueError("not a text file")
+    cut = " (truncated)" if len(data) > MAX_TEXT_BYTES else ""
     return Attachment(name=f"{name}{cut}", text=data[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
 
 
 def read_file(path: Path, most: int) -> bytes:
     """The beginning of a file; a pipe or a device is none."""
     if not path.is_file():
-        raise ValueError("it is not a file")
+        raise ValueError("not a file")
     with path.open("rb") as file:
         return file.read(most)

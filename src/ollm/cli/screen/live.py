@@ -120,7 +120,7 @@ class LiveOutput:
         if progress is None:
             return "waiting for the model"
         if progress.stage != "reading":
-            return "connecting" if progress.stage == "connecting" else "the server loads the model"
+            return "connecting" if progress.stage == "connecting" else "loading the model"
         share = f" {100 * progress.processed // progress.total} %" if progress.processed and progress.total else ""
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
         return f"reading the prompt{share}" + (f", about {left:.0f} s left" if left >= 1 else "")

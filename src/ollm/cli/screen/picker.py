@@ -17,22 +17,23 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen.cells import pad_cells
-from ollm.cli.screen.choice import SessionChoice, filter_sessions, format_age
+from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.output import open_output
 from ollm.cli.sessions.session_list import SessionList, SessionListItem
+from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10
 PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
 STYLE = Style.from_dict({"chosen": "reverse", "hint": "ansibrightblack"})
-HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Tab archived ones · Ctrl-X delete · Esc leave"
-ARCHIVE_HINT = "Enter resume · Ctrl-N new · Ctrl-A bring back · Tab the others · Ctrl-X delete · Esc leave"
-DELETE_WARNING = "Ctrl-X again deletes it for good, with every trace of it; any other key keeps it."
+HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Tab archived · Ctrl-X delete · Esc quit"
+ARCHIVE_HINT = "Enter resume · Ctrl-N new · Ctrl-A unarchive · Tab active · Ctrl-X delete · Esc quit"
+DELETE_WARNING = "Press Ctrl-X again to delete it permanently; any other key cancels."
 
 
 class Picker:
-    """Shows what is on the shelf. Deleting asks for its key twice."""
+    """Shows what is in the list. Deleting asks for its key twice."""
 
     def __init__(self, lines: list[SessionListItem], shelf: SessionList, *, colour: bool) -> None:
         self._lines = lines
@@ -94,7 +95,7 @@ class Picker:
             style = "class:chosen" if place == self._place else ""
             lines.append((style, pad_cells(format_row(line, width), width)))
             lines.append(("", "\n"))
-        return lines or [("class:hint", "No session fits." if self._lines else "There is none any more.")]
+        return lines or [("class:hint", "No matching sessions." if self._lines else "No sessions left.")]
 
     def _render_preview(self) -> StyleAndTextTuples:
         chosen = self._get_selected()
@@ -193,4 +194,4 @@ def format_row(line: SessionListItem, width: int) -> str:
         pad_cells(make_printable(line.title or "(no title)"), room),
         pad_cells(make_printable(line.model), room // 2),
     )
-    return f" {title} {format_age(line.updated_at):>6}  {model} {count:>9}  {make_printable(last)}"
+    return f" {title} {format_age(line.updated_at):>10}  {model} {count:>9}  {make_printable(last)}"

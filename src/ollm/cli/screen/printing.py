@@ -62,7 +62,7 @@ class ScreenPrinter:
             sys.stdout.flush()
 
     def _write_above(self) -> None:
-        """Take the input away, write, and let it be drawn anew. The terminal stays in its mode: a key pressed
+        """Take the input away, write, and let it be drawn again. The terminal stays in its mode: a key pressed
         meanwhile means what it always means."""
         renderer, output = self._app.renderer, self._app.output
         renderer.erase(leave_alternate_screen=False)

@@ -69,7 +69,7 @@ class ConfirmationQueue:
         if self.current is None:
             return ""
         if self.refusing:
-            return "Why not? Enter sends it to the model, empty is fine; Esc goes back."
+            return "Reason (optional): Enter sends it to the model, Esc goes back."
         if not self.armed:
             return "…"
         details = self.current.details

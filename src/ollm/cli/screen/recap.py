@@ -32,6 +32,4 @@ def render_call(call: dict[str, Any], painter: Painter) -> str:
 
 
 def shorten(text: str) -> str:
-    return (
-        text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} … (/history shows the rest)"
-    )
+    return text if len(text) <= MAX_MESSAGE_CHARACTERS else f"{text[:MAX_MESSAGE_CHARACTERS]} … (see /history)"

@@ -13,8 +13,8 @@ from ollm.runtime.base import Conversation, Status
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 8
-HINT = "↑ ↓ choose · Enter shows what would change · Esc keeps everything"
-CONFIRM_HINT = "Enter goes back · Esc keeps everything"
+HINT = "↑ ↓ choose · Enter preview · Esc cancel"
+CONFIRM_HINT = "Enter rewind · Esc cancel"
 
 
 class RewindTarget(Data, frozen=True):
@@ -44,7 +44,7 @@ class RewindList:
         """Style and text of each line, ends of line included."""
         first = max(0, min(self.place - MAX_ROWS // 2, len(self.said) - MAX_ROWS))
         shown = list(enumerate(self.said))[first : first + MAX_ROWS]
-        lines = [("class:hint", "Go back to before which message?\n")]
+        lines = [("class:hint", "Rewind to before which message?\n")]
         for place, said in shown:
             style = "class:chosen" if place == self.place else ""
             lines.append((style, truncate_cells(f" #{said.number} {said.text}", width - 1) + "\n"))
@@ -80,7 +80,7 @@ class RewindDialog:
         if said := collect_user_messages(await conversation.history(limit=1000)):
             self.list = RewindList(said)
         else:
-            self._print_aside("There is nothing to go back to yet.", "dim")
+            self._print_aside("Nothing to rewind yet.", "dim")
         self._place.refresh(await conversation.status())
 
     async def confirm(self) -> None:

@@ -306,7 +306,7 @@ class ChatScreen:
     async def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
         assert self.talking.conversation
         if not await self.talking.conversation.respond(correlation_id, answer):
-            self.print(self.painter.paint_aside("that was answered already", "dim"))
+            self.print(self.painter.paint_aside("already answered", "dim"))
 
     def _get_width(self) -> int:
         return self.app.output.get_size().columns

@@ -13,4 +13,4 @@ class ScreenOptions(Data, frozen=True):
     colour: bool = True
     vi: bool = False
     bell: bool = True
-    wraps_again: bool = False  # whether the terminal wraps its lines anew when it gets narrower
+    wraps_again: bool = False  # whether the terminal wraps its lines again when it gets narrower

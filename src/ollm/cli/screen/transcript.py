@@ -90,16 +90,18 @@ class Transcript:
             case ModeChanged():
                 self._print_aside(f"mode {event.from_} → {event.to} ({event.trigger})", "dim")
             case Compressed():
-                self._print_aside(f"folded {event.original_token_count} → {event.compressed_token_count} tokens", "dim")
+                self._print_aside(
+                    f"compacted {event.original_token_count:,} → {event.compressed_token_count:,} tokens", "dim"
+                )
             case CheckpointCreated():
-                self._print_aside(f"summary of {len(event.message_ids)} messages kept in their place", "dim")
+                self._print_aside(f"replaced {len(event.message_ids)} messages with a summary", "dim")
             case CompressionError() | SnapshotError():
                 self._print_aside(event.message, "yellow")
             case LoopWarning():
-                self._print_aside(f"the model seems to repeat itself: {event.details}", "yellow")
+                self._print_aside(f"the model may be looping: {event.details}", "yellow")
             case LoopDetected():
-                self._print_aside(f"stopped, it runs in circles: {event.details} ({event.pattern})", "red")
-                self._print_aside("/continue goes on and tells the model so", "dim")
+                self._print_aside(f"stopped: the model is looping: {event.details} ({event.pattern})", "red")
+                self._print_aside("/continue resumes and warns the model", "dim")
             case PromptTruncated():
                 self._print_aside(f"the server read only {event.read_tokens} of {event.sent_tokens} tokens", "yellow")
             case ConfirmationRequested(details=details):
@@ -119,11 +121,11 @@ class Transcript:
         """Show the newest folded thing in full, and everything from now on; again folds."""
         self.unfolded = not self.unfolded
         if not self.unfolded:
-            self._print_aside("folded again", "dim")
+            self._print_aside("collapsed again", "dim")
         elif folded := self._last_output or self._last_thought:
             self._out(self._painter.paint_dim(folded))
         else:
-            self._print_aside("tool output and thinking are shown in full from now on; Ctrl-O folds them", "dim")
+            self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
 
     def _add_text(self, text: str) -> None:
         if self.live.thinking:
@@ -142,7 +144,7 @@ class Transcript:
         self.live.thinking = ""
         self._last_thought, self._last_output = thought, ""
         lines = thought.count("\n") + 1
-        said = thought if self.unfolded else f"thought for {lines} line{'s' * (lines > 1)} (Ctrl-O shows it)"
+        said = thought if self.unfolded else f"thought for {lines} line{'s' * (lines > 1)} (Ctrl-O to show)"
         self._out(self._painter.paint_dim(said))
 
     def _show_finished_tool(self, event: ToolFinished) -> None:

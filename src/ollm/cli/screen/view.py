@@ -66,7 +66,7 @@ class ScreenView:
         return [("class:status", pad_cells(line, get_width() - 1))]
 
     def render_prompt(self) -> StyleAndTextTuples:
-        return [("class:prompt", "no, because: " if self._questions.refusing else "› ")]
+        return [("class:prompt", "reason: " if self._questions.refusing else "› ")]
 
 
 def merge_style_runs(text: str) -> StyleAndTextTuples:

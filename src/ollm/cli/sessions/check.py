@@ -1,4 +1,4 @@
-"""`sessions check [--repair]`: reads every session from end to end, says what is wrong, and mends it when told to."""
+"""`sessions check [--repair]`: reads every session from end to end, says what is wrong, and repairs it when told to."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ollm.system.terminal_text import make_printable
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Mend what can be mended; the damaged file is kept beside it.")
+@click.option("--repair", is_flag=True, help="Repair what can be repaired; keep the damaged file as a copy.")
 @json_option
 def check(repair: bool, as_json: bool) -> int:
-    """Look for damaged sessions; exit code 1 when one stays damaged."""
+    """Find damaged sessions; exit code 1 if any stays damaged."""
     from ollm.app import ProcessScope
     from ollm.cli.sessions.table import make_progress
 
@@ -27,5 +27,5 @@ def check(repair: bool, as_json: bool) -> int:
         healthy = len(library.places.list_ids()) - len(
             {found.session_id for found in findings if found.outcome != "mended"}
         )
-        print(f"{healthy} sessions are whole." if healthy != 1 else "1 session is whole.")
+        print(f"{healthy} sessions OK." if healthy != 1 else "1 session OK.")
     return ExitCode.FAILED if any(found.outcome == "damaged" for found in findings) else ExitCode.DONE

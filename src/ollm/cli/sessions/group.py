@@ -10,15 +10,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("ollm.cli.sessions.listing:list_sessions", "List all sessions, last active first."),
     "view": ("ollm.cli.sessions.view:view", "Read a session."),
     "export": ("ollm.cli.sessions.view:export", "Write a session to a file: JSON, Markdown or HTML."),
-    "search": ("ollm.cli.sessions.listing:search", "Find what was said."),
-    "delete": ("ollm.cli.sessions.manage:delete", "Delete a session for good, with every trace of it."),
-    "clear": ("ollm.cli.sessions.manage:clear", "Delete all sessions for good."),
-    "cleanup": ("ollm.cli.sessions.manage:cleanup", "Delete all but the newest sessions for good."),
-    "restore": ("ollm.cli.sessions.manage:restore", "Bring a session back from the trash."),
-    "archive": ("ollm.cli.sessions.manage:archive", "Keep a session, but offer it no longer."),
-    "unarchive": ("ollm.cli.sessions.manage:unarchive", "Offer an archived session again."),
-    "rename": ("ollm.cli.sessions.manage:rename", "Give a session another title."),
-    "check": ("ollm.cli.sessions.check:check", "Look for damaged sessions, and mend them with --repair."),
+    "search": ("ollm.cli.sessions.listing:search", "Search all messages."),
+    "delete": ("ollm.cli.sessions.manage:delete", "Delete a session permanently."),
+    "clear": ("ollm.cli.sessions.manage:clear", "Delete all sessions permanently."),
+    "cleanup": ("ollm.cli.sessions.manage:cleanup", "Delete all but the newest sessions permanently."),
+    "restore": ("ollm.cli.sessions.manage:restore", "Restore a session from the trash."),
+    "archive": ("ollm.cli.sessions.manage:archive", "Archive a session."),
+    "unarchive": ("ollm.cli.sessions.manage:unarchive", "Unarchive a session."),
+    "rename": ("ollm.cli.sessions.manage:rename", "Rename a session."),
+    "check": ("ollm.cli.sessions.check:check", "Find damaged sessions; --repair fixes them."),
 }
 
 
@@ -43,7 +43,7 @@ class SessionsGroup(click.Group):
 
 @click.command(cls=SessionsGroup)
 def sessions() -> None:
-    """List, view, search, export and delete conversations.
+    """List, view, search, export and delete sessions.
 
-    ID is a session's id or its first characters, four at least.
+    ID is a session id or a prefix of at least 4 characters.
     """

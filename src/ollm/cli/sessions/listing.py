@@ -9,13 +9,14 @@ import click
 from ollm.cli.options import json_option, resolve_workspace, workspace_option
 from ollm.cli.sessions.table import make_progress, print_rows, show_sessions
 from ollm.cli.table import warn
+from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.system.terminal_text import make_printable
 
 
 @click.command("list")
-@click.option("--trash", is_flag=True, help="List what the limit removed and can be restored.")
-@click.option("--limit", type=click.IntRange(min=1), help="Show at most this many.")
+@click.option("--trash", is_flag=True, help="List sessions in the trash.")
+@click.option("--limit", type=click.IntRange(min=1), help="Maximum number to show.")
 @workspace_option
 @json_option
 def list_sessions(trash: bool, limit: int | None, workspace: str | None, as_json: bool) -> None:
@@ -29,10 +30,12 @@ def resolve_place(workspace: str | None) -> str | None:
 
 @click.command()
 @click.argument("text", nargs=-1, required=True)
-@click.option("--since", metavar="TIME", help="Said at or after this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
-@click.option("--model", help="In sessions with this model.")
-@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Said by.")
-@click.option("--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Show at most.")
+@click.option("--since", metavar="TIME", help="Only messages since this time (2026-01-27, 2026-01-27T10:00, 7d, 12h).")
+@click.option("--model", help="Only sessions with this model.")
+@click.option("--role", type=click.Choice(["user", "assistant", "system", "tool"]), help="Only messages of this role.")
+@click.option(
+    "--limit", type=click.IntRange(min=1, max=1000), default=20, show_default=True, help="Maximum number to show."
+)
 @workspace_option
 @json_option
 def search(
@@ -44,7 +47,7 @@ def search(
     workspace: str | None,
     as_json: bool,
 ) -> None:
-    """Find what was said. TEXT is taken literally; all its words must be there, in any order."""
+    """Search all messages. TEXT is taken literally; all its words must be there, in any order."""
     from ollm.app import ProcessScope
     from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters
     from ollm.store.session_index.search import search_sessions as find
@@ -53,20 +56,19 @@ def search(
     index = ProcessScope().session_index
     found = find(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
     if index.behind:
-        warn(f"Large sessions not searched to their end yet: {len(index.behind)}; the next search reads on.")
+        warn(f"{len(index.behind)} large sessions are only partly indexed; the next search continues.")
     if not found.ranked and found.total > MAX_RANKED_HITS:
         warn(f"more than {MAX_RANKED_HITS} hits: the newest are shown first.")
     if not found.complete:
-        warn("only the newest texts were looked through: more or longer words reach further back.")
+        warn("searched only the newest messages; use more or longer words to search further back.")
     if as_json:
         print_rows(found.hits)
         return
     if not found.hits:
-        warn("nothing was found.")
+        warn("no matches.")
     for hit in found.hits:
-        print(
-            f"{hit['sessionId'][:8]} #{hit['number']} {hit['role']}, {hit['timestamp']}  {make_printable(hit['title'])}"
-        )
+        when = format_age(hit["timestamp"])
+        print(f"{hit['sessionId'][:8]} #{hit['number']} {hit['role']}, {when}  {make_printable(hit['title'])}")
         print(f"    {make_printable(hit['snippet'])}")
 
 
@@ -82,4 +84,4 @@ def parse_since(text: str) -> str:
             return format_stamp(datetime.now(UTC) - timedelta(seconds=int(text[:-1]) * units[text[-1]]))
         return format_stamp(parse_stamp(text))
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text!r} is no time.", action="Write 2026-01-27, 2026-01-27T10:00, 7d or 12h.") from error
+        raise UsageError(f"{text!r} is not a time.", action="Write 2026-01-27, 2026-01-27T10:00, 7d or 12h.") from error

@@ -9,14 +9,14 @@ from ollm.cli.table import warn
 from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import make_printable
 
-DELETE_WARNING = "It is gone for good, with its snapshots, from the trash too."
+DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 
 
 @click.command()
 @click.argument("session", metavar="ID")
 @yes_option
 def delete(session: str, yes: bool) -> None:
-    """Delete a session for good, with every trace of it."""
+    """Delete a session permanently."""
     from ollm.app import ProcessScope
     from ollm.cli.sessions.table import make_progress
     from ollm.store.session_files.places import match_prefix
@@ -25,33 +25,33 @@ def delete(session: str, yes: bool) -> None:
     session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
     title = _format_title(library, session_id)
     confirm_or_fail(f"Delete session {session_id[:8]}{title}? {DELETE_WARNING}", yes)
-    for error in library.delete_many([session_id], make_progress("Taking out what was said")):
+    for error in library.delete_many([session_id], make_progress("Deleting")):
         raise error
     print(f"Deleted session {session_id}.")
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Really all of them.")
+@click.option("--all", "everything", is_flag=True, help="Delete all sessions.")
 @yes_option
 def clear(everything: bool, yes: bool) -> None:
-    """Delete all sessions for good, in the trash too. One that is open stays."""
+    """Delete all sessions permanently, including the trash; open sessions are kept."""
     if not everything:
-        raise UsageError("`sessions clear` deletes every session.", action="Say so with --all.")
+        raise UsageError("`sessions clear` deletes every session.", action="Add --all to confirm.")
     from ollm.app import ProcessScope
 
     library = ProcessScope().library
     ids = list(dict.fromkeys([*library.places.list_ids(), *_list_trashed(library)]))
-    confirm_or_fail(f"Delete all sessions, {len(ids)} in number? They are gone for good, with their snapshots.", yes)
+    confirm_or_fail(f"Delete all {len(ids)} sessions and their snapshots? This cannot be undone.", yes)
     _delete_each(library, ids)
 
 
 @click.command()
-@click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest stay.")
+@click.option("--keep", type=int, required=True, metavar="N", help="How many of the newest to keep.")
 @yes_option
 def cleanup(keep: int, yes: bool) -> None:
-    """Delete all but the newest sessions for good, and those in the trash. One that is open stays."""
+    """Delete all but the newest sessions permanently, including the trash; open sessions are kept."""
     if keep < 0:
-        raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
+        raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
     from ollm.app import ProcessScope
 
     library = ProcessScope().library
@@ -59,18 +59,18 @@ def cleanup(keep: int, yes: bool) -> None:
     trashed = [session_id for session_id in _list_trashed(library) if session_id not in found]
     old = [*found[keep:], *trashed]
     if not old:
-        print(f"There are no more than {keep} sessions; nothing was deleted.")
+        print(f"There are only {keep} sessions or fewer; nothing deleted.")
         return
     where = f", {len(trashed)} of them in the trash" if trashed else ""
-    what = f"all but the newest {keep} sessions, {len(old)} in number{where}"
-    confirm_or_fail(f"Delete {what}? They are gone for good, with their snapshots.", yes)
+    what = f"all but the newest {keep} sessions ({len(old)}{where})"
+    confirm_or_fail(f"Delete {what}, with their snapshots? This cannot be undone.", yes)
     _delete_each(library, old)
 
 
 @click.command()
 @click.argument("session", metavar="ID")
 def restore(session: str) -> None:
-    """Bring a session back from the trash."""
+    """Restore a session from the trash."""
     from ollm.app import ProcessScope
     from ollm.store.session_files.places import match_prefix
 
@@ -100,7 +100,7 @@ def unarchive(session: str | None, workspace: str | None) -> None:
 @click.argument("session", metavar="ID")
 @click.argument("title")
 def rename(session: str, title: str) -> None:
-    """Give a session another title."""
+    """Rename a session."""
     if not title.strip():
         raise UsageError("A title needs at least one character.")
     from ollm.app import ProcessScope
@@ -108,7 +108,7 @@ def rename(session: str, title: str) -> None:
     library = ProcessScope().library
     session_id = library.places.find(session)
     library.rename(session_id, title.strip())
-    print(f"Session {session_id[:8]} is now called {make_printable(title.strip())}.")
+    print(f"Session {session_id[:8]} renamed to {make_printable(title.strip())}.")
 
 
 def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
@@ -118,7 +118,7 @@ def _set_archived(session: str | None, workspace: str | None, archived: bool) ->
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     process.library.archive(session_id, archived)
-    print(f"Session {session_id[:8]} is {'archived' if archived else 'offered again'}.")
+    print(f"Session {session_id[:8]} is {'archived' if archived else 'unarchived'}.")
 
 
 def _list_trashed(library: SessionLibrary) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from ollm.cli.table import print_table, warn
@@ -34,11 +33,10 @@ def show_sessions(
         print_rows(rows)
         return
     if not rows:
-        warn("there are no sessions" + (" in the trash." if trash else " yet."))
+        warn("no sessions" + (" in the trash." if trash else " yet."))
         return
-    now = datetime.now(UTC)
     headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
-    print_table(headings, [_format_cells(row, now) for row in rows])
+    print_table(headings, [_format_cells(row) for row in rows])
     for row in rows:
         if row["damaged"]:
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
@@ -67,20 +65,6 @@ def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
     return show
 
 
-def format_timestamp_age(moment: str, now: datetime) -> str:
-    """When, in the words people use."""
-    from ollm.domain.clock import parse_stamp
-
-    try:
-        seconds = (now - parse_stamp(moment)).total_seconds()
-    except (ValueError, TypeError):
-        return ""
-    for size, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if size <= seconds < 30 * 86400:
-            return f"{int(seconds // size)} {name} ago"
-    return "now" if 0 <= seconds < 60 else moment[:10]
-
-
 def _list_trashed(process: Any) -> list[dict[str, Any]]:
     import msgspec
 
@@ -88,13 +72,15 @@ def _list_trashed(process: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _format_cells(row: dict[str, Any], now: datetime) -> tuple[str, ...]:
+def _format_cells(row: dict[str, Any]) -> tuple[str, ...]:
+    from ollm.domain.clock import format_age
+
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
     title = "! " + row["damaged"] if row["damaged"] else row["title"]
     return (
         row["sessionId"][:8],
         mark + _cut(title or "(no title)", TITLE_CELLS),
-        format_timestamp_age(row["lastActivity"], now),
+        format_age(row["lastActivity"]),
         _cut(row["model"], MODEL_CELLS),
         str(row["messageCount"]),
         str(row["tokenCount"]),

@@ -67,10 +67,12 @@ def _append_damage(pieces: Iterator[str], stream: SessionStream) -> Iterator[str
 
 @click.command()
 @click.argument("session", metavar="[ID]", required=False)
-@click.option("--output", "-o", required=True, metavar="FILE", help="The file to write; - is stdout.")
-@click.option("--format", "form", type=click.Choice(["json", "markdown", "html"]), help="Else by the file's name.")
-@click.option("--redact", is_flag=True, help="Take secrets out of every text.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--output", "-o", required=True, metavar="FILE", help="File to write; - for stdout.")
+@click.option(
+    "--format", "form", type=click.Choice(["json", "markdown", "html"]), help="Default: from the file extension."
+)
+@click.option("--redact", is_flag=True, help="Redact secrets.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @workspace_option
 def export(
     session: str | None, output: str, form: str | None, redact: bool, force: bool, workspace: str | None
@@ -100,7 +102,7 @@ def resolve_session_id(process: ProcessScope, session: str | None, workspace: st
     for line in process.session_index.list_sessions():
         if line["workspace"] == place:
             return str(line["sessionId"])
-    raise NotFoundError(f"There is no session in {place} yet.", action="`ollm sessions list` shows all there are.")
+    raise NotFoundError(f"No session in {place} yet.", action="List them with `ollm sessions list`.")
 
 
 def _render_export(process: ProcessScope, stream: SessionStream, form: str, redact: bool) -> Iterator[bytes]:
@@ -130,13 +132,13 @@ def _track_progress(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[
 def _resolve_target(output: str, force: bool) -> Path:
     target = Path(output)
     if target.is_dir():
-        raise UsageError(f"{target} is a directory.", action="Name a file in it.")
+        raise UsageError(f"{target} is a directory.", action="Name a file inside it.")
     if _is_special(target):
         return target
     if target.exists() and not force:
-        raise UsageError(f"{target} is there already.", action="Add --force to write over it.")
+        raise UsageError(f"{target} already exists.", action="Add --force to overwrite it.")
     if not target.parent.is_dir():
-        raise UsageError(f"There is no directory {target.parent}.", action="Make it first, or name another file.")
+        raise UsageError(f"No such directory: {target.parent}.", action="Create it first, or choose another file.")
     return target
 
 
@@ -163,12 +165,12 @@ def _write_file(target: Path, pieces: Iterator[bytes]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StorageError(f"{target} cannot be written: {error.strerror}.") from error
+        raise StorageError(f"Cannot write {target}: {error.strerror}.") from error
 
 
 def _warn_damage(stream: SessionStream) -> None:
     if stream.damage:
-        warn(f"not everything could be read: {make_printable(stream.damage)}.")
+        warn(f"some data could not be read: {make_printable(stream.damage)}.")
 
 
 def _write_pieces(stream: BinaryIO, pieces: Iterator[bytes]) -> None:

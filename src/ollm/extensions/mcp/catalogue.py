@@ -87,16 +87,16 @@ def select_tools(server: str, tools: list[Any]) -> tuple[tuple[OfferedTool, ...]
     left_out: list[str] = []
     for tool in tools[:MAX_TOOLS]:
         name = make_tool_name(server, tool.name)
-        fault = "another one has its name" if name in taken else find_schema_fault(tool.input_schema)
+        fault = "its name is already taken" if name in taken else find_schema_fault(tool.input_schema)
         if fault:
-            left_out.append(f"{_shorten_line(tool.name, 60)} of the MCP server {server} was left out: {fault}.")
+            left_out.append(f"{_shorten_line(tool.name, 60)} of the MCP server {server} was skipped: {fault}.")
             continue
         description = _shorten_line(tool.description or tool.title or tool.name, MAX_DESCRIPTION_CHARACTERS)
         taken[name] = OfferedTool(
             name=name, remote=tool.name, description=description, parameters=tidy_schema(tool.input_schema)
         )
     if len(tools) > MAX_TOOLS:
-        left_out.append(f"The MCP server {server} has more than {MAX_TOOLS} tools; the rest was left out.")
+        left_out.append(f"The MCP server {server} has more than {MAX_TOOLS} tools; the rest are skipped.")
     return tuple(taken.values()), tuple(left_out)
 
 
@@ -112,13 +112,13 @@ def make_tool_name(server: str, tool: str) -> str:
 def find_schema_fault(schema: Any) -> str:
     """Why a schema cannot be shown to a model; empty when it can."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
-        return "its parameters are no object"
+        return "its parameters are not an object"
     try:
         size = len(msgspec.json.encode(schema))
     except (TypeError, ValueError, RecursionError):
         return "its parameters cannot be read"
     if size > MAX_SCHEMA_BYTES:
-        return f"the description of its parameters takes {size // 1024} KiB, and {MAX_SCHEMA_BYTES // 1024} is the most"
+        return f"its parameter schema is {size // 1024} KiB; the limit is {MAX_SCHEMA_BYTES // 1024} KiB"
     return ""
 
 

@@ -40,11 +40,11 @@ class McpConnectionState:
 
     def explain_loss(self, why: str) -> str:
         words = self.last_words()
-        return f"{self.why or why}; its last words: {words}" if words else self.why or why
+        return f"{self.why or why}; last stderr: {words}" if words else self.why or why
 
 
 class McpConnection:
-    """`ask` runs a request. After a crash the next request opens the line anew; a success forgets earlier failures."""
+    """`ask` runs a request. After a crash the next request opens the line again; a success forgets earlier failures."""
 
     def __init__(self, server: McpServer, open_transport: Open) -> None:
         self.server = server
@@ -77,7 +77,7 @@ class McpConnection:
             await asyncio.sleep(0)
             if line.over.is_set():
                 self.failures += 1
-                raise self._make_failure(f"ended while it worked ({line.explain_loss('')})") from error
+                raise self._make_failure(f"stopped during the call ({line.explain_loss('')})") from error
             raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
         self.failures = 0
         return answer
@@ -96,7 +96,7 @@ class McpConnection:
         async with self._opening:
             if self._client is None or self._line is None or self._line.over.is_set():
                 if self.failures >= MAX_FAILURES:
-                    raise self._make_failure(f"failed {self.failures} times and is left alone in this conversation")
+                    raise self._make_failure(f"failed {self.failures} times and is disabled for this conversation")
                 if self.failures > 1:
                     await asyncio.sleep(min(0.25 * 2**self.failures, MAX_RETRY_PAUSE_SECONDS))
                 await self._connect()
@@ -111,7 +111,7 @@ class McpConnection:
         try:
             await asyncio.wait({ready, holding}, timeout=OPEN_TIMEOUT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                line.mark_lost(f"it did not say hello within {OPEN_TIMEOUT_SECONDS:g} s")
+                line.mark_lost(f"no initialize reply within {OPEN_TIMEOUT_SECONDS:g} s")
                 raise self._make_failure(f"cannot be used: {line.explain_loss('')}")
             self._client = ready.result()
         except asyncio.CancelledError:

@@ -43,7 +43,7 @@ async def limit_response(response: Any) -> None:
             async for piece in self._stream:
                 size += len(piece)
                 if size > MAX_RESPONSE_BYTES:
-                    raise httpx2.ReadError(f"its answer is larger than {MAX_RESPONSE_BYTES // 2**20} MiB")
+                    raise httpx2.ReadError(f"its reply is larger than {MAX_RESPONSE_BYTES // 2**20} MiB")
                 yield piece
 
         async def aclose(self) -> None:

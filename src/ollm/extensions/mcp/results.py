@@ -19,7 +19,7 @@ def build_result(answer: Any) -> ToolResult:
     text = extract_text(answer.content)
     if not text and answer.structured_content is not None:
         text = msgspec.json.encode(answer.structured_content).decode()
-    text = text or "(it said nothing)"
+    text = text or "(no output)"
     if answer.is_error:
         error = ErrorInfo(type="Interrupted", message=text[:1_000])
         return ToolResult(llm_content=f"Error Interrupted: {text}", return_display=text, error=error)

@@ -24,7 +24,7 @@ FIRST_WAIT_SECONDS = 10.0  # seconds a first turn waits for servers nothing is k
 
 
 class McpServerState(Data, frozen=True):
-    """What /mcp tells of a server."""
+    """What /mcp says about a server."""
 
     server: McpServer
     connected: bool
@@ -126,7 +126,7 @@ class McpServers:
     def _get_connection(self, name: str) -> McpConnection:
         if name not in self._connections:
             known = ", ".join(self._connections) or "none"
-            raise UsageError(f"There is no MCP server named {name}; there are: {known}.")
+            raise UsageError(f"No MCP server named {name}; available: {known}.")
         return self._connections[name]
 
     def _make_call_runner(self, name: str, tool: OfferedTool) -> Run:
@@ -140,7 +140,7 @@ class McpServers:
     def _make_resource_reader(self, name: str) -> Run:
         async def list_resources(client: Client) -> str:
             found = (await client.list_resources()).resources
-            return "\n".join(f"{item.uri}  {item.description or item.name}" for item in found) or "There are none."
+            return "\n".join(f"{item.uri}  {item.description or item.name}" for item in found) or "None."
 
         async def run(arguments: JsonObject) -> ToolResult:
             uri = arguments.get("uri")

@@ -52,9 +52,9 @@ def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], 
 
 def read_server(name: str, entry: Any) -> McpServer | str:
     if not NAME_PATTERN.fullmatch(name):
-        return "a name of at most 32 letters, digits, - and single _ is expected"
+        return "expected a name of at most 32 letters, digits, - and single _"
     if not isinstance(entry, Mapping):
-        return "a mapping with command or url is expected"
+        return "expected a mapping with command or url"
     fault = _find_fault(entry)
     if fault:
         return fault
@@ -73,25 +73,25 @@ def read_server(name: str, entry: Any) -> McpServer | str:
 
 def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
     if unknown := sorted(str(key) for key in set(entry) - KEYS):
-        return f"unknown key {unknown[0]}; there are {', '.join(sorted(KEYS))}"
+        return f"unknown key {unknown[0]}; available: {', '.join(sorted(KEYS))}"
     command, url, timeout = entry.get("command"), entry.get("url"), entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)
     if (command is None) == (url is None):
-        return "either command or url is expected"
+        return "expected either command or url"
     if command is not None and not (isinstance(command, str) and command.strip()):
-        return "command: the name of a program is expected"
+        return "command: expected a program"
     if url is not None and not (isinstance(url, str) and re.match(r"https?://[^/\s]", url)):
-        return "url: an address such as http://localhost:8000/mcp is expected"
+        return "url: expected a URL such as http://localhost:8000/mcp"
     if entry.get("type") not in TYPES:
-        return "type: stdio or http is expected"
+        return "type: expected stdio or http"
     if not isinstance(entry.get("args") or [], list | tuple):
-        return "args: a list is expected"
+        return "args: expected a list"
     if not isinstance(entry.get("cwd") or "", str):
-        return "cwd: a path is expected"
+        return "cwd: expected a path"
     for key in ("env", "headers"):
         if not isinstance(entry.get(key) or {}, Mapping):
-            return f"{key}: a mapping of names to values is expected"
+            return f"{key}: expected a mapping of names to values"
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
-        return f"timeout: seconds up to {MAX_TIMEOUT_SECONDS:g} are expected"
+        return f"timeout: expected seconds, at most {MAX_TIMEOUT_SECONDS:g}"
     return ""
 
 

@@ -80,7 +80,7 @@ async def open_stdio_transport(started: McpProgram, lost: Callable[[str], None])
         try:
             why = await _forward_messages(started.output, heard.send)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            why = "the conversation with it is over"
+            why = "the connection is closed"
         finally:
             lost(why)
             heard.close()
@@ -119,13 +119,13 @@ async def _forward_messages(lines: asyncio.StreamReader, send: Callable[[Any], A
         message = _parse_message(line)
         if message is None:
             garbage += 1
-            log.debug("A line that is no message: %r", line[:200], extra={"operation": "read"})
+            log.debug("Not a message: %r", line[:200], extra={"operation": "read"})
             if garbage > MAX_GARBAGE_LINES:
-                return "it prints things that are no messages"
+                return "it prints text that is not MCP messages to stdout"
             continue
         unasked = unasked + 1 if hasattr(message, "method") else 0
         if unasked > MAX_UNASKED_MESSAGES:
-            return f"it sent {MAX_UNASKED_MESSAGES:,} messages nobody asked for"
+            return f"it sent {MAX_UNASKED_MESSAGES:,} unsolicited messages"
         await send(SessionMessage(message))
 
 

@@ -21,7 +21,7 @@ Run = Callable[[JsonObject], Awaitable[ToolResult]]
 
 RESOURCE_PARAMETERS: JsonObject = {
     "type": "object",
-    "properties": {"uri": {"type": "string", "description": "What to read; leave it out for the list."}},
+    "properties": {"uri": {"type": "string", "description": "Resource to read; omit to list them."}},
 }
 
 
@@ -56,9 +56,7 @@ def build_specs(server: str, found: Catalogue, call: Callable[[OfferedTool], Run
     specs = [_build_spec(tool.name, tool.description, tool.parameters, call(tool)) for tool in found.tools]
     name = f"{server}__{READ_RESOURCE}"
     if found.resources and all(spec.name != name for spec in specs):
-        specs.append(
-            _build_spec(name, f"Read a resource of {server}, or list what there is.", RESOURCE_PARAMETERS, read)
-        )
+        specs.append(_build_spec(name, f"Read a resource of {server}, or list them.", RESOURCE_PARAMETERS, read))
     return specs
 
 
@@ -85,7 +83,7 @@ def check_arguments(name: str, arguments: Any, parameters: Mapping[str, Any]) ->
     missing = [key for key in required if key not in given] if isinstance(required, list) else []
     unknown = [key for key in given if key not in known] if parameters.get("additionalProperties") is False else []
     lines = [f"- {key}: is missing." for key in missing]
-    lines += [f"- {key}: there is no such parameter; there are {', '.join(known) or 'none'}." for key in unknown]
+    lines += [f"- {key}: no such parameter; available: {', '.join(known) or 'none'}." for key in unknown]
     if lines:
         raise ToolFailure("ValidationError", "\n".join([f"{name} was not run: its arguments are wrong.", *lines]))
     return given

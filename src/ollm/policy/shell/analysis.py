@@ -48,7 +48,7 @@ def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAna
     remarks = []
     hidden = find_hidden_characters(command)
     if hidden:
-        remarks.append(f"it holds characters that are not seen: {', '.join(hidden[:5])}")
+        remarks.append(f"it contains invisible characters: {', '.join(hidden[:5])}")
     if len(command) > MAX_COMMAND_CHARS:
         remarks.append(f"it is longer than {MAX_COMMAND_CHARS:,} characters")
     analyst = _CommandAnalyser(boundary)
@@ -99,7 +99,7 @@ class _CommandAnalyser:
             error = "it is nested too deeply"
         if error:
             if not place.guess:
-                self.remarks.append(f"it cannot be read as a shell command ({error})")
+                self.remarks.append(f"it is not a valid shell command ({error})")
             self._analyse_unparsed(text, msgspec.structs.replace(place, guess=True, depth=max(place.depth, _MAX_DEPTH)))
             if (closed := close_here_document(text, error)) is not None:
                 self.analyse_script(closed, msgspec.structs.replace(place, guess=True, depth=place.depth + 1))
@@ -133,7 +133,7 @@ class _CommandAnalyser:
         part = CommandPart(words=(), text=found.text, directories=found.directories, guess=place.guess)
         if found.operator in _OUTPUT_OPERATORS:
             objections = judge.check_write(target)
-            wrote = f"it writes {target.text or 'a file that is only known when it runs'}"
+            wrote = f"it writes {target.text or 'a file computed at run time'}"
             part = msgspec.structs.replace(
                 part, remarks=(wrote, *objections.remarks), locks=objections.locks, write_target=target.text or None
             )
@@ -194,7 +194,7 @@ class _CommandAnalyser:
 
     def _analyse_nested(self, inner: InnerCommand, command: SimpleCommand, place: _ScriptContext) -> None:
         if not inner.static and not inner.guess and not place.guess:
-            self.remarks.append("a script in it is only known when it runs")
+            self.remarks.append("a script in it is computed at run time")
         self.analyse_script(inner.script or "", place.enter_script(inner, command.directories))
 
     def _analyse_assignments(self, command: SimpleCommand, place: _ScriptContext) -> Iterable[str]:
@@ -225,7 +225,7 @@ def _check_size(text: str, place: _ScriptContext) -> str:
 
 
 def find_redefined_names(part: CommandPart) -> frozenset[str]:
-    """The part's own name when the line defines it anew."""
+    """The part's own name when the line defines it again."""
     defined = any(remark.endswith(_DEFINED_REMARK) for remark in part.remarks)
     return frozenset({part.words[0].text}) if defined else frozenset()
 
@@ -235,7 +235,7 @@ _DEFINED_REMARK = "is defined by the line itself"
 
 def _remark_on_program(word: ShellWord, functions: set[str]) -> Iterable[str]:
     if not word.static or word.glob or word.braces or word.variable:
-        yield "which program it runs is only known when it runs"
+        yield "the program is computed at run time"
     if not word.text.isascii():
         yield f"{word.text} looks like another name or is not plain text"
     if word.text in functions:
@@ -281,11 +281,11 @@ def _remark_on_unknown_words(name: str, words: tuple[ShellWord, ...], found: lis
     if name not in WRAPPERS or not inner:
         return []
     own = words[: len(words) - len(inner[-1])]
-    return ["what it runs is only known when it runs"] if any(not word.static for word in own) else []
+    return ["what it runs is computed at run time"] if any(not word.static for word in own) else []
 
 
 def _find_stdin_commands(name: str, command: SimpleCommand, found: list[InnerCommand]) -> list[InnerCommand]:
-    """What a shell, xargs or a program with commands of its own is fed, where that stands in the line."""
+    """What a shell, xargs or a program with commands of its own is fed, where that is in the line."""
     if not command.stdin:
         return []
     if (name in SHELLS or name in ("source", ".")) and not found:

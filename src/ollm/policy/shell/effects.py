@@ -83,7 +83,7 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
     found = scan_options(part.words, program.options)
     runs = [(one.index, _describe_option(name, one.name)) for one in found.options if one.is_any(reading.danger)]
     if reading.danger or reading.paths:
-        runs += [(index, "an option may hide in it") for index in found.uncertain]
+        runs += [(index, "it may contain an option") for index in found.uncertain]
     runs += find_value_dangers(name, part.words)
     runs += _find_setting_operands(name, [(place, word.text) for place, word in found.operands])
     objections = _check_option_values(found, reading, judge)
@@ -96,7 +96,7 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
         runs.append((place, f"{name} writes {word.text}"))
         objections += judge.check_write(word)
     if part.may_differ and reading.paths:
-        objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
+        objections += Objections(remarks=(f"what {name} reads is computed at run time",))
     unknown = _list_unknown(name, found, reading, judge)
     return _add_objections(part, objections, runs, reads=_only_asks(name, part), unknown=unknown)
 
@@ -162,7 +162,7 @@ def _find_setting_operands(name: str, operands: list[tuple[int, str]]) -> list[t
     if name == "date":
         return [(place, "it sets the clock") for place, text in operands if not text.startswith("+")]
     if name == "ps":
-        return [(place, "it shows what other processes were given") for place, text in operands if "e" in text]
+        return [(place, "it shows other processes' arguments") for place, text in operands if "e" in text]
     return []
 
 
@@ -188,9 +188,9 @@ def _inspect_find(part: CommandPart, judge: PathJudge) -> CommandPart:
         if word.text in search_tools.FIND_ACTIONS:
             runs.append((index, f"find {word.text} runs, writes or deletes"))
         elif word.text in ("-L", "-follow", "-files0-from"):
-            runs.append((index, f"find {word.text} leads out of the workspace"))
+            runs.append((index, f"find {word.text} leaves the workspace"))
         elif not word.static and word.might_be_option:
-            runs.append((index, "an option may hide in it"))
+            runs.append((index, "it may contain an option"))
         if word.text.startswith(("-", "(", ")", "!", ",")) and not re.fullmatch(r"-[HLP]|-O\d|-D|--", word.text):
             starting = False
         elif starting and not word.text.startswith("-"):
@@ -201,10 +201,10 @@ def _inspect_find(part: CommandPart, judge: PathJudge) -> CommandPart:
             objections += (
                 judge.check_read(value) if value.glob or word.text in search_tools.FIND_FILE_TESTS else NO_OBJECTIONS
             )
-            runs += [(index + 1, "an option may hide in it")] if value.several else []
+            runs += [(index + 1, "it may contain an option")] if value.several else []
         index += 2 if valued else 1
     if part.may_differ:
-        objections += Objections(remarks=("what find reads is only known when it runs",))
+        objections += Objections(remarks=("what find reads is computed at run time",))
     return _add_objections(part, objections, runs, reads=True, unknown=unknown)
 
 
@@ -245,8 +245,8 @@ def _inspect_script(
     for word in written.written:
         objections += judge.check_write(word)
     if part.may_differ:
-        objections += Objections(remarks=(f"what {name} reads is only known when it runs",))
-    uncertain = [(index, "an option may hide in it") for index in found.uncertain]
+        objections += Objections(remarks=(f"what {name} reads is computed at run time",))
+    uncertain = [(index, "it may contain an option") for index in found.uncertain]
     return _add_objections(part, objections, [*runs, *uncertain], reads=True)
 
 
@@ -266,7 +266,7 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     if not found.reads and subcommand == "config":
         objections += Objections(locks=("it changes git's configuration, which is protected",))
     if part.may_differ:
-        objections += Objections(remarks=("what git is told is only known when it runs",))
+        objections += Objections(remarks=("git's arguments are computed at run time",))
     if judge.is_in_other_repository():
         objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
     return _add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)

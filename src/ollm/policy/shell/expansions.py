@@ -108,7 +108,7 @@ class ExpansionVisitor(SyntaxVisitor):
         self.found += nested.found
         if parse_script(script).error:
             for words in split_unparsed(script):
-                remark = "a part of it may be run although it is quoted"
+                remark = "a quoted part of it may run"
                 self.found.append(
                     SimpleCommand(
                         words=tuple(map(make_literal, words)),
@@ -120,7 +120,7 @@ class ExpansionVisitor(SyntaxVisitor):
 
     def _visit_hidden_commands(self, node: Node, scope: ShellScope) -> None:
         """Where bash finds more in `${…}` than the parser shows: process substitutions, and, inside quotes or another
-        expansion, what stands in single quotes or behind backslashes."""
+        expansion, what is in single quotes or behind backslashes."""
         raw = self._parsed.get_text(node)
         for start in (match.start() for match in re.finditer(r"[<>]\(", raw)):
             self._visit_script(f": {take_balanced(raw[start:])}", scope)

@@ -94,7 +94,7 @@ def parse_git(words: Sequence[ShellWord]) -> GitCommand:
     dangers += _find_dangers(words, index)
     uncertain = [place for place, word in enumerate(words) if not word.static and word.might_be_option]
     ends = next((place for place, word in enumerate(words) if word.text == "--"), len(words))
-    dangers += [(place, "an option may hide in it") for place in uncertain if place < ends]
+    dangers += [(place, "it may contain an option") for place in uncertain if place < ends]
     name = words[index].text if words[index].static else ""
     reads = name in _READ_SUBCOMMANDS or _is_listing(name, words, index)
     return GitCommand(

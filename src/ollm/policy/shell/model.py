@@ -19,7 +19,7 @@ class Assignment(Data, frozen=True):
 
 
 class SimpleCommand(Data, frozen=True):
-    """A simple command as it stands in the line. `remarks` are reasons to ask that the line itself gives."""
+    """A simple command as it is in the line. `remarks` are reasons to ask that the line itself gives."""
 
     words: tuple[ShellWord, ...]
     text: str

@@ -26,7 +26,7 @@ class OptionGrammar(Data, frozen=True):
 
 
 class ShellOption(Data, frozen=True):
-    """One option: its name without dashes, its value if it has one, and the place of the word it stands in."""
+    """One option: its name without dashes, its value if it has one, and the place of the word it is in."""
 
     name: str
     index: int

@@ -92,7 +92,7 @@ class PathJudge:
     def check_directory(self) -> Objections:
         """What stands against reading where the command runs."""
         if self._directories is None:
-            return Objections(remarks=("the directory it runs in is not known",))
+            return Objections(remarks=("its working directory is unknown",))
         outside = [place for place in self._directories if not self._judge(str(place)).inside]
         return Objections(locks=tuple(f"it runs in {place}, outside the workspace" for place in outside))
 
@@ -111,16 +111,16 @@ class PathJudge:
         """Secret files below a directory that is read whole, as far as a quick look shows."""
         for entry in itertools.islice(self._walk_below(word), _MAX_TREE_ENTRIES):
             if is_environment_file(entry.name):
-                return Objections(locks=(f"it reads {entry.name}, which may hold secrets",))
+                return Objections(locks=(f"it reads {entry.name}, which may contain secrets",))
         return NO_OBJECTIONS
 
     def check_links(self, word: ShellWord) -> Objections:
         """Links out below a directory that is read whole, links followed."""
         for number, entry in enumerate(self._walk_below(word)):
             if number >= _MAX_TREE_ENTRIES:
-                return Objections(remarks=(f"{word.text} is too large to look for links out of the workspace",))
+                return Objections(remarks=(f"{word.text} is too large to check for links that leave the workspace",))
             if entry.is_symlink() and not self._judge(entry.path).inside:
-                return Objections(locks=(f"it follows {entry.name}, which leads out of the workspace",))
+                return Objections(locks=(f"it follows {entry.name}, which leaves the workspace",))
         return NO_OBJECTIONS
 
     def _walk_below(self, word: ShellWord) -> Iterator[os.DirEntry[str]]:
@@ -131,7 +131,7 @@ class PathJudge:
 
     def _check_unknown(self, word: ShellWord) -> Objections:
         """Judged by what is known of it: the beginning."""
-        text = f"{word.known or word.text or 'a path'} is only known when the command runs"
+        text = f"{word.known or word.text or 'a path'} is computed at run time"
         beginning = (
             self._check_path(word.known, writing=False)
             if "/" in word.known or word.known.startswith("~")
@@ -157,7 +157,7 @@ class PathJudge:
         if given is None:
             yield Objections(locks=(f"{text} is outside the workspace",))
         elif self._directories is None and not given.startswith("/"):
-            yield Objections(remarks=(f"where {text} is cannot be known",))
+            yield Objections(remarks=(f"the location of {text} is unknown",))
             yield self._judge(given) if "\0" not in given else NO_OBJECTIONS
         else:
             for start in self._directories or (self._boundary.workspace,):
@@ -180,9 +180,9 @@ class PathJudge:
             found_names = glob.iglob(given, root_dir=start)  # noqa: PTH207 - as bash: hidden names only when asked for
             matches = list(itertools.islice(found_names, _MAX_GLOB_MATCHES + 1))
             if len(matches) > _MAX_GLOB_MATCHES:
-                return found + Objections(remarks=(f"{text} stands for very many files",))
+                return found + Objections(remarks=(f"{text} matches too many files",))
             if any(match.startswith("-") for match in matches):
-                return found + Objections(remarks=(f"{text} stands for a name that looks like an option",))
+                return found + Objections(remarks=(f"{text} matches a name that looks like an option",))
             for match in matches:
                 found += self._check_path(str(start / match), writing=False)
         return found
@@ -203,7 +203,7 @@ class PathJudge:
             place = Path(os.path.normpath(start / given.rstrip("*")))
             precious = [self._boundary.workspace, *([self._home] if self._home else [])]
             if any(one == place or one.is_relative_to(place) for one in precious):
-                return Objections(locks=(f"{text} holds protected files",))
+                return Objections(locks=(f"{text} contains protected files",))
         return NO_OBJECTIONS
 
 
@@ -220,7 +220,7 @@ def _find_glob_base(text: str) -> str:
 
 
 def selects_secrets(pattern: ShellWord) -> bool:
-    """Whether a pattern for the names to be read picks files that may hold secrets."""
+    """Whether a pattern for the names to be read picks files that may contain secrets."""
     name = pattern.text.rsplit("/", 1)[-1]
     return is_environment_file(name) or any(fnmatchcase(one, name) for one in (".env", ".env.local"))
 

@@ -47,7 +47,7 @@ def find_sed_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
         if option.name != "s"
     ]
     dangers += [
-        (option.index, "sed -f runs a script that is not seen")
+        (option.index, "sed -f runs a script that cannot be checked")
         for option in found.options
         if option.is_any(("f", "file"))
     ]
@@ -62,7 +62,7 @@ def find_awk_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     found = scan_options(words, AWK_GRAMMAR)
     acting = ("W", "f", "i", "l", "o", "D", "E", "L", "file", "include", "load", "exec", "source", "e", "p", "d")
     dangers = [
-        (option.index, f"awk -{option.name} runs or writes what is not seen")
+        (option.index, f"awk -{option.name} runs or writes something that cannot be checked")
         for option in found.options
         if option.is_any(acting) or option.is_any(("dump-variables", "profile", "pretty-print", "debug"))
     ]

@@ -22,7 +22,7 @@ from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import Level
 
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
-_UNREADABLE = RuleReference(layer="protection", text="what is not plainly readable is asked about")
+_UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed needs confirmation")
 
 
 class JudgedLine(Data, frozen=True):
@@ -96,10 +96,10 @@ class ShellJudge:
         if found is None:
             action = self._rules.default_action
             reference = RuleReference(layer="default", text=f"defaultAction: {action}")
-            return _apply_floor(part, action, f"no rule speaks of it, and the default is {action}", reference)
+            return _apply_floor(part, action, f"no rule matches; the default is {action}", reference)
         rule, certain = found
         if not certain:
-            reason = f"{_explain_rule(rule)}, which may be what it turns out to be when it runs"
+            reason = f"{_explain_rule(rule)}, which may apply at run time"
             return _apply_floor(part, "ask", reason, rule.reference)
         covered = max((count_covered_words(one, view) for one in rule.conditions), default=0)
         return _apply_floor(part, rule.action, _explain_rule(rule), rule.reference, risk=rule.risk, covered=covered)
@@ -220,7 +220,7 @@ def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], app
     grant = find_grant(judged.part, command, grants, plain=judged.plain)
     if grant is not None:
         rule = RuleReference(layer="grant", text=str(grant))
-        return msgspec.structs.replace(judged, decision="allow", reason=f"it was granted: {grant}", rule=rule)
+        return msgspec.structs.replace(judged, decision="allow", reason=f"granted: {grant}", rule=rule)
     if approval == "yolo":
         rule = RuleReference(layer="approval", text="yolo")
         return msgspec.structs.replace(judged, decision="allow", reason="the approval level is yolo", rule=rule)

@@ -1,4 +1,4 @@
-"""A file fetched from a URL: with progress, gone on with where it broke off, and kept only when its hash is right."""
+"""A file fetched from a URL: with progress, resumed where it stopped, and kept only when its hash is right."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fetch_file(url: str, part: Path, progress: Progress) -> None:
     elif parts.scheme in ("http", "https"):
         _fetch_http(url, part, progress)
     else:
-        raise UsageError(f"{url} cannot be fetched: only http, https and file URLs can.")
+        raise UsageError(f"Cannot download {url}: only http, https and file URLs are supported.")
 
 
 def keep_verified(part: Path, target: Path, digest: str) -> None:
@@ -37,8 +37,8 @@ def keep_verified(part: Path, target: Path, digest: str) -> None:
     if found != digest:
         part.unlink()
         raise StorageError(
-            f"{target.name} came with the wrong hash (sha256 {found}, not {digest}) and was removed.",
-            action="Try again; if it stays so, the place it comes from is not to be trusted.",
+            f"{target.name} has the wrong checksum (sha256 {found}, expected {digest}) and was deleted.",
+            action="Try again; if it happens again, do not trust the source.",
         )
     descriptor = os.open(part, os.O_RDONLY)
     try:
@@ -59,7 +59,7 @@ def require_disk_space(directory: Path, size: int) -> None:
 
 def _copy(source: Path, part: Path, progress: Progress) -> None:
     if not source.is_file():
-        raise OllmError(f"{source} is not there.", action="Check the address (models.urls).")
+        raise OllmError(f"{source} does not exist.", action="Check the URL (models.urls).")
     with _explain_disk_errors(part), source.open("rb") as file:
         _write(part, iter(lambda: file.read(BLOCK_BYTES), b""), 0, source.stat().st_size, progress)
 
@@ -83,20 +83,18 @@ def _fetch_http(url: str, part: Path, progress: Progress) -> None:
                 _write(part, response.iter_bytes(), begin, total, progress)
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise OllmError(
-            f"Fetching {part.name.removesuffix('.part')} broke off: {str(error) or type(error).__name__}.",
-            action="Type the same command again: it goes on where it stopped.",
+            f"Download of {part.name.removesuffix('.part')} failed: {str(error) or type(error).__name__}.",
+            action="Run the same command again to resume.",
         ) from error
 
 
 def _find_start_byte(url: str, status: int, content_range: str, have: int) -> int:
-    """At which byte the answer begins; a server that does not know ranges begins anew."""
+    """At which byte the answer begins; a server that does not know ranges begins again."""
     if status == 206 and content_range.startswith(f"bytes {have}-"):
         return have
     if status == 200:
         return 0
-    raise OllmError(
-        f"{url} cannot be fetched: the server answered {status}.", action="Check the address (models.urls)."
-    )
+    raise OllmError(f"Cannot download {url}: the server returned {status}.", action="Check the URL (models.urls).")
 
 
 def _write(part: Path, blocks: Iterator[bytes], begin: int, total: int, progress: Progress) -> None:
@@ -119,12 +117,12 @@ def _explain_disk_errors(part: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _make_disk_full_error(part.parent, 0) from error
-        raise StorageError(f"{part} cannot be written: {error.strerror}.") from error
+        raise StorageError(f"Cannot write {part}: {error.strerror}.") from error
 
 
 def _make_disk_full_error(directory: Path, missing: int) -> StorageError:
-    how_much = f": {missing // 1_000_000 + 1} MB more are needed" if missing else ""
+    how_much = f": {missing // 1_000_000 + 1} MB more needed" if missing else ""
     return StorageError(
-        f"The disk that holds {directory} is full{how_much}.",
-        action="Make room, then type the same command again: it goes on with what is already here.",
+        f"The disk with {directory} is full{how_much}.",
+        action="Free some space, then run the same command again to resume.",
     )

@@ -37,7 +37,7 @@ def open_embedded(
     file = model_files.find_model(directory, wanted) if wanted else model_files.find_default(directory)
     if file is None:
         name = wanted if wanted and model_files.find_in_catalogue(wanted) else model_files.DEFAULT_MODEL.name
-        missing = f"there is no model file {wanted!r}" if wanted else "no model is on this machine yet"
+        missing = f"there is no model file {wanted!r}" if wanted else "no model is installed yet"
         raise ModelFileMissingError(f"{_capitalize(why)}, and {missing}.", name)
     return EmbeddedProvider(file, settings.timeouts, environment), file.name
 
@@ -47,7 +47,7 @@ def _capitalize(why: str) -> str:
 
 
 class EmbeddedProvider:
-    """One model file. Its process is started by the first request, again after a crash, and anew for another window."""
+    """One model file. Its process starts with the first request, and again after a crash or for another window."""
 
     name = "embedded"
 

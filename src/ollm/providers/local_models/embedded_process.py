@@ -115,14 +115,14 @@ class EmbeddedProcess:
                     raise self._explain_exit()
         except TimeoutError as error:
             raise ModelTimeoutError(
-                f"The embedded model {order.name} was not loaded within {timeout:g} s.",
+                f"The embedded model {order.name} did not load within {timeout:g} s.",
                 action="Raise provider.timeouts.firstToken, or choose a smaller model.",
             ) from error
         ready = msgspec.json.decode(line, type=EmbeddedReady)
         if ready.error:
             raise ModelError(
                 f"The embedded server could not load {order.path}: {ready.error}. {self._read_log_tail()}".rstrip(),
-                action="`ollm models get NAME` fetches a model anew.",
+                action="Download the model again with `ollm models get NAME`.",
             )
         return ready.url
 
@@ -130,8 +130,8 @@ class EmbeddedProcess:
         code = self._process.returncode or 0
         how = f"ended by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         return ModelError(
-            f"The embedded model's process is gone ({how}). {self._read_log_tail()}".rstrip(),
-            action="It starts again with your next message; if memory is short, choose a smaller model or window.",
+            f"The embedded model stopped ({how}). {self._read_log_tail()}".rstrip(),
+            action="It restarts with your next message; if memory is short, choose a smaller model or context window.",
         )
 
     def _read_log_tail(self) -> str:
@@ -140,7 +140,7 @@ class EmbeddedProcess:
         size = os.fstat(self._log.fileno()).st_size
         self._log.seek(max(0, size - 2000))
         told = self._log.read().decode("utf-8", "replace").strip().splitlines()
-        return f"Its last words: {told[-1][:300]}" if told else ""
+        return f"Last output: {told[-1][:300]}" if told else ""
 
 
 def choose_thread_count() -> int:

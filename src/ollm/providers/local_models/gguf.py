@@ -21,7 +21,7 @@ def read_trained_window(path: Path) -> int | None:
         with path.open("rb") as file:
             facts = _read_facts(file)
     except (OSError, struct.error, ValueError) as error:
-        raise ModelError(f"{path} is not a whole GGUF model: {error}.", action="Fetch it again.") from error
+        raise ModelError(f"{path} is not a valid GGUF model: {error}.", action="Download it again.") from error
     found = facts.get(f"{facts.get('general.architecture')}.context_length")
     return found if isinstance(found, int) and found > 0 else None
 
@@ -29,7 +29,7 @@ def read_trained_window(path: Path) -> int | None:
 def _read_facts(file: BinaryIO) -> dict[str, Any]:
     """Keys and values up to the context length, which stands before the long lists of the tokenizer."""
     if file.read(4) != MAGIC:
-        raise ValueError("it does not begin with GGUF")
+        raise ValueError("it does not start with GGUF")
     _, _, count = struct.unpack("<IQQ", _read_exactly(file, 20))
     facts: dict[str, Any] = {}
     for _ in range(min(count, MAX_KEYS)):

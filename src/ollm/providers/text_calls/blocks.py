@@ -75,7 +75,7 @@ _INFO_NAME = re.compile(r"(?:title|file(?:name)?|path)\s*[=:]\s*[\"']?([^\"'\s]+
 
 
 class Block(Data, frozen=True):
-    """A fenced block. `end` is where the text behind it begins; `closed` is false where the answer broke off."""
+    """A fenced block. `end` is where the text behind it begins; `closed` is false where the answer stopped early."""
 
     kind: BlockKind
     body: str

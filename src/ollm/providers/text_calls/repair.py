@@ -1,4 +1,4 @@
-"""Calls that a model wrote as text, read and mended (T10.1): JSON in all its shapes, and forms that look like XML.
+"""Calls that a model wrote as text, read and repaired (T10.1): JSON in all its shapes, and forms that look like XML.
 
 Only a tool that was offered is ever called. json-repair is imported when strict JSON fails, not before.
 """
@@ -73,7 +73,7 @@ def _is_valid_json(text: str) -> bool:
 
 
 def _parse_value(text: str) -> Any:
-    """One JSON value, or a list of several that stand after one another; mended where that is needed."""
+    """One JSON value, or a list of several that stand after one another; repaired where that is needed."""
     text = text.strip()
     try:
         return msgspec.json.decode(text)

@@ -64,7 +64,7 @@ def explain_refusal(details: ConfirmationDetails, *, yes: bool) -> str:
     """Why nobody said yes, and what would."""
     why = details.reason.rstrip(".") or "policy asks before it runs"
     if details.locked:
-        return f"{why}. This needs a person to confirm it each time, and there is nobody to ask."
+        return f"{why}. This always needs your confirmation, and ollm cannot ask in non-interactive mode."
     grant = f", or grant it with --allow '{details.grant}'" if details.grant else ""
     way = "" if yes else f" Use --yes{grant}."
-    return f"{why}, and there is nobody to ask.{way}"
+    return f"{why}, and ollm cannot ask in non-interactive mode.{way}"

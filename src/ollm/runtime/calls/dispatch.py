@@ -45,7 +45,7 @@ class Dispatch:
                         await self._run_in_order(one)
         except asyncio.CancelledError:
             await self._finish_all(
-                ones, build_failure("Cancelled", "The turn was cancelled before this call had ended.")
+                ones, build_failure("Cancelled", "The turn was cancelled before this call finished.")
             )
             raise
         return [one.record for one in ones]

@@ -40,7 +40,7 @@ class Permission(msgspec.Struct, frozen=True):
         details = await build_confirmation(spec, invocation, context, verdict)
         answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
         if not answer.approved:
-            raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user said no.'}")
+            raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
         if answer.scope != "once" and verdict.grant and not verdict.locked:
             self.remember(verdict.grant, answer.scope)
         return context.boundary.approving(Path(path) for path in verdict.approve)

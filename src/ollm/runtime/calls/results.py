@@ -36,7 +36,7 @@ def to_tool_failure(error: Exception) -> ToolFailure:
             return ToolFailure("Interrupted", str(error))
         case RecursionError():
             return ToolFailure("ValidationError", "The arguments are nested too deeply.")
-    return ToolFailure("Interrupted", f"The tool broke off with a fault of its own ({type(error).__name__}: {error}).")
+    return ToolFailure("Interrupted", f"The tool crashed ({type(error).__name__}: {error}).")
 
 
 def get_call_status(result: ToolResult) -> CallStatus:
@@ -44,7 +44,7 @@ def get_call_status(result: ToolResult) -> CallStatus:
 
 
 def trim_result(result: ToolResult, limits: OutputSettings, keep: Keep, way_back: str) -> ToolResult:
-    """Clean and within limits. What was cut stands in `full_output`."""
+    """Clean and within limits. What was cut is in `full_output`."""
     short = trim_output(clean_text(result.llm_content), limits, keep=keep, way_back=way_back)
     full = short.full if result.full_output is None else trim_for_session(clean_text(result.full_output))
     return msgspec.structs.replace(

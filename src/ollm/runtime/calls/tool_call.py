@@ -134,7 +134,7 @@ class ToolCallRun:
         if self._spec is not None:
             return self._spec
         near = self._desk.registry.find_nearest(self.record.name)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(self._list_tool_names())}."
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Available: {', '.join(self._list_tool_names())}."
         raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
 
     async def _parse_call(self) -> Invocation:
@@ -170,7 +170,7 @@ class ToolCallRun:
     def _log_and_build_failure(self, error: Exception) -> ToolResult:
         failure = to_tool_failure(error)
         if failure.kind == "Interrupted":
-            log.error("A tool broke off.", exc_info=error, extra={"operation": self.record.name})
+            log.error("A tool crashed.", exc_info=error, extra={"operation": self.record.name})
         return build_failure(failure.kind, str(failure))
 
     def _build_recall_hint(self) -> str:

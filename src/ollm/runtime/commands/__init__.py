@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import BusyError, UsageError
+from ollm.domain.suggest import suggest_names
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable
 from ollm.runtime.commands.custom import CustomCommands
@@ -29,11 +29,11 @@ async def run_command(conversation: CommandNeeds, name: str, arguments: str, *, 
     table = build_command_table()
     if found := table.get(name):
         if busy and not found.during_turn:
-            raise BusyError(f"/{name} waits until the model is done.", action="Esc stops it.")
+            raise BusyError(f"/{name} waits until the model is done.", action="Press Esc to stop it.")
         return await found.run(conversation, arguments)
     custom = CustomCommands(conversation.command_directories)
     if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)
-    near = get_close_matches(name, [*(command.name for command in table.list_all()), *custom.list_names()], n=1)
-    hint = f"Did you mean /{near[0]}?" if near else "/help lists all commands."
-    raise UsageError(f"There is no command /{name}.", action=hint)
+    near = suggest_names(name, [*(command.name for command in table.list_all()), *custom.list_names()])
+    hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
+    raise UsageError(f"Unknown command /{name}.", action=hint)

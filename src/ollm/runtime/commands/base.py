@@ -67,7 +67,7 @@ def split_words(arguments: str, at_most: int) -> list[str]:
 
 
 def make_usage_error(name: str, usage: str) -> UsageError:
-    return UsageError(f"/{name} is used as: /{name} {usage}".rstrip(), action="/help lists all commands.")
+    return UsageError(f"Usage: /{name} {usage}".rstrip() + ".", action="See /help for all commands.")
 
 
 def fence_text(text: str, language: str = "") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.providers.window import explain_small_window
 from ollm.runtime import changes
@@ -34,11 +35,11 @@ MAX_FOUND_MESSAGES = 10
 
 
 def register_commands(commands: CommandTable) -> None:
-    commands.register(
-        "context", "Show what the model is sent; snapshots, entries, window.", usage=USAGE, more=CONTEXT_HELP
-    )(context)
-    commands.register("compact", "Fold old messages into a summary now.")(compact)
-    told = "Show a message or a call in full, or find one by its words."
+    commands.register("context", "Show the context; manage snapshots and entries.", usage=USAGE, more=CONTEXT_HELP)(
+        context
+    )
+    commands.register("compact", "Compact old messages into a summary.")(compact)
+    told = "Show a message or call in full, or search."
     commands.register("expand", told, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
 
 
@@ -59,11 +60,11 @@ async def show_context(conversation: ContextNeeds, arguments: str) -> CommandRep
         for part in parts
         if part.tokens
     ]
-    why = f"; a {usage.broken_by} broke the rest" if usage.broken_by else ""
-    reused = "" if usage.reused_share is None else f" {usage.reused_share:.0%} of the last prompt stood unchanged{why}."
+    why = f"; the {usage.broken_by} changed" if usage.broken_by else ""
+    reused = "" if usage.reused_share is None else f" Prompt cache: {usage.reused_share:.0%} reused{why}."
     text = (
-        f"{usage.used} of {budget.limit} tokens used (window {budget.window});"
-        f" compression starts when messages take {budget.trigger}.{reused}"
+        f"{usage.used:,} of {budget.limit:,} tokens used (context window {budget.window:,});"
+        f" compaction starts at {budget.trigger:,}.{reused}"
     )
     data = {**msgspec.to_builtins(budget), "used": usage.used, "parts": msgspec.to_builtins(parts)}
     return CommandReply(text=f"{text}\n\n{render_table(('part', 'tokens', ''), rows)}", data=data)
@@ -71,7 +72,7 @@ async def show_context(conversation: ContextNeeds, arguments: str) -> CommandRep
 
 async def take_snapshot(conversation: ContextNeeds, arguments: str) -> CommandReply:
     if conversation.session.id is None:
-        raise UsageError("There is no session yet.", action="Say something first.")
+        raise UsageError("No session yet.", action="Send a message first.")
     made = await conversation.snapshots.create_snapshot(conversation.prompt.capture_state(), "manual")
     if made is None:
         return CommandReply(text="No snapshot was taken.", ok=False)
@@ -80,8 +81,10 @@ async def take_snapshot(conversation: ContextNeeds, arguments: str) -> CommandRe
 
 async def list_snapshots(conversation: ContextNeeds, arguments: str) -> CommandReply:
     found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
-    rows = [(entry.id, entry.timestamp, str(entry.token_count), entry.trigger, entry.summary) for entry in found]
-    text = render_table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "There is no snapshot yet."
+    rows = [
+        (entry.id, format_age(entry.timestamp), str(entry.token_count), entry.trigger, entry.summary) for entry in found
+    ]
+    text = render_table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "No snapshots yet."
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
@@ -91,9 +94,9 @@ async def restore_snapshot(conversation: ContextNeeds, arguments: str) -> Comman
     found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
     fits = [entry for entry in found if entry.id.startswith(arguments.strip())]
     if len(fits) != 1:
-        raise UsageError(f"{len(fits)} snapshots begin with {arguments!r}.", action="/context list shows them.")
+        raise UsageError(f"{len(fits)} snapshots start with {arguments!r}.", action="List them with /context list.")
     await changes.restore_snapshot(conversation, fits[0].id)
-    return CommandReply(text=f"The context is as it was at {fits[0].timestamp}. /context list has the way back.")
+    return CommandReply(text=f"Context restored to {format_age(fits[0].timestamp)}. Undo: /context list.")
 
 
 async def add_entry(conversation: ContextNeeds, arguments: str) -> CommandReply:
@@ -103,15 +106,15 @@ async def add_entry(conversation: ContextNeeds, arguments: str) -> CommandReply:
     entries = conversation.prompt.entries
     entries.add_context(key, text, source="user")
     if not entries.has_context(key):
-        return CommandReply(text=f"{key!r} cannot be a context entry.", ok=False)
+        return CommandReply(text=f"{key!r} is not a valid context entry.", ok=False)
     conversation.prompt.refresh_system_prompt()
-    return CommandReply(text=f"The model is told {key!r} from now on; /context remove {key} takes it back.")
+    return CommandReply(text=f"Added context entry {key!r}; undo with /context remove {key}.")
 
 
 async def list_entries(conversation: ContextNeeds, arguments: str) -> CommandReply:
     found = conversation.prompt.entries.get_context()
     rows = [(entry.key, f"{entry.priority:g}", entry.source, entry.content[:80]) for entry in found]
-    text = render_table(("key", "priority", "source", "content"), rows) if rows else "There are no context entries."
+    text = render_table(("key", "priority", "source", "content"), rows) if rows else "No context entries."
     return CommandReply(text=text, data=msgspec.to_builtins(found))
 
 
@@ -119,10 +122,10 @@ async def remove_entry(conversation: ContextNeeds, arguments: str) -> CommandRep
     entries = conversation.prompt.entries
     key = arguments.strip()
     if not entries.has_context(key):
-        raise UsageError(f"There is no context entry {key!r}.", action="/context entries lists them.")
+        raise UsageError(f"No context entry {key!r}.", action="List them with /context entries.")
     entries.remove_context(key)
     conversation.prompt.refresh_system_prompt()
-    return CommandReply(text=f"{key!r} is no longer told to the model.")
+    return CommandReply(text=f"Removed context entry {key!r}.")
 
 
 async def change_size(conversation: ContextNeeds, arguments: str) -> CommandReply:
@@ -130,7 +133,7 @@ async def change_size(conversation: ContextNeeds, arguments: str) -> CommandRepl
         raise make_usage_error("context", "size N (512 tokens or more)")
     await changes.change_window(conversation, int(arguments))
     window = conversation.state.model.window
-    return CommandReply(text=f"The window is {window} tokens from now on. {explain_small_window(window)}".rstrip())
+    return CommandReply(text=f"Context window set to {window:,} tokens. {explain_small_window(window)}".rstrip())
 
 
 async def compact(conversation: ContextNeeds, arguments: str) -> CommandReply:
@@ -139,7 +142,7 @@ async def compact(conversation: ContextNeeds, arguments: str) -> CommandReply:
         conversation.prompt, conversation.stream.emit, conversation.state.model.summarise
     )
     if not smaller:
-        return CommandReply(text="There was nothing to fold.")
+        return CommandReply(text="Nothing to compact.")
     return CommandReply(
         text=f"Folded: {before} tokens became {conversation.prompt.used_tokens}. The archive has everything."
     )
@@ -167,7 +170,7 @@ async def find_messages(archive: Archive, wanted: str) -> CommandReply:
     """The newest messages with all of these words."""
     found = [] if wanted.isdigit() else await archive.search(wanted, MAX_FOUND_MESSAGES)
     if not found:
-        raise UsageError(f"There is no message or call {wanted!r}.", action="/history shows the numbers.")
+        raise UsageError(f"No message or call {wanted!r}.", action="See the numbers in /history.")
     rows = [(str(one.message_id), one.role, one.snippet) for one in found]
     return CommandReply(text=render_table(("number", "who", "what"), rows), data=msgspec.to_builtins(found))
 

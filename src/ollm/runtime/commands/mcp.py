@@ -22,7 +22,7 @@ def register_commands(commands: CommandTable) -> None:
 async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
     servers = conversation.mcp
     if servers is None:
-        return CommandReply(text="No MCP server is configured; `ollm mcp add` adds one.", data=[])
+        return CommandReply(text="No MCP servers configured. Add one with `ollm mcp add`.", data=[])
     if not arguments.strip():
         states = servers.list_states()
         rows = [(state.server.name, describe_state(state), describe_offers(state)) for state in states]
@@ -52,13 +52,13 @@ def parse_pairs(text: str) -> dict[str, str]:
 def describe_state(state: McpServerState) -> str:
     if state.failure:
         return state.failure
-    return "running" if state.connected else "started when it is needed"
+    return "running" if state.connected else "starts on demand"
 
 
 def describe_offers(state: McpServerState) -> str:
     found = state.catalogue
     if found is None:
-        return "not asked yet"
+        return "not connected yet"
     prompts = [f"/mcp {state.server.name} {prompt.name}" for prompt in found.prompts]
     resources = ["resources"] if found.resources else []
     return ", ".join([*(tool.name for tool in found.tools), *resources, *prompts]) or "nothing"

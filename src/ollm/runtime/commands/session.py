@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
@@ -19,19 +20,15 @@ HISTORY_USAGE = "[N | all | export FILE]"
 
 
 def register_commands(commands: CommandTable) -> None:
-    commands.register("history", "Show everything that was said, or export it.", usage=HISTORY_USAGE, during_turn=True)(
-        history
-    )
-    commands.register("export", "Write the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
+    commands.register("history", "Show or export the conversation.", usage=HISTORY_USAGE, during_turn=True)(history)
+    commands.register("export", "Export the session to a file (.json, .md or .html).", usage="FILE", during_turn=True)(
         export
     )
-    commands.register("sessions", "List the sessions of this workspace, or open one.", usage="[ID]")(sessions)
+    commands.register("sessions", "List sessions, or open one.", usage="[ID]")(sessions)
     commands.register("new", "Start a new session.")(new)
-    commands.register("continue", "Go on after a loop was stopped, or where the answer ended.")(continue_session)
-    commands.register(
-        "rewind", "Go back to before a message; nothing is removed from the archive.", usage="NUMBER [yes]"
-    )(rewind)
-    commands.register("exit", "Leave; the session stays.", during_turn=True)(exit_chat)
+    commands.register("continue", "Continue after a stopped loop or a cut answer.")(continue_session)
+    commands.register("rewind", "Rewind to before a message; the history stays.", usage="NUMBER [yes]")(rewind)
+    commands.register("exit", "Quit; the session is saved.", during_turn=True)(exit_chat)
 
 
 async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
@@ -44,13 +41,13 @@ async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
     limit = MAX_PAGE_MESSAGES if found == ["all"] else int(found[0]) if found else DEFAULT_PAGE_MESSAGES
     page = conversation.session.load_page(None, limit)
     lines = [
-        f"**#{message['id']} {message['role']}** {message['timestamp']}\n\n{text}"
+        f"**#{message['id']} {message['role']}** {format_age(message['timestamp'])}\n\n{text}"
         for message in page
         if (text := format_message(message)) or message["role"] != "tool"
     ]
     if page and page[0]["id"] > 1:
         lines.insert(0, f"{page[0]['id'] - 1} earlier messages: `/history all`.")
-    return CommandReply(text="\n\n".join(lines) or "Nothing was said yet.", data=page)
+    return CommandReply(text="\n\n".join(lines) or "No messages yet.", data=page)
 
 
 def format_message(message: dict[str, Any]) -> str:
@@ -66,7 +63,8 @@ def format_message(message: dict[str, Any]) -> str:
 def format_call(call: dict[str, Any]) -> str:
     result = call.get("result") or {}
     brought = result.get("fullOutput") or result.get("llmContent") or ""
-    head = f"`{call['name']}` {msgspec.json.encode(call['args']).decode()} · {call['status']} · {call['timestamp']}"
+    when, arguments = format_age(call["timestamp"]), msgspec.json.encode(call["args"]).decode()
+    head = f"`{call['name']}` {arguments} · {call['status']} · {when}"
     return f"{head}\n\n{fence_text(brought)}" if brought else head
 
 
@@ -89,19 +87,15 @@ async def sessions(conversation: SessionNeeds, arguments: str) -> CommandReply:
     if wanted:
         fits = [record for record in known if record.session_id.startswith(wanted)]
         if len(fits) != 1:
-            raise UsageError(f"{len(fits)} sessions begin with {wanted!r}.", action="/sessions lists them.")
+            raise UsageError(f"{len(fits)} sessions start with {wanted!r}.", action="List them with /sessions.")
         return CommandReply(follow_up="open-session", argument=fits[0].session_id)
     rows = [(record.session_id[:8], record.title, record.model, record.status) for record in known]
-    text = (
-        render_table(("session", "title", "model", ""), rows)
-        if rows
-        else "There are no sessions in this workspace yet."
-    )
+    text = render_table(("session", "title", "model", ""), rows) if rows else "No sessions in this workspace yet."
     return CommandReply(text=text, data=[record.session_id for record in known])
 
 
 async def new(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    return CommandReply(text="A new session begins with your next message.", follow_up="new-session")
+    return CommandReply(text="New session.", follow_up="new-session")
 
 
 async def continue_session(conversation: SessionNeeds, arguments: str) -> CommandReply:
@@ -117,13 +111,11 @@ async def rewind(conversation: SessionNeeds, arguments: str) -> CommandReply:
     number = int(found[0].removeprefix("#"))
     if found[1:] == ["yes"]:
         text = await changes.rewind_context(conversation, number)
-        return CommandReply(
-            text=f"The model no longer sees message {number} and what came after it.", data={"text": text}
-        )
+        return CommandReply(text=f"Rewound to before message {number}.", data={"text": text})
     changes.find_user_message(conversation, number)
     return CommandReply(
-        text=f"The model would forget message {number} and everything after it; the archive and your files stay as they"
-        f" are. /rewind {number} yes does it."
+        text=f"This removes message {number} and everything after it from the context; the history and your files stay."
+        f" To confirm: /rewind {number} yes."
     )
 
 

@@ -15,27 +15,27 @@ from ollm.runtime.commands.needs import SettingsNeeds
 MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
 APPROVALS: tuple[Approval, ...] = get_args(Approval)
 KEY_HELP = (
-    ("Enter", "send; while the model works it waits its turn"),
+    ("Enter", "send; queued while the model is working"),
     ("Alt-Enter, Ctrl-J, \\ at the end", "a new line"),
-    ("@", "attach a file or a picture"),
-    ("//", "a message that begins with a slash"),
-    ("!command", "run a command yourself; Alt-A attaches its output to the next message"),
-    ("Up, Down, Ctrl-R", "what was typed before, in all sessions"),
-    ("Ctrl-G", "write in your editor"),
-    ("Esc", "stop the model; twice on an empty line: go back to an earlier message"),
-    ("Ctrl-C", "stop the model, clear the line; twice on an empty line: leave"),
-    ("Ctrl-O", "tool output and thoughts in full, or folded"),
-    ("Ctrl-D", "leave; the session stays"),
+    ("@", "attach a file or an image"),
+    ("//", "a message that starts with a slash"),
+    ("!command", "run a shell command; Alt-A attaches its output to the next message"),
+    ("Up, Down, Ctrl-R", "input history of all sessions"),
+    ("Ctrl-G", "edit in your editor"),
+    ("Esc", "stop the model; twice on an empty line: rewind"),
+    ("Ctrl-C", "stop the model or clear the line; twice: quit"),
+    ("Ctrl-O", "expand or collapse tool output and thinking"),
+    ("Ctrl-D", "quit; the session is saved"),
 )
 
 
 def register_commands(commands: CommandTable) -> None:
-    commands.register("model", "Show the model, or go on with another one.", usage="[NAME]")(model)
-    commands.register("mode", "Show or change what the agent is for.", usage="[NAME|auto]")(mode)
-    commands.register("approval", "Show or change what runs without a question.", usage="[LEVEL]", during_turn=True)(
+    commands.register("model", "Show or switch the model.", usage="[NAME]")(model)
+    commands.register("mode", "Show or change the mode.", usage="[NAME|auto]")(mode)
+    commands.register("approval", "Show or change what runs without asking.", usage="[LEVEL]", during_turn=True)(
         approval
     )
-    commands.register("tools", "List the tools the model is shown.", during_turn=True)(tools)
+    commands.register("tools", "List the tools the model can use.", during_turn=True)(tools)
     commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
     commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
 
@@ -45,7 +45,7 @@ async def model(conversation: SettingsNeeds, arguments: str) -> CommandReply:
         await changes.change_model(conversation, arguments.strip())
     now = conversation.state.model
     if arguments:
-        return CommandReply(text=f"Going on with {now.name}, window {now.window}.", data={"model": now.name})
+        return CommandReply(text=f"Switched to {now.name} ({now.window:,}-token context).", data={"model": now.name})
     offered = await now.provider.models()
     rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
     listed = render_table(("model", ""), rows) if rows else ""
@@ -62,7 +62,7 @@ async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     name = arguments.strip()
     if name == "auto":
         conversation.state.auto_switch = "on"
-        return CommandReply(text="The mode follows what you ask for; /mode NAME sets it.")
+        return CommandReply(text="The mode follows your request; set one with /mode NAME.")
     if name not in MODE_NAMES:
         raise make_usage_error("mode", "[" + "|".join((*MODE_NAMES, "auto")) + "]")
     await changes.change_mode(conversation, name, "manual", 1.0)
@@ -73,7 +73,7 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     policy = conversation.policy.get()
     level = arguments.strip()
     if not level:
-        return CommandReply(text=f"Approval: **{policy.approval}**. There are: {', '.join(APPROVALS)}.")
+        return CommandReply(text=f"Approval: **{policy.approval}**. Options: {', '.join(APPROVALS)}.")
     if level not in APPROVALS:
         raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
     policy.approval = conversation.state.approval = level
@@ -106,7 +106,7 @@ async def show_help(conversation: SettingsNeeds, arguments: str) -> CommandReply
         if name in custom:
             return CommandReply(text=f"`/{name} [TEXT]` sends what `.ollm/commands/{name}.md` says.")
         if found is None:
-            raise UsageError(f"There is no command /{name}.", action="/help lists all commands.")
+            raise UsageError(f"Unknown command /{name}.", action="See /help for all commands.")
         return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
     rows += [(f"/{own}", "from .ollm/commands") for own in custom]

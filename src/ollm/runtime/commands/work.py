@@ -17,13 +17,11 @@ PLAN_USAGE = "[pause | resume]"
 
 
 def register_commands(commands: CommandTable) -> None:
-    commands.register("goal", "Show or set what this is about; decisions can be locked.", usage=GOAL_USAGE)(goal)
-    commands.register("plan", "Show where the plan stands; pause it or go on.", usage=PLAN_USAGE, during_turn=True)(
-        plan
-    )
+    commands.register("goal", "Show or set the session goal and decisions.", usage=GOAL_USAGE)(goal)
+    commands.register("plan", "Show, pause or resume the plan.", usage=PLAN_USAGE, during_turn=True)(plan)
     commands.register("todos", "Show or change the todo list.", usage=TODOS_USAGE)(todos)
-    commands.register("memory", "Show or change what is remembered for this workspace.", usage=MEMORY_USAGE)(memory)
-    commands.register("undo", "Take the last edit of a file back.", usage="[yes]")(undo)
+    commands.register("memory", "Show or change this workspace's memory.", usage=MEMORY_USAGE)(memory)
+    commands.register("undo", "Undo the last file edit.", usage="[yes]")(undo)
 
 
 async def goal(conversation: WorkNeeds, arguments: str) -> CommandReply:
@@ -54,7 +52,7 @@ async def plan(conversation: WorkNeeds, arguments: str) -> CommandReply:
         holder.set_paused(word == "pause")
     state = holder.get_state()
     if not state.steps:
-        return CommandReply(text="There is no plan; the model keeps one with its todo list.", data=state)
+        return CommandReply(text="No plan yet; the model creates one as a todo list.", data=state)
     steps = [f"{'✔' if step.done else '→' if step == state.current_step else '·'} {step.text}" for step in state.steps]
     head = f"{state.done_count} of {len(state.steps)} done{', paused' if state.paused else ''}."
     return CommandReply(text="\n".join([head, "", *steps]), data=msgspec.to_builtins(state))
@@ -77,7 +75,7 @@ async def todos(conversation: WorkNeeds, arguments: str) -> CommandReply:
     found = notes.list_todos()
     rows = [(todo.id, "✔" if todo.status == "done" else "", todo.text) for todo in found]
     return CommandReply(
-        text=render_table(("id", "", "todo"), rows) if rows else "Nothing is to be done.",
+        text=render_table(("id", "", "todo"), rows) if rows else "No todos.",
         data=msgspec.to_builtins(found),
     )
 
@@ -88,7 +86,7 @@ async def memory(conversation: WorkNeeds, arguments: str) -> CommandReply:
     match found:
         case []:
             keys = notes.list_keys()
-            return CommandReply(text="\n".join(f"- {key}" for key in keys) or "Nothing is remembered.", data=keys)
+            return CommandReply(text="\n".join(f"- {key}" for key in keys) or "Nothing in memory.", data=keys)
         case ["get", key]:
             value = notes.get(key)
             return CommandReply(text=f"{key}: {value}", data=value)
@@ -110,7 +108,7 @@ async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
         return CommandReply(text=describe_undo(conversation))
     done = conversation.edits.get().undo(conversation.policy.get().boundary)
     if done is None:
-        raise UsageError("There is no edit to take back.")
+        raise UsageError("Nothing to undo.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
 
 
@@ -120,17 +118,17 @@ def describe_undo(conversation: WorkNeeds) -> str:
 
     found = conversation.edits.get().peek_undo()
     if found is None:
-        raise UsageError("There is no edit to take back.")
+        raise UsageError("Nothing to undo.")
     path, before = found
     if before is None:
-        return f"`/undo yes` removes {path}, which the last edit created."
+        return f"`/undo yes` deletes {path}, which the last edit created."
     boundary = conversation.policy.get().boundary.approving([path])
     now = b""
     if path.exists():
         with boundary.open_file(str(path)) as file:
             now = file.read()
     change = make_diff(path.name, now.decode("utf-8", "replace"), before.decode("utf-8", "replace"))
-    return f"`/undo yes` puts {path} back as it was before the last edit:\n\n{fence_text(change.rstrip(), 'diff')}"
+    return f"`/undo yes` reverts the last edit of {path}:\n\n{fence_text(change.rstrip(), 'diff')}"
 
 
 def split_subcommand(arguments: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ WRITTEN_CALL_TEMPERATURE = (
 
 
 class Model:
-    """Messages in, pieces out. The window stays fixed: another one would make a server load the model anew."""
+    """Messages in, pieces out. The window stays fixed: another one would make a server load the model again."""
 
     def __init__(self, provider: Provider, name: str, window: int, facts: ModelFacts, *, why: str = "") -> None:
         self.provider = provider

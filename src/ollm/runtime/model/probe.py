@@ -83,7 +83,7 @@ class Probe:
         read, write = speed.prefill_per_second, speed.decode_per_second
         facts = replace(facts, prefill_per_second=read, decode_per_second=write)
         known = read is not None and write is not None
-        return facts, "speed", known, f"reads {read or '?'}, writes {write or '?'} tokens a second"
+        return facts, "speed", known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
 
     async def _try_call_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """The lowest rung that holds for one plain call."""
@@ -96,13 +96,13 @@ class Probe:
             form = hearing.form or facts.written_form
             return replace(facts, call_form="text", written_form=form), "calls", True, f"written as text ({form})"
         if await ladder.request_constrained_calls(hearing):
-            return replace(facts, call_form="constrained"), "calls", True, "only when bound to the tools' schema"
-        return replace(facts, call_form="none"), "calls", False, "none came"
+            return replace(facts, call_form="constrained"), "calls", True, "only when constrained to the tools' schema"
+        return replace(facts, call_form="none"), "calls", False, "none"
 
     async def _try_result_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """In which form a result is taken for what it is."""
         if facts.call_form == "none":
-            return facts, "results", False, "not tried"
+            return facts, "results", False, "not tested"
         call = ToolCall(id="call_1", name="read_file", arguments={"path": "alpha.txt"})
         history = (
             PromptMessage(role="user", content="Which code does alpha.txt hold?"),
@@ -117,12 +117,12 @@ class Probe:
                 told = "as tool results" if tried.result_form == "tool" else "as user messages"
                 return tried, "results", True, told
         form = replace(facts, result_form="tool" if facts.call_form == "native" else "user")
-        return form, "results", False, "not taken for what they are in any form"
+        return form, "results", False, "not understood in any form"
 
     async def _try_tool_count(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """How many tools it can be shown before it calls a wrong one."""
         if facts.call_form == "none":
-            return facts, "tools", False, "not tried"
+            return facts, "tools", False, "not tested"
         held, erred = 0, False
         for tools in map(self._tools, TOOL_COUNTS):
             if len(tools) <= held:
@@ -138,12 +138,12 @@ class Probe:
 
     async def _try_verbatim(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         if facts.call_form == "none":
-            return facts, "copying", False, "not tried"
+            return facts, "copying", False, "not tested"
         asked = f"Write exactly these two lines into delta.py:\n{VERBATIM_TEXT}"
         calls = await self._request_calls(facts, self._tools(TOOL_COUNTS[1]), asked)
         contents = [c.arguments.get("content") for c in calls if isinstance(c.arguments, dict)]
         same = any(isinstance(text, str) and text.strip() == VERBATIM_TEXT for text in contents)
-        told = "texts arrive as they are" if same else "texts are changed on the way: edits may miss"
+        told = "text arrives unchanged" if same else "text is altered on the way: edits may fail"
         return replace(facts, verbatim_edits=same), "copying", same, told
 
     async def _try_window(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
@@ -152,7 +152,7 @@ class Probe:
         pace = facts.prefill_per_second or 0.0
         lines = int(min(0.8 * window, pace * MAX_WINDOW_READ_SECONDS) / 16)
         if lines < 20:
-            return facts, "window", False, f"{window}, not tried: reading is too slow here"
+            return facts, "window", False, f"{window:,}, not tested: prompt processing is too slow"
         text = "".join(FILLER_LINE.format(number) for number in range(lines))
         request = replace(self._request, messages=(PromptMessage(role="user", content=text),), max_tokens=1)
         exact = await self._provider.count_prompt(request)
@@ -162,8 +162,8 @@ class Probe:
                 read = piece.usage.prompt_tokens if isinstance(piece, FinishPiece) else read
         sent = exact or lines * 12
         if read and read < 0.8 * sent:
-            return replace(facts, window=read), "window", False, f"only {read} tokens of {sent} were read"
-        return replace(facts, window=window), "window", bool(read), f"{window}; {read} tokens were read whole"
+            return replace(facts, window=read), "window", False, f"only {read:,} of {sent:,} tokens were read"
+        return replace(facts, window=window), "window", bool(read), f"{window:,}; {read:,} tokens read in full"
 
     async def _request_calls(self, facts: ModelFacts, tools: tuple[ToolSchema, ...], asked: str) -> list[CallPiece]:
         ladder, _ = self._prepare_request(facts, tools, asked)

@@ -1,7 +1,7 @@
 """How a model is brought to call tools, whatever form it knows: native, written as text, bound to a schema.
 
 Each answer starts on the rung that is known to hold. What was meant as a call and is none gets one gentle word of what
-was wrong; if that fails too, the next attempt can only be a call. What was learnt stands in `facts`.
+was wrong; if that fails too, the next attempt can only be a call. What was learnt is in `facts`.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class ToolCallFallback:
         return await self._collect_text(self._provider.stream(request))
 
     async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
-        """What was written under the schema; nothing when it broke off or had to be cut, for a value would be half."""
+        """What was written under the schema; nothing when it stopped early or was cut, for a value would be half."""
         hearing, loop = AnswerParser(()), StreamTracker("text", MAX_CALL_REPEATS)
         text = ""
         async with aclosing(hearing.parse_stream(pieces)) as heard:

@@ -41,7 +41,7 @@ class ExtensionObserver(TurnObserver):
                 found = await run_in_thread(source.ask)
                 found = await found if inspect.isawaitable(found) else found
         except TimeoutError:
-            self._report_failure(source, f"it took longer than {ANSWER_TIMEOUT_SECONDS:g} s")
+            self._report_failure(source, f"it timed out after {ANSWER_TIMEOUT_SECONDS:g} s")
             return None
         except Exception as error:  # noqa: BLE001 - foreign code may raise anything; the turn goes on
             self._report_failure(source, f"{type(error).__name__}: {error}")

@@ -65,15 +65,15 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     """What was found out about the model for the first time, in one line; a call as everybody expects it is no news.
     `advice` says how a server that refused tools would take them."""
     forms = {
-        "text": "it writes its calls as text, which is understood",
-        "constrained": "its calls are bound to the tools' schema",
+        "text": "it writes tool calls as text, which ollm parses",
+        "constrained": "its tool calls are constrained to the tools' schema",
     }
     read, write = changes.get("prefill_per_second"), changes.get("decode_per_second")
     told = [forms.get(changes.get("call_form", ""), "")]
     if read and write:
-        told.append(f"it reads {read:.0f} and writes {write:.0f} tokens a second")
+        told.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
     line = "; ".join(filter(None, told))
-    line = f"{line}. `ollm models probe` measures more." if line else ""
+    line = f"{line}. Run `ollm models probe` for more." if line else ""
     if changes.get("takes_tools") is False:
         line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"
     return " ".join(line.split())

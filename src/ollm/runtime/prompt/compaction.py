@@ -41,7 +41,7 @@ RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 _log = logging.getLogger(__name__)
 RETRY_GROWTH_DIVISOR = 10  # that part of the limit must have come since a compression in vain
 CONTEXT_FULL_ACTIONS = (
-    "Ways out: /compact, a larger window (/context size N), a new session (/new), or going back (/context restore)."
+    "Try /compact, a larger context window (/context size N), a new session (/new), or /context restore."
 )
 
 
@@ -162,7 +162,7 @@ class Compactor:
             await self._compact_or_warn(prompt, emit, summarise)
         if prompt.used_tokens > prompt.compute_budget().limit:
             raise ContextFull(
-                f"The conversation takes {prompt.used_tokens} tokens and may take {prompt.compute_budget().limit}.",
+                f"The conversation has {prompt.used_tokens:,} tokens; the limit is {prompt.compute_budget().limit:,}.",
                 action=CONTEXT_FULL_ACTIONS,
             )
 
@@ -225,8 +225,8 @@ class Compactor:
     def _warn_breaker_open(self, emit: Emit) -> None:
         if not self._told_open:
             self._told_open = True
-            emit(CompressionSkipped(reason="the last compressions made no room"))
-            emit(Notice(level="warning", text=f"Compression makes no room any more. {CONTEXT_FULL_ACTIONS}"))
+            emit(CompressionSkipped(reason="the last compactions freed no space"))
+            emit(Notice(level="warning", text=f"Compaction frees no more space. {CONTEXT_FULL_ACTIONS}"))
 
     async def _compact_hard(self, prompt: Prompt, emit: Emit) -> None:
         """Over the limit still: nothing recent is spared but the last group, and no model is asked."""
@@ -291,7 +291,11 @@ class Compactor:
         for note in result.notes:
             emit(Notice(level="info", text=note))
         if result.fallback:
-            emit(CompressionError(message=f"The model's summary was not used ({result.fallback}); a digest stands in."))
+            emit(
+                CompressionError(
+                    message=f"The model's summary was unusable ({result.fallback}); using an automatic summary."
+                )
+            )
 
     def _build_record(self, result: CompressionResult, trigger: str, counts: tuple[int, int]) -> CompressionRecord:
         return CompressionRecord(

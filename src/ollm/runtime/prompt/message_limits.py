@@ -1,4 +1,4 @@
-"""What one message may take of the window: it is cut to that as it is added, and the whole stands in the archive."""
+"""What one message may take of the window: it is cut to that as it is added, and the whole is in the archive."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ollm.services.chat_compression.users import add_aside
 from ollm.services.token_counting import TokenCounter
 
 MESSAGE_TOO_LONG = (
-    "Your message is longer than half of what the model can read at once: it sees the beginning and the end, and can "
+    "Your message is longer than half the context window: the model sees its beginning and end, and can "
     "look up the rest."
 )
 
@@ -58,7 +58,7 @@ class MessageHistory:
         self.units = max(self.units, self._meter.spoken)
 
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str) -> PromptMessage:
-        """Cut to what one message may take of the window; the whole stands in the archive."""
+        """Cut to what one message may take of the window; the whole is in the archive."""
         shown = self._fitting.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)

@@ -15,12 +15,12 @@ from ollm.services import budget as rules
 from ollm.services.context_manager import ContextManager, fit_entries, render_entries
 from ollm.services.token_counting import TokenCounter
 
-ENTRY_LEFT_OUT = "Context entry {key!r} is left out: entries may take a quarter of the window."
+ENTRY_LEFT_OUT = "Skipped context entry {key!r}: entries may use at most a quarter of the context window."
 ToolChoice = Callable[[], Sequence[ToolSchema]]
 
 
 class PromptPrefix:
-    """Written anew when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
+    """Written again when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
     that finds no room."""
 
     def __init__(self, counter: TokenCounter, entries: ContextManager, warn: Callable[[str], None]) -> None:

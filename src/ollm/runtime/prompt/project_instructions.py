@@ -34,10 +34,10 @@ def read_project_instructions(
             with boundary.open_file(str(file)) as opened:
                 data = opened.read(MAX_FILE_BYTES + 1)
         except (OllmError, OSError) as error:
-            warnings.append(f"{name} was not used: {error}")
+            warnings.append(f"Skipped {name}: {error}")
             continue
         if len(data) > MAX_FILE_BYTES:
-            warnings.append(f"Only the first {MAX_FILE_BYTES // 1024} KiB of {name} are used.")
+            warnings.append(f"Using only the first {MAX_FILE_BYTES // 1024} KiB of {name}.")
         text = _decode_text(data[:MAX_FILE_BYTES])
         if text:
             entries.append(_build_entry(name, text, depth))

@@ -90,7 +90,7 @@ class Prompt:
         self.revision = 0
         self.refresh_system_prompt()
 
-    # What stands in front
+    # What is in front
 
     def get_system_prompt(self) -> str:
         """Instructions and context entries, as settled when the turn started."""

@@ -25,7 +25,7 @@ class RequestBuilder:
         self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
     ) -> None:
         """What stands before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
-        own form with the worked calls behind it: the ladder writes them, the ledger counts them."""
+        own form with the worked calls behind it: the fallback writes them, the ledger counts them."""
         first, *worked = as_sent
         self._told = (system, *records)
         self._front = [

@@ -29,6 +29,6 @@ async def wait_for_lease(lease: Lease) -> None:
         except BusyError as error:
             if asyncio.get_running_loop().time() > deadline:
                 raise BusyError(
-                    f"{error.message} It was asked to close and did not.", action="End that process, then try again."
+                    f"{error.message} It was asked to close but did not.", action="Stop that process, then try again."
                 ) from error
         await asyncio.sleep(RETRY_INTERVAL_SECONDS)

@@ -1,4 +1,4 @@
-"""How a session is taken up again (W).
+"""How a session is resumed (W).
 
 When model, window and mode are what they were, the model is sent exactly the context of before, so that a server's
 cache still fits; otherwise the recent messages. Either way the engine's own summary rides with the next message.
@@ -21,8 +21,8 @@ from ollm.services.message_records import from_records
 
 EXACTLY = "exactly where it stood"
 NOTE_PERCENT = 8  # of the window
-RESUME_INTRO = "This conversation is taken up again. Where it stood, written by the program:"
-RESUME_OUTRO = "Go on from here; look up older messages with recall when you need them."
+RESUME_INTRO = "This conversation is resumed. Its state so far, written by the program:"
+RESUME_OUTRO = "Continue from here; look up older messages with recall when you need them."
 
 
 class ResumeSource(Data, frozen=True):
@@ -40,9 +40,9 @@ class ResumeSource(Data, frozen=True):
 
 
 def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
-    """Fill the prompt; says how, and why not with exactly what was sent before."""
+    """Fill the prompt; tells how, and why not with exactly what was sent before."""
     session, record, kept, snapshot = source.session, source.record, source.kept, source.snapshot
-    how = "from the archive"
+    how = "Session resumed."
     restore_entries(prompt, kept)
     if full or ends_with_step_back(session):
         whole = rebuild_context(source.load(), snapshot)
@@ -81,11 +81,11 @@ def clip_lines(text: str, characters: int) -> str:
 def check_saved_context(prompt: Prompt, found: SavedContext | None) -> tuple[ActiveContext | None, str]:
     """The context of before, or why it cannot be used."""
     if found is None:
-        return None, "no context was kept"
+        return None, "no saved context"
     if found.model != prompt.model.model:
         return None, f"the model was {found.model}"
     if found.window != prompt.model.window:
-        return None, f"the window was {found.window}"
+        return None, f"the context window was {found.window:,}"
     if found.mode != prompt.mode:
         return None, f"the mode was {found.mode}"
     return found.context, ""
@@ -131,9 +131,9 @@ def seed_context(record: ChatSession, mode: ModeName) -> ActiveContext:
 
 
 def build_resume_message(summary: str, plan: PlanState) -> str:
-    lines = [RESUME_INTRO, summary or "Nothing was noted."]
+    lines = [RESUME_INTRO, summary or "No notes."]
     if plan.current_step and not plan.current_step.done:
         lines.append(f"Current step: {plan.current_step.text}")
     if plan.paused:
-        lines.append("The plan is paused: do not go on with it unless asked.")
+        lines.append("The plan is paused: do not continue it unless asked.")
     return "\n".join([*lines, RESUME_OUTRO])

@@ -28,7 +28,7 @@ class SavedContext(Data, frozen=True):
     token_factor: float = 1.0
     forms: ModelFacts | None = None  # how the model called and took results
     ledger: LedgerEntry | None = None  # of the last request
-    entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought anew
+    entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought again
     armed: bool = True  # no snapshot was taken yet for how full it is
 
     @staticmethod

@@ -1,6 +1,6 @@
 """Keeps the workspace's record of a session: what was done, where the plan stands, what was said last (W).
 
-The archive is the truth and this can be built anew from it, so a long record is not written after every short turn: it
+The archive is the truth and this can be rebuilt from it, so a long record is not written after every short turn: it
 is when it is small, when as much again was said, and at the end.
 """
 

@@ -66,7 +66,7 @@ class WorkspaceContext:
             )
 
     def owns(self, session: Session) -> bool:
-        """Whether a session was held here; one that names no workspace belongs wherever it is taken up."""
+        """Whether a session was held here; one that names no workspace belongs wherever it is resumed."""
         home = session.metadata.workspace
         return home is None or home in self.load_aliases() or session.session_id in self.load_origins()
 

@@ -55,7 +55,7 @@ def _format_omission(head: str, gap: str, way: str) -> str:
     """Line numbers count from the beginning of the whole, so they hold for what `recall` reads."""
     lines, first = gap.count("\n") + 1, head.count("\n") + 1
     asked = f'{way[:-1]}, "startLine": {first}}}' if way.endswith("}") and first > 1 else way
-    return f"[... {lines} lines, {len(gap)} characters left out; {asked} reads them]"
+    return f"[... {lines} lines, {len(gap)} characters omitted; {asked} reads them]"
 
 
 def fold_result(message: PromptMessage, cost: TextCost) -> PromptMessage:

@@ -21,13 +21,13 @@ from ollm.services.token_counting import TokenCounter
 MAX_ATTEMPTS = 2
 MIN_SUMMARY_TOKENS = 120  # tokens; less than this is not given to a model
 MAX_SUMMARY_PERCENT = 75  # per cent of what it replaces that a summary may take with its list of facts
-NO_ROOM = "nothing in the context can be made smaller"
+NO_ROOM = "nothing in the context can be compacted"
 
 _log = logging.getLogger(__name__)
 
 
 class ChatCompressionService:
-    """Compresses one context at a time. Without `summarise`, or when it fails, an engine-written digest stands in."""
+    """Compresses one context at a time. Without `summarise`, or when it fails, an engine-written digest is in."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class ChatCompressionService:
     ) -> tuple[str, str]:
         """The model's summary, or nothing and the reason."""
         if self._summarise is None:
-            return "", "no model was at hand"
+            return "", "no model available"
         asked = summary.build_request(groups, earlier, sizes, self._counter)
         reason = ""
         for _ in range(MAX_ATTEMPTS):

@@ -113,7 +113,7 @@ def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]
     if len(text) < MIN_SUMMARY_CHARS:
         return "it was empty"
     if cost(text) >= replaced:
-        return "it was longer than what it stands for"
+        return "it was longer than the original"
     if INSTRUCTION[:60] in text or "<record>" in text or _is_copied(text, record):
         return "it repeated the record"
     return ""

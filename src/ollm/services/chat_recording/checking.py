@@ -1,4 +1,4 @@
-"""Reads every session from end to end and says what is wrong; mends it when asked, keeping the damaged file beside."""
+"""Reads every session from end to end and reports damage; repairs it when asked, keeping the damaged file."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _find_leftovers(files: SessionFiles, session_id: str) -> str:
 
 
 def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
-    """Read up to the first thing that is wrong, then written anew; a large one is written while it is read."""
+    """Read up to the first thing that is wrong, then written again; a large one is written while it is read."""
     left, small = _find_leftovers(files, session_id), not files.is_large(session_id)
     if small and not left and _is_whole(files, session_id):
         return None
@@ -70,10 +70,10 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
     except DamagedError as error:
         if _is_newer(files, session_id):
             return _inspect_session(files, session_id)
-        return Finding(session_id=session_id, problem=f"not mended: {error.message}")
+        return Finding(session_id=session_id, problem=f"not repaired: {error.message}")
     except OllmError as error:
         found = _inspect_session(files, session_id)
-        return found and Finding(session_id=session_id, problem=f"{found.problem}; not mended: {error.message}")
+        return found and Finding(session_id=session_id, problem=f"{found.problem}; not repaired: {error.message}")
     text = "; ".join(filter(None, (loaded.damage, left)))
     return Finding(session_id=session_id, problem=text, outcome="mended") if text else None
 

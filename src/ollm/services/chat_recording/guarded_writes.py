@@ -32,7 +32,7 @@ class GuardedWrites:
             return None
         if session_id in self._told and self._is_saved(session_id):
             self._told.discard(session_id)
-            self._emit(Notice(session_id=session_id, level="info", text="The session is being saved again."))
+            self._emit(Notice(session_id=session_id, level="info", text="Saving works again."))
         return done
 
     def _is_saved(self, session_id: str) -> bool:

@@ -97,13 +97,13 @@ class SessionLibrary:
                 failed.append(str(error))
         if failed:
             raise _IncompleteErasureError(
-                f"Session {session_id} is gone, but not every trace of it: {' '.join(failed)}"
+                f"Session {session_id} was deleted, but some data remains: {' '.join(failed)}"
             )
 
     def delete_all_but(self, keep: int) -> list[str]:
         """Delete the least recently active until `keep` are left; gives the ids that went."""
         if keep < 0:
-            raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number from 0 up.")
+            raise UsageError(f"Cannot keep {keep} sessions.", action="Give a number, 0 or more.")
         old = [found.session_id for found in self.list_summaries()[keep:] if found.status != "active"]
         for error in self.delete_many(old):
             if not isinstance(error, BusyError):
@@ -162,7 +162,7 @@ class SessionLibrary:
         self._change(session_id, {"workspaceState": {**state, "status": "archived" if archived else "closed"}})
 
     def check(self, *, repair: bool, progress: Progress | None = None) -> list[Finding]:
-        """What is wrong with the files of all sessions; `repair` mends what can be mended."""
+        """What is wrong with the files of all sessions; `repair` repairs what can be repaired."""
         from ollm.services.chat_recording.checking import check_sessions
 
         return check_sessions(self.files, repair=repair, progress=progress)
@@ -184,7 +184,7 @@ class SessionLibrary:
 
     def _require_trash(self) -> Any:
         if self.places.trash is None:
-            raise UsageError("There is no trash here.")
+            raise UsageError("No trash directory.")
         return self.places.trash
 
     def _find_workspace(self, session_id: str) -> str | None:
@@ -200,7 +200,7 @@ class _IncompleteErasureError(OllmError):
 
 def _make_incomplete_error(ids: list[str], error: OllmError) -> StorageError:
     what = f"Session {ids[0]} is" if len(ids) == 1 else f"{len(ids)} sessions are"
-    return StorageError(f"{what} gone, but not every trace: {error.message}", action=error.action)
+    return StorageError(f"{what} deleted, but some data remains: {error.message}", action=error.action)
 
 
 def _run_and_close(writer: SessionWriter, work: Callable[[], None]) -> None:
@@ -215,4 +215,4 @@ def format_removed_notice(ids: list[str], days: int) -> str:
     count = "1 old session was" if len(ids) == 1 else f"{len(ids)} old sessions were"
     if not days:
         return f"{count} deleted to stay within maxSessions."
-    return f"{count} moved to the trash to stay within maxSessions; `ollm sessions list --trash` shows them."
+    return f"{count} moved to the trash to stay within maxSessions; see `ollm sessions list --trash`."

@@ -119,7 +119,7 @@ class ChatRecordingService:
         return session_id
 
     async def open_session(self, session_id: str, since: int = 0) -> LoadedSession:
-        """Open a session to go on with it: mends what a crash left; says in `damage` what could not be read.
+        """Open a session to continue with it: repairs what a crash left; says in `damage` what could not be read.
 
         Of a long session that nobody else has touched, messages up to number `since` are not given (`skipped`), nor is
         of a large one more than its end.

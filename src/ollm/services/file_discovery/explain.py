@@ -67,11 +67,11 @@ def _find_plain_reason(path: Path, *, last: bool) -> str | None:
         return "it is a symbolic link, and those are not followed"
     if stat.S_ISDIR(mode) or (last and stat.S_ISREG(mode)):
         return None
-    return "it is not a regular file" if last else "a part of the path is a file"
+    return "it is not a regular file" if last else "part of the path is a file"
 
 
 def _explain_rule(path: str, here: str, rule: IgnoreRule, *, shown: bool) -> Explanation:
-    verb = "brings it back" if shown else "hides it" if here == path else f"hides {here}"
+    verb = "includes it" if shown else "hides it" if here == path else f"hides {here}"
     return Explanation(
         path=path,
         shown=shown,

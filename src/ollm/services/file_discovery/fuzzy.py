@@ -20,7 +20,7 @@ class PathFinder:
     """All paths of a project, ready to be asked many times. Letters count whatever their case.
 
     A name that is what was typed comes first, then names that start with it, names that hold it, paths that hold it,
-    paths that hold its letters in order (`sfd` for `services/file_discovery`), and where there is none of all these,
+    paths that hold its letters in order (`sfd` for `services/file_discovery`), and where there is not one of all these,
     names that look like it; among equals the shorter path. They are kept in that order, so the first found are best.
     """
 

@@ -18,11 +18,11 @@ _ANY_ENDING = re.compile(r"(?:((?:[^*?\[\]\\/]+/)*)\*\*/)?\*([^*?\[\]\\/]*)")  #
 def translate_glob(pattern: str) -> bytes:
     """The expression for a glob: one without a slash is compared with the name at any depth, `/x` with the root's."""
     if not pattern or "\0" in pattern:
-        raise ToolFailure("InvalidPattern", "A glob is one character at least, and none of them NUL.")
+        raise ToolFailure("InvalidPattern", "A glob must not be empty or contain NUL.")
     try:
         parts = [_translate_alternative(alternative) for alternative in expand_braces(pattern)]
     except (BadPattern, UnicodeEncodeError) as error:
-        raise ToolFailure("InvalidPattern", f"The glob {pattern!r} cannot be used: {error}.") from error
+        raise ToolFailure("InvalidPattern", f"Invalid glob {pattern!r}: {error}.") from error
     return b"(?:" + b"|".join(parts) + b")"
 
 
@@ -63,7 +63,7 @@ def expand_braces(pattern: str) -> list[str]:
     """`*.{ts,tsx}` as `*.ts` and `*.tsx`, nested too. A brace without a partner or a comma is a plain character."""
     found = list(islice(_iter_expansions(pattern), _MAX_ALTERNATIVES + 1))
     if len(found) > _MAX_ALTERNATIVES:
-        raise BadPattern(f"its braces stand for more than {_MAX_ALTERNATIVES} patterns")
+        raise BadPattern(f"its braces expand to more than {_MAX_ALTERNATIVES} patterns")
     return found
 
 

@@ -47,7 +47,7 @@ class IgnoreFile(Data, frozen=True):
 
 
 def read_ignore_file(path: str, base: bytes | None, source: str | None = None) -> IgnoreFile:
-    """The rules of an ignore file that stands in `base` (a path from the root of the walk, b"" for the root itself).
+    """The rules of an ignore file that is in `base` (a path from the root of the walk, b"" for the root itself).
     A missing, unreadable, special or huge file has none."""
     content = _read_content(path)
     return parse_ignore_rules(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), base or b"", source or path)
@@ -87,7 +87,7 @@ def _parse_rule(line: bytes, base: bytes, text: str, source: str, number: int) -
     only_directories = pattern.endswith(b"/")
     pattern = pattern[:-1] if only_directories else pattern
     if not pattern:
-        raise BadPattern("it names nothing")
+        raise BadPattern("it matches nothing")
     if len(pattern) > _MAX_PATTERN_BYTES:
         raise BadPattern("it is longer than a path can be")
     start = escape_literal(base) + b"/" if base else b""

@@ -54,11 +54,9 @@ class PathMatches(Data, frozen=True):
         """What a limit cut and what could not be read, in words."""
         notes = []
         if self.too_deep:
-            notes.append(
-                f"{self.too_deep:,} directories lie deeper than fileDiscovery.maxDepth and were not looked into"
-            )
+            notes.append(f"{self.too_deep:,} directories are deeper than fileDiscovery.maxDepth and were skipped")
         if self.unreadable:
-            notes.append(f"{self.unreadable:,} directories may not be read")
+            notes.append(f"{self.unreadable:,} directories could not be read")
         return tuple(notes)
 
 

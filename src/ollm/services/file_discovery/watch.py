@@ -89,7 +89,7 @@ class RootWatch:
                 _DEBOUNCE_MILLISECONDS, _STEP_MILLISECONDS, _WAIT_MILLISECONDS, self._stop
             )
         except Exception as error:  # noqa: BLE001 - whatever the library met (a name that is not text): look ourselves
-            log.debug("Watching %s anew: %s", self._root, error)
+            log.debug("Watching %s again: %s", self._root, error)
             self._listened = set()
             return None
         return set() if isinstance(words, str) else words
@@ -105,7 +105,7 @@ class RootWatch:
         return changes
 
     def _handle_words(self, words: Words) -> list[Change]:
-        """A directory that came or went may be another one now under an old name: it is listened to anew."""
+        """A directory that came or went may be another one now under an old name: it is listened to again."""
         self.generation += 1
         self._listened -= {path for kind, path in words if kind != _MODIFIED}
         paths = {path for _, path in words}
@@ -149,7 +149,7 @@ class RootWatch:
         return set() if isinstance(words, str) else words
 
     def _start_polling(self, error: Exception) -> None:
-        log.warning("%s cannot be watched (%s); looking every %g seconds instead.", self._root, error, _POLL_SECONDS)
+        log.warning("Cannot watch %s (%s); polling every %g seconds.", self._root, error, _POLL_SECONDS)
         self._close_notify()
         self.polling = True
 

@@ -102,7 +102,7 @@ class LoopDetectionService:
     def _check_turn_limit(self) -> LoopPattern | None:
         if self._turns <= self.settings.max_turns:
             return None
-        details = f"{self.settings.max_turns} requests were made to the model for one message"
+        details = f"{self.settings.max_turns} model requests for one message"
         return LoopPattern(type="turn-limit", details=details, count=self._turns)
 
     def _keep(self, pattern: LoopPattern | None) -> LoopPattern | None:
@@ -114,7 +114,7 @@ class LoopDetectionService:
 
 def format_advice(pattern: LoopPattern) -> str:
     """What the model is told when it is about to loop, or goes on after one."""
-    return f"You are repeating yourself: {pattern.details}. Try something else, or say what keeps you from going on."
+    return f"You are repeating yourself: {pattern.details}. Try something else, or say what is blocking you."
 
 
 def _read_settings(config: Mapping[str, Any]) -> LoopSettings:

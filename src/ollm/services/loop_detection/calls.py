@@ -82,7 +82,7 @@ class CallTracker:
     def _find_repetition(self, limit: int) -> LoopPattern | None:
         if self._streak < limit:
             return None
-        changing = ", each time with another result" if self._is_polling else ""
+        changing = ", with a different result each time" if self._is_polling else ""
         details = f"{self._calls[-1].shown} was called {self._streak} times in a row{changing}"
         return LoopPattern(type="repeated-tool", details=details, count=self._streak)
 
@@ -92,7 +92,7 @@ class CallTracker:
             tail = calls[-period * rounds :]
             if len(tail) == period * rounds and rounds > 1 and _is_cycle(tail, period):
                 names = " → ".join(call.shown for call in tail[:period])
-                details = f"the same {period} calls were made {rounds} times over: {names}"
+                details = f"the same {period} calls were repeated {rounds} times: {names}"
                 return LoopPattern(type="repeated-cycle", details=details, count=rounds)
         return None
 

@@ -40,7 +40,7 @@ class OutputTracker:
     def _find_repetition(self, limit: int) -> LoopPattern | None:
         if self._last is None or self._streak < limit:
             return None
-        details = f"the same was said {self._streak} times in a row: “{shorten_text(self._last)}”"
+        details = f"the same text {self._streak} times in a row: “{shorten_text(self._last)}”"
         return LoopPattern(type="repeated-output", details=details, count=self._streak)
 
 

@@ -73,7 +73,7 @@ def _is_key_in_two_words(before: str, name: str) -> bool:
 
 
 def _closes_a_string(text: str, before: str, separator: re.Match[str]) -> bool:
-    """Whether the quote behind the sign ends a string that the name stands in: `input("Password: ")`."""
+    """Whether the quote behind the sign ends a string that the name is in: `input("Password: ")`."""
     quote = text[separator.end() : separator.end() + 1]
     return separator["close"] is None and quote in ('"', "'", "`") and before.count(quote) % 2 == 1
 

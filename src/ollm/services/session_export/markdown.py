@@ -1,4 +1,4 @@
-"""A session as a Markdown document. Whatever stands in it is fenced so that it cannot break out."""
+"""A session as a Markdown document. Whatever is in it is fenced so that it cannot break out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a snapshot file, and the context read back from one (H: snapshot structure)."""
+"""What is in a snapshot file, and the context read back from one (H: snapshot structure)."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class SnapshotManager:
         except (OSError, OllmError) as error:
             _log.warning("A snapshot of session %s could not be written: %s", state.session_id, error)
             self._emit(SnapshotError(message=str(error)))
-            self._emit(Notice(level="warning", text=f"No snapshot was taken: {error}. The session itself is whole."))
+            self._emit(Notice(level="warning", text=f"No snapshot was taken: {error}. The session is not affected."))
             return None
         made = SnapshotCreated if trigger == "manual" else AutoSnapshotCreated
         self._emit(made(snapshot_id=snapshot.id, trigger=trigger))

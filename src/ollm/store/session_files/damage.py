@@ -54,7 +54,7 @@ class DamageReport:
         """
         if not self.notes or time.process_time() < self._until:
             return False
-        self.refuse(f"the file takes too long to read: what follows entry {entries} is not shown")
+        self.refuse(f"the file takes too long to read; entries after {entries} are not shown")
         return True
 
     @property

@@ -35,7 +35,7 @@ class SessionDocument:
         self._calls_at: int | None = None  # where calls begin, once that is known
         self.head = self._parse_head(head)
         if not _is_closed(file):
-            damage.note("the file ends before its end")
+            damage.note("the file is truncated")
 
     def narrow(self, messages: Range, calls: Range) -> None:
         """Read only what stands between these places."""
@@ -109,8 +109,8 @@ class SessionDocument:
                 yield start, data
             elif not strange:
                 strange = True
-                self._damage.count_lost_entry(f"something that cannot be read stands at byte {start}")
-        self._damage.note("the file ends before its end")
+                self._damage.count_lost_entry(f"unreadable data at byte {start}")
+        self._damage.note("the file is truncated")
 
     def _iter_inside(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
         """A line that is too long to be held: the entries in it, one by one from where they stand."""
@@ -118,14 +118,14 @@ class SessionDocument:
         try:
             for count, (first, last) in enumerate(find_entries(data, start, lambda: self._damage.is_late(0))):
                 if count or end - last > len(b",\n"):
-                    self._damage.note(f"lines have run together at byte {start}")
+                    self._damage.note(f"merged lines at byte {start}")
                 yield first, bytes(data[first:last])
         except TooDeepError:
             self._damage.refuse_depth()
 
     def _note_rest(self, end: int) -> None:
         if os.fstat(self._file.fileno()).st_size > end:
-            self._damage.note("something stands behind the end of the file")
+            self._damage.note("extra data after the end of the file")
 
     def _parse_head(self, first: bytes) -> JsonObject:
         head = first.removesuffix(OPEN) + b"}"
@@ -135,7 +135,7 @@ class SessionDocument:
         try:
             return parse_object(head)
         except (ValueError, RecursionError):
-            self._damage.count_lost_entry("the head of the file is damaged")
+            self._damage.count_lost_entry("the file header is damaged")
             return salvage_head(head)
 
 

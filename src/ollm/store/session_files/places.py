@@ -17,9 +17,7 @@ def parse_id(text: str) -> str:
     """The id in its one spelling; anything that is no UUID is unknown by nature."""
     found = text.strip().lower()
     if not re.fullmatch(_UUID, found):
-        raise NotFoundError(
-            f"{text[:80]!r} is no session id.", action="`ollm sessions list` shows the sessions there are."
-        )
+        raise NotFoundError(f"{text[:80]!r} is not a session id.", action="List them with `ollm sessions list`.")
     return found
 
 
@@ -68,7 +66,7 @@ class SessionPlaces(Data, frozen=True):
             if not self.trash or not any(found.startswith(prefix.strip().lower()) for found in list_ids_in(self.trash)):
                 raise
             raise NotFoundError(
-                f"Session {prefix} is in the trash.", action=f"`ollm sessions restore {prefix}` brings it back."
+                f"Session {prefix} is in the trash.", action=f"Restore it with `ollm sessions restore {prefix}`."
             ) from None
 
 
@@ -76,13 +74,15 @@ def match_prefix(ids: list[str], prefix: str, shown_by: str = "ollm sessions lis
     """The id that starts with `prefix`; several are listed in the error. `shown_by` is the command that has all."""
     wanted = prefix.strip().lower()
     if not re.fullmatch(_PREFIX, wanted):
-        raise UsageError(f"{prefix[:80]!r} is no session id.", action="Give an id, or at least its first 4 characters.")
+        raise UsageError(
+            f"{prefix[:80]!r} is not a session id.", action="Give an id, or at least its first 4 characters."
+        )
     found = sorted({session_id for session_id in ids if session_id.startswith(wanted)})
     if not found:
-        raise NotFoundError(f"No session starts with {wanted}.", action=f"`{shown_by}` shows all of them.")
+        raise NotFoundError(f"No session starts with {wanted}.", action=f"List them with `{shown_by}`.")
     if len(found) > 1:
         shown = "".join(f"\n  {session_id}" for session_id in found[:20])
-        raise UsageError(f"{wanted} fits {len(found)} sessions:{shown}", action="\nGive more of the id.")
+        raise UsageError(f"{wanted} matches {len(found)} sessions:{shown}", action="\nUse a longer prefix.")
     return found[0]
 
 
@@ -102,7 +102,7 @@ def make_unreadable_error(directory: Path, error: OSError) -> StorageError:
     action = "Check the permissions of the directory."
     if isinstance(error, NotADirectoryError):
         action = "Move the file away, or set `sessions.dataDir` to a directory."
-    return StorageError(f"{directory} cannot be read: {error.strerror}.", action=action)
+    return StorageError(f"Cannot read {directory}: {error.strerror}.", action=action)
 
 
 def _exists(path: Path) -> bool:

@@ -50,7 +50,7 @@ class SessionReader:
         self._journal: BinaryIO | None = None
         self._document: BinaryIO | None = None
         self._entries: SessionDocument | DocumentScan | None = None
-        self.foreign = False  # missing or in another layout: to be written anew before it is added to
+        self.foreign = False  # missing or in another layout: to be written again before it is added to
         self.head: JsonObject = {}
         self.partial: journal.Parts = []
         self.partial_at = ""
@@ -252,7 +252,7 @@ def _open_file(path: Path, damage: DamageReport) -> BinaryIO | None:
             damage.refuse(f"{path.name} is a symbolic link and is not followed")
             return None
         raise StorageError(
-            f"{path} cannot be read: {error.strerror}.", action="Check the permissions of the file."
+            f"Cannot read {path}: {error.strerror}.", action="Check the permissions of the file."
         ) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

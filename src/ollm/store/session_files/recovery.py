@@ -34,7 +34,7 @@ from ollm.store.session_files.writer import SessionWriter
 
 OPEN_PATIENCE_FACTOR = 2  # for somebody who waits: to write takes as long again as to read
 REPAIR_PATIENCE_FACTOR = 10
-LARGE_BYTES = 64_000_000  # from here on no session is held whole to go on with it
+LARGE_BYTES = 64_000_000  # from here on no session is held whole to continue with it
 
 
 class KnownDocument(Data, frozen=True):
@@ -62,7 +62,7 @@ def recover_session(
     """Make the files whole and the writer ready; gives what the session holds afterwards, when it is `to_continue`.
 
     A document that is `known` to be whole is read from where it is needed on; any doubt, and all of it is read. Of a
-    large one what follows `since` is given, or its end. With `repair` it is written anew at once, and that may take
+    large one what follows `since` is given, or its end. With `repair` it is written again at once, and that may take
     its time.
     """
     session_id = writer.session_id
@@ -95,7 +95,7 @@ def _read_end(places: SessionPlaces, writer: SessionWriter, read: RecoveredSessi
     known = KnownDocument(message_count=count, last_number=last, since=since or last, surely=True)
     found = _read_newest(paths, writer, known) or _read_unchanged(paths, writer, hold=True)
     if found is None:
-        raise StorageError(f"{paths[0]} changes while it is read.", action="Look who else writes it, and try again.")
+        raise StorageError(f"{paths[0]} changed while it was read.", action="Another program is writing it; try again.")
     return found._replace(loaded=msgspec.structs.replace(found.loaded, damage=read.loaded.damage))
 
 
@@ -114,7 +114,7 @@ def _read_newest(paths: tuple[Path, Path], writer: SessionWriter, known: KnownDo
 
 
 def _read_unchanged(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bool) -> RecoveredSession | None:
-    """All of a session; None as soon as it is found that its files must be written anew."""
+    """All of a session; None as soon as it is found that its files must be written again."""
     with _open_strictly(paths, writer) as stream:
         if stream is None:
             return None

@@ -1,4 +1,4 @@
-"""Writing a session anew from all that can be read of it, in one go: read once, nothing held that is not wanted."""
+"""Writing a session again from all that can be read of it, in one go: read once, nothing held that is not wanted."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _NothingWrongError(Exception):
 
 
 class _EntryCollector:
-    """The entries as they are to be written, counted on the way, and held where somebody goes on with them."""
+    """The entries as they are to be written, counted on the way, and held where somebody continues with them."""
 
     def __init__(self, reader: SessionReader, *, hold: bool) -> None:
         self.count = self.last = 0
@@ -144,12 +144,12 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
     if stream.read_only:
         raise DamagedError(
             f"{document} can be viewed but not continued: {stream.read_only}.",
-            action="`ollm sessions export` saves what can be read; `ollm chat --new` starts a new session.",
+            action="Save what is readable with `ollm sessions export`, or start a new session with `ollm --new`.",
         )
 
 
 def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
-    """Give the damaged files a second name, so that writing anew takes nothing away."""
+    """Give the damaged files a second name, so that writing again takes nothing away."""
     when = format_stamp(clock()).replace(":", "").replace(".", "-")
     kept = []
     for name in (f"{session_id}.json", f"{session_id}.journal"):
@@ -168,7 +168,7 @@ def make_current_head(head: JsonObject, session: Session) -> JsonObject:
 
 
 def _remove_moved(home: Path, places: SessionPlaces, session_id: str) -> None:
-    """The earlier version's files, once their content stands in our own directory."""
+    """The earlier version's files, once their content is in our own directory."""
     if home != places.directory:
         for end in (".json", ".journal"):
             (home / f"{session_id}{end}").unlink(missing_ok=True)

@@ -94,7 +94,7 @@ class DocumentScan:
         except TooDeepError:
             self._damage.refuse_depth()
         except _BrokenDocument as broken:
-            self._damage.note(str(broken) or "the file ends before its end")
+            self._damage.note(str(broken) or "the file is truncated")
             if not self._damage.too_large:
                 self._search_entries()
 
@@ -111,11 +111,11 @@ class DocumentScan:
             if key in _ARRAYS and self._read_byte(found.end()) == b"[":
                 place = self._read_array(key, found.end() + 1)
             elif key in _ARRAYS:
-                raise _BrokenDocument(f"{key} is no list")
+                raise _BrokenDocument(f"{key} is not a list")
             else:
                 place = self._read_field(key, found.end())
         if self._read_byte(self._skip_gap(self._skip_gap(place) + 1)):
-            self._damage.note("something stands behind the end of the document")
+            self._damage.note("extra data after the end of the document")
 
     def _read_array(self, key: str, place: int) -> int:
         while True:
@@ -128,7 +128,7 @@ class DocumentScan:
             if mark == b"{":
                 self._places[key].extend((place, end))
             else:
-                self._damage.count_lost_entry(f"{key} holds something that is no object")
+                self._damage.count_lost_entry(f"{key} contains something that is not an object")
             place = end
 
     def _read_field(self, key: str, place: int) -> int:

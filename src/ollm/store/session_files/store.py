@@ -54,7 +54,7 @@ class SessionFiles:
         known: Callable[[], KnownDocument | None] = lambda: None,
         repair: bool = False,
     ) -> tuple[SessionWriter, LoadedSession]:
-        """Lock a session, mend damage, and give its writer and what it holds.
+        """Lock a session, repair damage, and give its writer and what it holds.
 
         `to_continue` also gives a result to every call that was left without one; otherwise messages and calls are
         left out of what it gives. `known`, asked under the lock, says what is known of a document that nobody has
@@ -199,7 +199,7 @@ class SessionFiles:
         if self.places.trash is None or session_id not in list_ids_in(self.places.trash):
             raise self._make_unknown_error(session_id)
         if self.places.find_home(session_id):
-            raise UsageError(f"Session {session_id} is there already.", action="Delete or export one of the two.")
+            raise UsageError(f"Session {session_id} already exists.", action="Delete or export one of the two.")
         with self._hold_lock(session_id):
             self._move_files(session_id, self.places.trash, self.places.directory, at)
 
@@ -242,13 +242,11 @@ class SessionFiles:
         except OSError as error:
             raise StorageError(
                 f"Session {session_id} in {self.places.directory} cannot be changed: {error.strerror}.",
-                action="Check the permissions of the directory and its files, and the room on the disk.",
+                action="Check the permissions of the directory and its files, and the free disk space.",
             ) from error
 
     def _make_unknown_error(self, session_id: str) -> NotFoundError:
-        return NotFoundError(
-            f"There is no session {session_id}.", action="`ollm sessions list` shows the sessions there are."
-        )
+        return NotFoundError(f"No session {session_id}.", action="List them with `ollm sessions list`.")
 
     def _require_known(self, session_id: str) -> str:
         session_id = parse_id(session_id)

@@ -157,7 +157,7 @@ class SessionWriter:
         return self.fold() if due else False
 
     def fold(self) -> bool:
-        """Write document and journal as one document, then start the journal anew. True when there was something."""
+        """Write document and journal as one document, then start the journal again. True when there was something."""
         self.flush()
         if not self._journal.good:
             return False
@@ -258,5 +258,5 @@ class SessionWriter:
         reason = error.strerror or os.strerror(error.errno or 0)
         return StorageError(
             f"Session {self.session_id} cannot be written to {self._places.directory}: {reason}.",
-            action="It is kept in memory and tried again; free space or mend the permissions before you leave.",
+            action="ollm keeps it in memory and retries; free disk space or fix the permissions before you quit.",
         )

@@ -1,5 +1,5 @@
 """`index.db` itself. It holds nothing that cannot be worked out again: a broken or older one is replaced, a newer or
-locked one is left alone and an empty index in memory stands in for it.
+locked one is left alone and an empty index in memory replaces it.
 
 Rollback journal, not WAL: SQLite before 3.51.3 can lose a WAL reset between two processes.
 """
@@ -107,6 +107,6 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def remove_index(path: Path) -> None:
-    """Take a broken index away; the next connection builds it anew."""
+    """Take a broken index away; the next connection builds it again."""
     for end in ("", "-journal", "-wal", "-shm"):
         path.with_name(path.name + end).unlink(missing_ok=True)

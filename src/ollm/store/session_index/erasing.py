@@ -35,7 +35,7 @@ def erase_rows(connection: sqlite3.Connection, ids: Iterable[str], progress: Pro
 
 
 def holds_most(connection: sqlite3.Connection, ids: set[str]) -> bool:
-    """Whether most of what the index holds belongs to these sessions: then building it anew is quicker."""
+    """Whether most of what the index holds belongs to these sessions: then building it again is quicker."""
     counted = dict(connection.execute("SELECT session_id, message_count FROM sessions"))
     going = sum(count or 0 for name, count in counted.items() if name in ids)
     return bool(counted.keys() & ids) and 2 * going > sum(count or 0 for count in counted.values())

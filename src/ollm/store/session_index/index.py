@@ -73,7 +73,7 @@ class SessionIndex:
             self._connection = None
 
     def list_sessions(self, progress: Progress | None = None) -> list[dict[str, Any]]:
-        """Every session as a list shows it, last active first; a broken index is built anew on the way."""
+        """Every session as a list shows it, last active first; a broken index is rebuilt on the way."""
         found, locked = read_stamps(self.directories)
         rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress))
         active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
@@ -100,7 +100,7 @@ class SessionIndex:
         return known.keys() == found.keys() and all(known[name] == stamp.text for name, stamp in found.items())
 
     def update_session(self, session_id: str, line: SessionRow | None = None) -> None:
-        """One session's row: as its writer knows it (`line`), or read anew. An index that is busy is left alone."""
+        """One session's row: as its writer knows it (`line`), or read again. An index that is busy is left alone."""
         import sqlite3
 
         with contextlib.suppress(sqlite3.Error, OSError):
@@ -152,14 +152,14 @@ class SessionIndex:
             self._remove_file()
 
     def _remove_file(self) -> None:
-        """An index that is locked or of a newer version cannot be changed, but done without: it is built anew."""
+        """An index that is locked or of a newer version cannot be changed, but done without: it is rebuilt."""
         from ollm.store.session_index import database
 
         try:
             database.remove_index(self.path)
         except OSError as error:
             raise StorageError(
-                f"{self.path} cannot be changed now.", action="Remove it: it is built anew from the sessions there are."
+                f"Cannot change {self.path}.", action="Delete it; it will be rebuilt from the sessions."
             ) from error
 
     def forget(self, session_id: str) -> None:
@@ -175,7 +175,7 @@ class SessionIndex:
         return any(read_owner(directory / f"{session_id}.lock") for directory in self.directories if directory)
 
     def run_guarded(self, work: Callable[[], Any]) -> Any:
-        """Run against the file; when that is broken build it anew, when it cannot be used work in memory."""
+        """Run against the file; when that is broken build it again, when it cannot be used work in memory."""
         import sqlite3
 
         from ollm.store.session_index import database

@@ -1,4 +1,4 @@
-"""The texts to search: how what was said stands in `index.db`, how it gets in and out again.
+"""The texts to search: how what was said is in `index.db`, how it gets in and out again.
 
 Beside its words an entry is found by marks, words nobody can type: who said it, its session, the signs it holds.
 """

@@ -32,9 +32,9 @@ def parse_address(url: str, socket_path: str | None = None) -> Address:
     if parts.scheme not in ("http", "https"):
         raise ValueError(f"{parts.scheme}:// is not http:// or https://")
     if not parts.hostname or any(ord(c) < 33 for c in url):
-        raise ValueError("it names no host")
+        raise ValueError("it has no host")
     if parts.username is not None or parts.query or parts.fragment:
-        raise ValueError("a user name, query or fragment has no place in it")
+        raise ValueError("it must not contain a user name, query or fragment")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return Address(

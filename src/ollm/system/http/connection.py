@@ -80,9 +80,9 @@ class Connection:
             except h11.RemoteProtocolError as error:
                 if self._reader.at_eof():
                     raise ConnectionBroken(
-                        "the server closed the connection in mid-answer", started=self._heard
+                        "the server closed the connection mid-answer", started=self._heard
                     ) from error
-                raise BadResponse(f"not an HTTP answer: {error}") from error
+                raise BadResponse(f"not an HTTP response: {error}") from error
             if event is not h11.NEED_DATA:
                 return event
             async with patience.limit_wait():

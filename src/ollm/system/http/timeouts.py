@@ -46,7 +46,7 @@ class SilenceTimer:
 
     def _make_failure(self, limit: float) -> HttpFailure:
         return (
-            StreamStalled(f"nothing came for {limit:g} s")
+            StreamStalled(f"no data for {limit:g} s")
             if self._begun
             else FirstByteTimeout(f"no answer within {limit:g} s")
         )

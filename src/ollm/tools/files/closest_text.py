@@ -17,7 +17,7 @@ def find_closest_text(text: str, target: str) -> str:
     near = process.extract(wanted[anchor][:500], standing, scorer=fuzz.ratio, limit=5, score_cutoff=50)
     if not near or not wanted[anchor].strip():
         whole = f"It says:\n{text}" if 0 < len(text) <= SHORT_FILE_CHARS else "Read the file again."
-        return f"Nothing in it comes near. {whole}"
+        return f"No similar text. {whole}"
     starts = {max(index - anchor, 0) for _line, _score, index in near}
     block = "\n".join(wanted)[:20_000]
     first = max(
@@ -36,7 +36,7 @@ def _describe_difference(found: list[str], wanted: list[str], first: int) -> str
         if there != line:
             has, asked = _cut_around_difference(there, line), _cut_around_difference(line, there)
             return f"Line {first + offset + 1} reads {has!r} where the target has {asked!r}."
-    return "It differs in white space or line ends only."
+    return "Only whitespace or line endings differ."
 
 
 def _cut_around_difference(line: str, other: str) -> str:

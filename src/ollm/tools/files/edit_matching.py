@@ -1,4 +1,4 @@
-"""Where the target of an edit stands in a text (T3.5-3.7). Pure: texts in, places or a ToolFailure out.
+"""Where the target of an edit is in a text (T3.5-3.7). Pure: texts in, places or a ToolFailure out.
 
 Targets are plain text. Line ends do not matter; other white space only when exactly one place matches without it.
 """
@@ -75,7 +75,7 @@ def apply_edits(text: str, edits: tuple[Edit, ...], given: str) -> tuple[str, li
             raise ToolFailure(
                 "EditsOverlap",
                 f"Edits {one.edit} and {following.edit} change the same text of {given}, at line "
-                f"{flat.get_line_number(following.start)}; nothing was changed. Make them one edit.",
+                f"{flat.get_line_number(following.start)}; nothing changed. Make them one edit.",
             )
     return _replace_matches(flat, places), places
 
@@ -98,7 +98,7 @@ def _find_matches(flat: FlatText, edit: Edit, number: int, given: str) -> list[E
         raise ToolFailure(
             "EditTargetAmbiguous",
             f"Edit {number}: its target is found {len(starts)} times in {given}, at lines {lines}{more}; nothing was "
-            "changed. Take more of the text around it into the target, or set replaceAll.",
+            "changed. Include more of the surrounding text in the target, or set replaceAll.",
         )
     if starts:
         end = len(target)
@@ -108,7 +108,7 @@ def _find_matches(flat: FlatText, edit: Edit, number: int, given: str) -> list[E
         return [tolerant]
     raise ToolFailure(
         "EditTargetNotFound",
-        f"Edit {number}: its target is not in {given}; nothing was changed. {find_closest_text(flat.flat, target)}",
+        f"Edit {number}: its target is not in {given}; nothing changed. {find_closest_text(flat.flat, target)}",
     )
 
 
@@ -126,12 +126,12 @@ def _find_tolerant_match(flat: FlatText, target: str, replacement: str, number: 
         return None
     bare = [_NUMBERED.sub("", line) for line in lines]
     ways: list[tuple[list[str], Callable[[str], str], str]] = [
-        (lines, str.rstrip, "white space at the ends of lines was not compared"),
-        (lines, _squeeze_whitespace, "white space was not compared"),
-        (lines, _squeeze_signs, "white space was not compared"),
+        (lines, str.rstrip, "trailing whitespace was ignored"),
+        (lines, _squeeze_whitespace, "whitespace was ignored"),
+        (lines, _squeeze_signs, "whitespace was ignored"),
     ]
     if all(_NUMBERED.match(line) for line in lines):
-        ways.append((bare, str.rstrip, "the line numbers in the target were left out"))
+        ways.append((bare, str.rstrip, "the line numbers in the target were removed"))
     standing = flat.flat.split("\n")
     for wanted, form, note in ways:
         found = _find_windows(standing, wanted, form)

@@ -37,7 +37,7 @@ _WESTERN = (
 
 
 class Encoding(Data, frozen=True):
-    """How text stands in a file. `exact` is False when decoding lost something, so that it must not be written back."""
+    """How text is in a file. `exact` is False when decoding lost something, so that it must not be written back."""
 
     name: str = "utf-8"
     mark: bytes = b""

@@ -57,8 +57,8 @@ def refuse_stale(context: ToolContext, ledger: EditLedger, given: str, now: Curr
         ledger.remember_file(path, now.status, now.content)
         reach = f"This is what it says now:\n{text}"
     else:
-        reach = "Read it again, then make the change anew."
-    raise ToolFailure("FileChanged", f"{given} was changed since you last saw it; nothing was written. {reach}")
+        reach = "Read it again, then redo the change."
+    raise ToolFailure("FileChanged", f"{given} has changed since you read it; nothing was written. {reach}")
 
 
 def write_change(context: ToolContext, ledger: EditLedger, given: str, before: bytes | None, after: bytes) -> None:

@@ -57,7 +57,7 @@ class FilePages:
         if not rest:
             return []
         named = ", ".join(rest[:10]) + (" …" if len(rest) > 10 else "")
-        return [f"{len(rest)} more {'file' if len(rest) == 1 else 'files'} not shown for want of room: {named}"]
+        return [f"{len(rest)} more {'file' if len(rest) == 1 else 'files'} not shown (too long): {named}"]
 
     def _trim_to_tokens(self, text: str) -> str:
         whole = text

@@ -191,6 +191,6 @@ def _describe_cut(shown: str, first: int, total: int | None) -> str:
     of = f" of {total:,}" if total is not None else ""
     if not shown.endswith("\n"):
         line = first + shown.count("\n")
-        return f"line {line:,}{of} is too long to show whole; it is cut here"
+        return f"line {line:,}{of} is too long and was cut here"
     last = first + shown.count("\n") - 1
     return f"lines {first:,} to {last:,}{of} are shown; read on with startLine {last + 1}"

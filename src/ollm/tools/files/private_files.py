@@ -19,10 +19,10 @@ def drop_private_files(context: ToolContext, root: Path, paths: list[str]) -> li
 
 
 def describe_skipped(count: int) -> str:
-    files = "1 file that may hold secrets (.env and the like) was"
+    files = "1 file that may contain secrets (.env and the like) was"
     if count > 1:
-        files = f"{count:,} files that may hold secrets (.env and the like) were"
-    return f"{files} skipped; name one to ask for it"
+        files = f"{count:,} files that may contain secrets (.env and the like) were"
+    return f"{files} skipped; name one to read it"
 
 
 def _may_hold_secrets(path: str) -> bool:

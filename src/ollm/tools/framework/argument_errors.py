@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import inspect as types
 
+from ollm.domain.suggest import suggest_names
 from ollm.tools.framework.schema import find_note, is_optional, unwrap_type
 
 MAX_MISTAKES = 20
@@ -17,19 +18,9 @@ def find_mistakes(value: Any, info: types.StructType) -> list[str]:
     found: list[str] = []
     for line in _check_object(value, info, ""):
         if len(found) == MAX_MISTAKES:
-            return [*found, "and more of the kind."]
+            return [*found, "and more."]
         found.append(line)
     return found
-
-
-def find_nearest_names(name: str, names: list[str], count: int = 1) -> list[str]:
-    """Names that look like this one, the likeliest first."""
-    from rapidfuzz import fuzz, process, utils
-
-    found = process.extract(
-        name[:100], names, scorer=fuzz.WRatio, processor=utils.default_process, limit=count, score_cutoff=60
-    )
-    return [choice for choice, _score, _index in found]
 
 
 def describe_type(info: types.Type) -> str:  # noqa: PLR0911 - one return per kind of type
@@ -75,7 +66,7 @@ def _check_object(value: Any, info: types.StructType, where: str) -> Iterator[st
 
 
 def _describe_unknown(key: str, names: list[str], where: str) -> str:
-    near = find_nearest_names(key, names)
+    near = suggest_names(key, names)
     hint = f'did you mean "{near[0]}"?' if near else f"the parameters are {', '.join(names) or 'none'}."
     return f"{where + '.' if where else ''}{key[:60]}: no such parameter; {hint}"
 

@@ -80,7 +80,7 @@ class StreamCleaner:
         shown = clean_text(text)[: self._room]
         self._room -= len(shown)
         if shown:
-            self._emit(shown if self._room else f"{shown}\n[… the rest is not shown while it runs …]\n")
+            self._emit(shown if self._room else f"{shown}\n[… more output, shown when it finishes …]\n")
 
 
 class TrimmedOutput(Data, frozen=True):
@@ -99,7 +99,7 @@ def trim_output(text: str, limits: OutputSettings, *, keep: Keep = "head", way_b
     head, tail = _cut_ends(text, limits, 1.0 if keep == "head" else 0.5)
     gone = text[len(head) : len(text) - len(tail)]
     lines = gone.count("\n") + (not gone.endswith("\n"))
-    note = f"[… {lines:,} {'line' if lines == 1 else 'lines'}, {len(gone):,} characters left out"
+    note = f"[… {lines:,} {'line' if lines == 1 else 'lines'}, {len(gone):,} characters omitted"
     way = way_back.replace("LINE", str(head.count("\n") + 1))
     note += f"; {way} …]" if way else " …]"
     before = "" if head.endswith("\n") or not head else "\n"
@@ -113,7 +113,7 @@ def trim_for_session(text: str) -> str:
         return text
     room = int(MAX_KEPT_CHARS * len(text) / size) // 2 - 100
     gone = len(text) - 2 * room
-    return f"{text[:room]}\n[… {gone:,} characters were not kept …]\n{text[-room:]}"
+    return f"{text[:room]}\n[… {gone:,} characters omitted …]\n{text[-room:]}"
 
 
 def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:

@@ -45,6 +45,6 @@ class ToolRegistry:
 
     def find_nearest(self, name: str) -> tuple[str, ...]:
         """Up to three tools whose names look like this one."""
-        from ollm.tools.framework.argument_errors import find_nearest_names
+        from ollm.domain.suggest import suggest_names
 
-        return tuple(find_nearest_names(name, sorted(self._specs), 3))
+        return tuple(suggest_names(name, sorted(self._specs), 3))

@@ -6,7 +6,7 @@ import asyncio
 from functools import cache
 
 from ollm.domain.errors import ToolFailure
-from ollm.tools.framework.argument_errors import find_nearest_names
+from ollm.domain.suggest import suggest_names
 from ollm.tools.search.ripgrep import find_ripgrep
 
 
@@ -14,7 +14,7 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
     """The globs of a file type, or a ValidationError with the nearest names there are."""
     types = await asyncio.to_thread(_load_types)
     if name not in types:
-        near = find_nearest_names(name, sorted(types), 3)
+        near = suggest_names(name, sorted(types), 3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ", such as py, ts, rust, md."
         raise ToolFailure("ValidationError", f"fileType: there is no type {name!r}{hint}")
     return types[name]

@@ -101,6 +101,6 @@ def make_pattern_failure(complaint: str) -> ToolFailure:
     where = "\n".join(f"    {line}" for line in shown if line.strip())
     return ToolFailure(
         "InvalidPattern",
-        f"The pattern is not a regular expression that can be used: {reason}.\n{where}".rstrip(),
-        action="Set literal to true to search for the text as it is.",
+        f"Invalid regular expression: {reason}.\n{where}".rstrip(),
+        action="Set literal to true to search for plain text.",
     )

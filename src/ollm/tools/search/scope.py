@@ -75,7 +75,7 @@ async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryServic
     said = await discovery.explain(str(context.workspace), relative)
     if said.shown or said.rule is None:
         return ()
-    return (f"{render_name(relative)} is ignored ({said.reason}); looked into because it was named",)
+    return (f"{render_name(relative)} is ignored ({said.reason}); searched because you named it",)
 
 
 class ReadableFiles(Data, frozen=True):

@@ -78,7 +78,7 @@ def parse_url(url: str) -> WebTarget:
     """The parts of a URL, or ToolFailure("InvalidUrl") for anything that two programs might read differently."""
     url = url.strip(" ")
     if not url or _FORBIDDEN_CHARACTERS.search(url):
-        raise _make_failure(url, "it is empty or holds blanks, control or invisible characters or backslashes")
+        raise _make_failure(url, "it is empty or contains spaces, control or invisible characters, or backslashes")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -88,10 +88,10 @@ def parse_url(url: str) -> WebTarget:
         hint = f"; write https://{url}" if not parts.scheme or "://" not in url else ""
         raise _make_failure(url, f"only http and https are fetched{hint}")
     if "@" in parts.netloc:
-        raise _make_failure(url, "it holds a user name or password")
+        raise _make_failure(url, "it contains a user name or password")
     host = _parse_host(parts.netloc, parts.hostname or "", url)
     if port == 0:
-        raise _make_failure(url, "port 0 is none")
+        raise _make_failure(url, "port 0 is invalid")
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     query = "?" + quote(parts.query, safe="/%:@!$&'()*+,;=~-._?") if parts.query else ""
     return WebTarget(scheme=parts.scheme, host=host, port=port or _PORTS[parts.scheme], path=path + query)
@@ -118,7 +118,7 @@ def refuse_private(target: WebTarget, addresses: list[Address], allowed: tuple[s
         raise ToolFailure(
             "AddressRefused",
             f"{target.url} was not fetched: its address is not a public one{named}. "
-            f"The user can open it in the settings: tools.webFetch.allowPrivate: [{target.host_and_port}]",
+            f"The user can allow it: tools.webFetch.allowPrivate: [{target.host_and_port}]",
         )
 
 
@@ -127,16 +127,16 @@ def _parse_host(netloc: str, host: str, url: str) -> str:
         try:
             return str(ipaddress.IPv6Address("" if "%" in host else host))
         except ValueError as error:
-            raise _make_failure(url, "its host is no IPv6 address") from error
+            raise _make_failure(url, "its host is not an IPv6 address") from error
     ascii_host = _encode_ascii(host, url)
     if not _HOST_NAME.fullmatch(ascii_host) or len(ascii_host) > 253:
-        raise _make_failure(url, "its host is no name" if ascii_host else "it has no host")
+        raise _make_failure(url, "its host is not a valid name" if ascii_host else "it has no host")
     last = ascii_host.rstrip(".").rpartition(".")[2]
     if _NUMERIC.fullmatch(last):
         try:
             return str(ipaddress.IPv4Address(ascii_host))
         except ValueError as error:
-            raise _make_failure(url, "its host is a number but no plain IPv4 address") from error
+            raise _make_failure(url, "its host is a number but not a plain IPv4 address") from error
     return ascii_host.lower()
 
 
@@ -146,7 +146,7 @@ def _encode_ascii(host: str, url: str) -> str:
     try:
         return host.encode("idna").decode("ascii")
     except UnicodeError as error:
-        raise _make_failure(url, "its host is no name") from error
+        raise _make_failure(url, "its host is not a valid name") from error
 
 
 def _make_failure(url: str, why: str) -> ToolFailure:

@@ -101,7 +101,7 @@ async def fetch_url(
             )
     except (TimeoutError, httpcore2.TimeoutException) as error:
         spent = time.monotonic() - began
-        raise ToolFailure("Timeout", f"{url} was not there within {spent:.1f} seconds.") from error
+        raise ToolFailure("Timeout", f"{url} timed out after {spent:.1f} seconds.") from error
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
         raise ToolFailure("NetworkError", f"{url} could not be fetched: {_describe_error(error)}.") from error
 
@@ -173,7 +173,7 @@ def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], li
     if name in ("", "identity"):
         return lambda chunk, _room: [chunk]
     if name not in _WBITS:
-        raise ToolFailure("HttpError", f"{target.url} came encoded as {name[:40]!r}, which was not asked for.")
+        raise ToolFailure("HttpError", f"{target.url} came encoded as {name[:40]!r}, which was not requested.")
     return _Inflater(name, target).inflate
 
 

@@ -95,7 +95,7 @@ async def _convert_in_child(
             out, _ = await process.communicate(data)
     except TimeoutError as error:
         raise ToolFailure(
-            "Timeout", f"{answer.url} took more than {CONVERSION_TIMEOUT_SECONDS} seconds to make text of."
+            "Timeout", f"{answer.url} took more than {CONVERSION_TIMEOUT_SECONDS} seconds to convert to text."
         ) from error
     finally:
         if process.returncode is None:
@@ -108,7 +108,9 @@ def _read_child_answer(answer: WebResponse, out: bytes) -> str:
     try:
         said = json.loads(out)
     except ValueError as error:
-        raise ToolFailure("TooLarge", f"{answer.url} is too odd or too deep a document to make text of.") from error
+        raise ToolFailure(
+            "TooLarge", f"{answer.url} is too malformed or too deeply nested to convert to text."
+        ) from error
     if "error" in said:
         raise ToolFailure(said["error"], f"{answer.url}: {said['message']}.")
     return str(said["text"])

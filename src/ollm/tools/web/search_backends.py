@@ -68,13 +68,15 @@ class SearchService(Data, frozen=True):
     def _make_failure(self, status: int, reason: str, retry: str) -> ToolFailure:
         if status in RATE_LIMITED_STATUSES:
             wait = f" Try again in {retry} seconds." if retry.isdecimal() else " Try again later."
-            return ToolFailure("HttpError", f"{self.name} has had enough requests for now ({reason}).{wait}")
+            return ToolFailure("HttpError", f"{self.name} is rate limiting ({reason}).{wait}")
         if status in KEY_REFUSED_STATUSES and self.name == "searxng":
             return ToolFailure(
                 "HttpError", f"SearXNG refused ({reason}): add json to search.formats in its settings.yml."
             )
         if status in KEY_REFUSED_STATUSES:
-            return ToolFailure("HttpError", f"{self.name} refused the key ({reason}); see tools.webSearch.apiKeyEnv.")
+            return ToolFailure(
+                "HttpError", f"{self.name} rejected the API key ({reason}); see tools.webSearch.apiKeyEnv."
+            )
         return ToolFailure("HttpError", f"{self.name} answered {reason}.")
 
 

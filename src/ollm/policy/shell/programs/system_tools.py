@@ -64,7 +64,7 @@ SHELL_CHANGING_BUILTINS = {
     ),
     **dict.fromkeys(("alias", "unalias", "hash", "enable", "complete", "compopt", "bind"), "changes what a name means"),
     **dict.fromkeys(("set", "shopt", "ulimit", "umask"), "changes how the shell works"),
-    **dict.fromkeys(("source", ".", "eval", "exec", "fc"), "runs what cannot be seen here"),
+    **dict.fromkeys(("source", ".", "eval", "exec", "fc"), "runs code that cannot be checked"),
 }
 EVALUATING_BUILTINS = frozenset(
     {"test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "readonly", "let"}
