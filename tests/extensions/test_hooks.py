@@ -98,11 +98,11 @@ async def test_a_hook_may_stop_a_turn_and_the_message_stays_recorded(tmp_path: P
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("exit 7", "exit code 7"),
+        ("exit 7", "exited with code 7"),
         ("echo nonsense", "not JSON"),
         ("echo '[1]'", "not a JSON object"),
         ("yes | head -c 3000000", "1 MiB"),
-        ("kill -9 $$", "exit code"),
+        ("kill -9 $$", "exited with code"),
     ],
 )
 async def test_a_hook_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, command: str, said: str) -> None:
@@ -130,7 +130,7 @@ async def test_a_slow_hook_is_ended_with_everything_it_started(tmp_path: Path) -
         done = await runner.run("-p", "hi")
 
     assert done.out == "done\n"
-    assert "longer than 0.5 s" in done.err
+    assert "timed out after 0.5 s" in done.err
     assert time.monotonic() - began < 60
     running_now = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
     assert not [line for line in running_now if "sleep 3141" in line or "sleep 2718" in line]

@@ -205,7 +205,7 @@ async def test_an_address_where_nobody_answers_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("configured", "said"),
     [
-        ({"a b": {"command": "x"}}, "mcpServers.a b: a name of"),
+        ({"a b": {"command": "x"}}, "mcpServers.a b: expected a name of"),
         ({"a__b": {"command": "x"}}, "a name of"),
         ({"a": "x"}, "a mapping with command or url"),
         ({"a": {}}, "either command or url"),
@@ -213,7 +213,7 @@ async def test_an_address_where_nobody_answers_is_told(tmp_path: Path) -> None:
         ({"a": {"command": ""}}, "command: expected"),
         ({"a": {"url": "file:///x"}}, "url: expected"),
         ({"a": {"command": "x", "args": "y"}}, "args: expected"),
-        ({"a": {"command": "x", "env": ["y"]}}, "env: a mapping"),
+        ({"a": {"command": "x", "env": ["y"]}}, "env: expected a mapping"),
         ({"a": {"command": "x", "comand": 1}}, "unknown key comand"),
         ({"a": {"command": "x", "timeout": 0}}, "timeout: expected"),
         ({"a": {"command": "x", "type": "sse"}}, "type: expected stdio or http"),

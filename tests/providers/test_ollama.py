@@ -79,7 +79,10 @@ async def test_a_missing_model_brings_the_nearest_there_is() -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (Answer(text="one two", error_after=1, error="llama runner terminated"), r"failed .*: llama runner terminated"),
+        (
+            Answer(text="one two", error_after=1, error="llama runner terminated"),
+            r"in the middle of its answer: llama runner terminated",
+        ),
         (Answer(text="one two", reset_after=1), "disconnected"),
         (Answer(text="one two", end_after=1), "stopped in the middle of the answer"),
         (Answer(text="one two", garbage_after=1), "not JSON"),

@@ -239,7 +239,7 @@ async def test_an_edit_is_taken_back_after_a_word_about_it(talking: Talking) -> 
         await talk.say("write")
         assert (talk.workspace / "a.txt").read_text() == "new"
         told = (await talk.run("/undo")).text
-        assert "a.txt back as it was" in told
+        assert "reverts the last edit of a.txt" in told
         assert "-new\n+old" in told
         assert (talk.workspace / "a.txt").read_text() == "new"
         await talk.run("/undo yes")
@@ -252,7 +252,7 @@ async def test_taking_back_a_new_file_says_that_it_goes(talking: Talking) -> Non
     call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
     async with talking([call, "done"], yes=True) as talk:
         await talk.say("write")
-        assert "removes" in (await talk.run("/undo")).text
+        assert "deletes" in (await talk.run("/undo")).text
         assert "is removed again" in (await talk.run("/undo yes")).text
         assert not (talk.workspace / "b.txt").exists()
 

@@ -116,7 +116,7 @@ def test_a_disk_that_fills_up_is_said_and_nothing_is_lost(tmp_path: Path) -> Non
 def test_a_refusal_and_no_network_are_told(tmp_path: Path) -> None:
     with serving(FileServer(CONTENT)) as files:
         files.status = 403
-        with pytest.raises(OllmError, match="answered 403"):
+        with pytest.raises(OllmError, match="returned 403"):
             ModelStore(tmp_path, {"tiny": files.url}).get(MODEL, quiet)
     with pytest.raises(OllmError, match="failed"):
         ModelStore(tmp_path, {"tiny": "http://127.0.0.1:1/"}).get(MODEL, quiet)
