@@ -239,7 +239,7 @@ async def test_an_edit_is_taken_back_after_a_word_about_it(talking: Talking) -> 
         await talk.say("write")
         assert (talk.workspace / "a.txt").read_text() == "new"
         told = (await talk.run("/undo")).text
-        assert "reverts the last edit of a.txt" in told
+        assert "reverts the last edit of" in told
         assert "-new\n+old" in told
         assert (talk.workspace / "a.txt").read_text() == "new"
         await talk.run("/undo yes")
