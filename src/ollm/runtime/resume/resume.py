@@ -19,7 +19,7 @@ from ollm.runtime.resume.rebuild import LoadSnapshot, collect_user_messages, end
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY, SavedContext
 from ollm.services.message_records import from_records
 
-EXACTLY = "exactly where it stood"
+EXACTLY = "Resumed with full context."
 NOTE_PERCENT = 8  # of the window
 RESUME_INTRO = "This conversation is resumed. Its state so far, written by the program:"
 RESUME_OUTRO = "Continue from here; look up older messages with recall when you need them."
@@ -50,7 +50,7 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
     else:
         context, why = check_saved_context(prompt, kept)
         prompt.restore(context or seed_context(record, prompt.mode), source.words, cause="resume")
-        how = EXACTLY if context else f"from its summary and last messages: {why}"
+        how = EXACTLY if context else f"Resumed from a summary and recent messages: {why}."
         if context and kept:
             prompt.snapshot_armed = kept.armed
             add_newer_messages(prompt, session, kept.last_number)
