@@ -12,6 +12,7 @@ from ollm.app import ProcessScope
 from ollm.cli.entry import main
 from ollm.domain.messages import Message, TextPart
 from tests.cli.command import ollm
+from tests.cli.running import running
 from tests.covers import covers
 
 
@@ -135,3 +136,34 @@ def test_a_snapshot_can_be_restored_when_the_session_is_broken(place: Place) -> 
     assert "goes on from" in place.run("snapshots", "restore", made["id"])
     parts = {part["name"]: part["tokens"] for part in json.loads(place.run("context", "show", "--json"))["parts"]}
     assert parts["user messages"] > 10
+
+
+@covers("H561")
+def test_a_snapshot_leaves_the_session_file_as_it_was(place: Place) -> None:
+    document = place.home / "sessions" / f"{place.session}.json"
+    before = document.read_bytes()
+
+    place.run("snapshots", "create")
+
+    assert document.read_bytes() == before
+    assert len(json.loads(place.run("snapshots", "list", "--json"))) == 1
+
+
+@covers("H413", "H415")
+async def test_a_context_that_passes_85_percent_leaves_a_snapshot_by_itself(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Noted."] * 40) as runner:
+        runner.home.mkdir()
+        config = "compression: {enabled: false}\nprovider: {contextWindow: 4096}\n"
+        (runner.home / "config.yaml").write_text(config, encoding="utf-8")
+        triggers: list[str] = []
+        shares: list[float] = []
+        while not triggers and len(shares) < 30:
+            await runner.run("-p", "note this. " * 60, "--continue" if shares else "--new")
+            shown = json.loads((await runner.run("context", "show", "--json")).out)
+            shares.append(sum(part["tokens"] for part in shown["parts"]) / shown["limit"])
+            listed = json.loads((await runner.run("snapshots", "list", "--json")).out)
+            triggers = [snapshot["trigger"] for snapshot in listed]
+
+    assert triggers == ["threshold"]
+    assert shares[-1] >= 0.85
+    assert all(share < 0.9 for share in shares[:-1])
