@@ -5,10 +5,10 @@ Importing this package has no effect and costs next to nothing: names are looked
 
 from __future__ import annotations
 
+from ollm.domain.lazy_exports import lazy_exports
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ollm.app.conversation import open_conversation as open_conversation
     from ollm.config.settings import Settings as Settings
     from ollm.domain.context import ActiveContext as ActiveContext
@@ -84,89 +84,111 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_EXPORTS: dict[str, str] = {
-    "ActiveContext": "ollm.domain.context",
-    "AnyEvent": "ollm.domain.events",
-    "Attachment": "ollm.runtime.base",
-    "Boundary": "ollm.system.paths",
-    "ChatCompressionService": "ollm.services.chat_compression",
-    "ChatRecordingService": "ollm.services.chat_recording",
-    "CommandReply": "ollm.runtime.base",
-    "CompressionOptions": "ollm.services.chat_compression",
-    "CompressionResult": "ollm.domain.context",
-    "ConfirmationAnswer": "ollm.domain.tools",
-    "ConfirmationDetails": "ollm.domain.tools",
-    "ConfirmationRequested": "ollm.domain.events",
-    "ContextEntry": "ollm.domain.context",
-    "ContextManager": "ollm.services.context_manager",
-    "ContextState": "ollm.services.snapshots",
-    "Conversation": "ollm.runtime.base",
-    "DiscoveryOptions": "ollm.domain.files",
-    "EnvironmentSanitizationService": "ollm.services.environment_sanitization",
-    "ErrorInfo": "ollm.domain.tools",
-    "Event": "ollm.domain.events",
-    "ExtensionContext": "ollm.extensions.loader",
-    "FileDiscoveryService": "ollm.services.file_discovery",
-    "FileEntry": "ollm.domain.files",
-    "GrantBook": "ollm.policy.grants",
-    "ImagePart": "ollm.domain.messages",
-    "LocalConversation": "ollm.runtime.conversation",
-    "Location": "ollm.domain.tools",
-    "LoopDetected": "ollm.domain.events",
-    "LoopDetectionService": "ollm.services.loop_detection",
-    "LoopPattern": "ollm.services.loop_detection",
-    "Message": "ollm.domain.messages",
-    "MessageBus": "ollm.policy.message_bus",
-    "Notice": "ollm.domain.events",
-    "OllmError": "ollm.domain.errors",
-    "open_conversation": "ollm.app.conversation",
-    "ConversationOptions": "ollm.runtime.conversation_options",
-    "PolicyEngine": "ollm.policy.engine",
-    "PolicyRequest": "ollm.domain.tools",
-    "PromptMessage": "ollm.domain.messages",
-    "Provider": "ollm.providers.base",
-    "read_rules": "ollm.policy.rules",
-    "Redactor": "ollm.services.redaction",
-    "Risk": "ollm.domain.tools",
-    "RuleSet": "ollm.policy.rules",
-    "SearchBackend": "ollm.tools.web.search_backends",
-    "SearchHit": "ollm.tools.web.search_backends",
-    "Session": "ollm.domain.session",
-    "SessionFiles": "ollm.store.session_files",
-    "SessionIndex": "ollm.store.session_index.index",
-    "SessionLibrary": "ollm.services.chat_recording",
-    "SessionPlaces": "ollm.store.session_files",
-    "Settings": "ollm.config.settings",
-    "SnapshotFiles": "ollm.store.snapshot_files",
-    "SnapshotManager": "ollm.services.snapshots",
-    "TextDelta": "ollm.domain.events",
-    "TextPart": "ollm.domain.messages",
-    "ThinkingDelta": "ollm.domain.events",
-    "TokenCounter": "ollm.services.token_counting",
-    "Tool": "ollm.tools.framework.base",
-    "ToolCallRecord": "ollm.domain.tools",
-    "ToolContext": "ollm.tools.framework.base",
-    "ToolFailure": "ollm.domain.errors",
-    "ToolFinished": "ollm.domain.events",
-    "ToolOutput": "ollm.domain.events",
-    "ToolRegistry": "ollm.tools.framework.registry",
-    "ToolResult": "ollm.domain.tools",
-    "ToolSpec": "ollm.tools.framework.base",
-    "ToolStarted": "ollm.domain.events",
-    "TrustBook": "ollm.policy.trust",
-    "TurnFinished": "ollm.domain.events",
-    "TurnStarted": "ollm.domain.events",
-    "Verdict": "ollm.domain.tools",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module 'ollm' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_EXPORTS[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*_EXPORTS, "__version__"])
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "app.conversation": ("open_conversation",),
+        "config.settings": ("Settings",),
+        "domain.context": (
+            "ActiveContext",
+            "CompressionResult",
+            "ContextEntry",
+        ),
+        "domain.errors": (
+            "OllmError",
+            "ToolFailure",
+        ),
+        "domain.events": (
+            "AnyEvent",
+            "ConfirmationRequested",
+            "Event",
+            "LoopDetected",
+            "Notice",
+            "TextDelta",
+            "ThinkingDelta",
+            "ToolFinished",
+            "ToolOutput",
+            "ToolStarted",
+            "TurnFinished",
+            "TurnStarted",
+        ),
+        "domain.files": (
+            "DiscoveryOptions",
+            "FileEntry",
+        ),
+        "domain.messages": (
+            "ImagePart",
+            "Message",
+            "PromptMessage",
+            "TextPart",
+        ),
+        "domain.session": ("Session",),
+        "domain.tools": (
+            "ConfirmationAnswer",
+            "ConfirmationDetails",
+            "ErrorInfo",
+            "Location",
+            "PolicyRequest",
+            "Risk",
+            "ToolCallRecord",
+            "ToolResult",
+            "Verdict",
+        ),
+        "extensions.loader": ("ExtensionContext",),
+        "policy.engine": ("PolicyEngine",),
+        "policy.grants": ("GrantBook",),
+        "policy.message_bus": ("MessageBus",),
+        "policy.rules": (
+            "RuleSet",
+            "read_rules",
+        ),
+        "policy.trust": ("TrustBook",),
+        "providers.base": ("Provider",),
+        "runtime.base": (
+            "Attachment",
+            "CommandReply",
+            "Conversation",
+        ),
+        "runtime.conversation": ("LocalConversation",),
+        "runtime.conversation_options": ("ConversationOptions",),
+        "services.chat_compression": (
+            "ChatCompressionService",
+            "CompressionOptions",
+        ),
+        "services.chat_recording": (
+            "ChatRecordingService",
+            "SessionLibrary",
+        ),
+        "services.context_manager": ("ContextManager",),
+        "services.environment_sanitization": ("EnvironmentSanitizationService",),
+        "services.file_discovery": ("FileDiscoveryService",),
+        "services.loop_detection": (
+            "LoopDetectionService",
+            "LoopPattern",
+        ),
+        "services.redaction": ("Redactor",),
+        "services.snapshots": (
+            "ContextState",
+            "SnapshotManager",
+        ),
+        "services.token_counting": ("TokenCounter",),
+        "store.session_files": (
+            "SessionFiles",
+            "SessionPlaces",
+        ),
+        "store.session_index.index": ("SessionIndex",),
+        "store.snapshot_files": ("SnapshotFiles",),
+        "system.paths": ("Boundary",),
+        "tools.framework.base": (
+            "Tool",
+            "ToolContext",
+            "ToolSpec",
+        ),
+        "tools.framework.registry": ("ToolRegistry",),
+        "tools.web.search_backends": (
+            "SearchBackend",
+            "SearchHit",
+        ),
+    },
+    ("__version__",),
+)

@@ -6,8 +6,9 @@ reverse. Nothing else in the house builds its own collaborators.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ollm.app.closed_session import ClosedSession as ClosedSession
@@ -22,23 +23,27 @@ if TYPE_CHECKING:
     from ollm.app.workspace import WorkspaceScope as WorkspaceScope
     from ollm.app.workspace import build_rule_set as build_rule_set
 
-_PLACES = {
-    "ProcessScope": "ollm.app.process",
-    "WorkspaceScope": "ollm.app.workspace",
-    "ConversationScope": "ollm.app.conversation",
-    "ClosedSession": "ollm.app.closed_session",
-    "open_conversation": "ollm.app.conversation",
-    "run_tool_call": "ollm.app.run_tool",
-    "create_tool_registry": "ollm.app.run_tool",
-    "redact_error": "ollm.app.run_settings",
-    "build_rule_set": "ollm.app.workspace",
-    "supports_images": "ollm.app.conversation",
-    "print_warning": "ollm.app.run_settings",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Each scope is imported when it is first named."""
-    if name not in _PLACES:
-        raise AttributeError(f"module 'ollm.app' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "closed_session": ("ClosedSession",),
+        "conversation": (
+            "ConversationScope",
+            "open_conversation",
+            "supports_images",
+        ),
+        "process": ("ProcessScope",),
+        "run_settings": (
+            "print_warning",
+            "redact_error",
+        ),
+        "run_tool": (
+            "create_tool_registry",
+            "run_tool_call",
+        ),
+        "workspace": (
+            "WorkspaceScope",
+            "build_rule_set",
+        ),
+    },
+)

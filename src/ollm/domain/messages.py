@@ -75,7 +75,8 @@ class ToolCall(Data, frozen=True):
 class PromptMessage(SparseData, frozen=True):
     """One message as the model is sent it: calls and results resolved, long ones folded.
 
-    `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote).
+    `sources` are the numbers of the recorded messages it stands for (empty for what the engine wrote). `failed` marks
+    the result of a call that failed, or of a command that did.
     """
 
     role: Role
@@ -86,3 +87,4 @@ class PromptMessage(SparseData, frozen=True):
     call_id: str | None = None
     tool_name: str | None = None
     sources: tuple[int, ...] = ()
+    failed: bool = False

@@ -25,6 +25,8 @@ def to_record(message: PromptMessage) -> dict[str, Any]:
         ]
     if message.call_id is not None:
         record["tool_call_id"] = message.call_id
+    if message.failed:
+        record["failed"] = True
     if message.sources:
         record["sources"] = list(message.sources)
     return record
@@ -45,6 +47,7 @@ def from_record(record: Mapping[str, Any]) -> PromptMessage | None:
         content=content or "",
         calls=tuple(call for entry in record.get("tool_calls") or () if (call := read_call(entry))),
         call_id=call_id if isinstance(call_id, str) else None,
+        failed=record.get("failed") is True,
         sources=tuple(number for number in record.get("sources") or () if isinstance(number, int)),
     )
 

@@ -71,7 +71,9 @@ def group_units(messages: Iterable[PromptMessage]) -> list[list[PromptMessage]]:
 def close_unit(units: list[list[PromptMessage]], waiting: dict[str, ToolCall]) -> None:
     """Give the calls of the last unit that have no result one that says so."""
     for call in waiting.values():
-        units[-1].append(PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name))
+        units[-1].append(
+            PromptMessage(role="tool", content=INTERRUPTED_TEXT, call_id=call.id, tool_name=call.name, failed=True)
+        )
     waiting.clear()
 
 

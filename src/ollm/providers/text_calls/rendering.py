@@ -5,7 +5,6 @@ All pure functions of the messages: the same history is always rendered to the s
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ CALL_MARKS: dict[WrittenForm, tuple[str, str]] = {
     "json": ("", ""),
 }
 CLOSED_SCHEMA = {"additionalProperties": False}  # a model that may add parameters of its own goes on adding them
-_FAILED_RESULT = re.compile(r"\AError |\[exit code [1-9]\d*\]\s*\Z")  # how the result of a call shows that it failed
 # What a model that writes its calls names when it wants to speak: with no such choice it calls whatever is said.
 ANSWER_TOOL = ToolSchema(
     name="answer",
@@ -64,11 +62,7 @@ def render_messages(messages: Sequence[PromptMessage], form: WrittenForm) -> tup
 def _render_message(message: PromptMessage, form: WrittenForm) -> PromptMessage:
     if message.role == "tool":
         tool = message.tool_name or "The tool"
-        told = (
-            f"failed:\n{message.content}\n{RETRY_TEXT}"
-            if is_failed_result(message)
-            else f"returned:\n{message.content}"
-        )
+        told = f"failed:\n{message.content}\n{RETRY_TEXT}" if message.failed else f"returned:\n{message.content}"
         return PromptMessage(
             role="user",
             content=f"{tool} {told}",
@@ -79,11 +73,6 @@ def _render_message(message: PromptMessage, form: WrittenForm) -> PromptMessage:
         return message
     text = "\n".join(filter(None, (message.content, *(render_call(call, form) for call in message.calls))))
     return replace(message, content=text, calls=())
-
-
-def is_failed_result(message: PromptMessage) -> bool:
-    """Whether this is the result of a call that failed, or of a command that did."""
-    return message.role == "tool" and _FAILED_RESULT.search(message.content) is not None
 
 
 def build_reminder(messages: Sequence[PromptMessage]) -> str:

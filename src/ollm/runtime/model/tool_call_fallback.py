@@ -30,7 +30,6 @@ from ollm.providers.text_calls.rendering import (
     build_reminder,
     explain_calling,
     find_named_tool,
-    is_failed_result,
     render_messages,
 )
 from ollm.runtime.model.answer_parser import MAX_CALL_REPEATS, AnswerParser
@@ -134,7 +133,7 @@ class ToolCallFallback:
             return []
         try:
             calls = await self._choose_tool_call(hearing, tools)
-            if self._already_called(calls) and is_failed_result(self._request.messages[-1]):
+            if self._already_called(calls) and self._request.messages[-1].failed:
                 calls = await self._choose_tool_call(
                     hearing, tuple(tool for tool in tools if tool.name != calls[0].name)
                 )

@@ -48,11 +48,17 @@ def _render_result(message: Message, call_id: str, calls: Mapping[str, ToolCallR
         tool_name=record.name if record else None,
         images=record.result.images if record and record.result else (),
         sources=(message.id,),
+        failed=record is None or has_failed(record),
     )
 
 
+def has_failed(record: ToolCallRecord) -> bool:
+    """Whether the call failed, or the command it ran did."""
+    return record.error is not None or record.result is None or bool(record.result.exit_code)
+
+
 def format_result_text(record: ToolCallRecord) -> str:
-    """What the model reads: a failure starts with `Error TYPE:` or `Exit code: N`, so that it is known as one later."""
+    """What the model reads: a failure starts with `Error TYPE:` or `Exit code: N`."""
     result = record.result or RecordedResult(llm_content="")
     said = result.llm_content
     if record.error is not None:

@@ -6,8 +6,9 @@ checked without a model, and cited by number so that `recall` finds it.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ollm.services.chat_compression.breaker import CompressionBreaker as CompressionBreaker
@@ -16,17 +17,15 @@ if TYPE_CHECKING:
     from ollm.services.chat_compression.options import Summarise as Summarise
     from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
 
-_PLACES = {
-    "ChatCompressionService": "service",
-    "CompressionBreaker": "breaker",
-    "CompressionOptions": "options",
-    "Summarise": "options",
-    "make_compression_changes": "history",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imported when first named: most turns never compress."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "breaker": ("CompressionBreaker",),
+        "history": ("make_compression_changes",),
+        "options": (
+            "CompressionOptions",
+            "Summarise",
+        ),
+        "service": ("ChatCompressionService",),
+    },
+)

@@ -15,7 +15,6 @@ from ollm.services.chat_compression.groups import Group, list_numbers
 TextCost = Callable[[str], int]
 FOLDED_RESULT_TOKENS = 60
 LINE_PREFIX = "[Folded messages "
-_FAILED = r"Error \w+: |Exit code: -?[1-9]"
 _MARK = r"\[\.\.\. .* recall \{.*\} reads .*\]"
 
 
@@ -90,10 +89,6 @@ def _shorten_value(value: Any, tokens: int, cost: TextCost, way: str) -> Any:
     return value
 
 
-def is_failed_result(message: PromptMessage) -> bool:
-    return message.role == "tool" and re.match(_FAILED, message.content) is not None
-
-
 def make_folded_line(messages: Sequence[PromptMessage]) -> PromptMessage:
     """One engine-written line in place of old messages, with their numbers."""
     ids = list_numbers(messages)
@@ -136,7 +131,7 @@ def _summarize_message(message: PromptMessage) -> str:
         return message.content.removeprefix(LINE_PREFIX).rstrip("]").partition(": ")[2]
     first = " ".join(message.content.split())[:90]
     if message.role == "tool":
-        return f"{message.tool_name or 'tool'} {'failed' if is_failed_result(message) else 'gave'}: {first[:60]}"
+        return f"{message.tool_name or 'tool'} {'failed' if message.failed else 'gave'}: {first[:60]}"
     called = ", ".join(f"{call.name}({_pick_main_argument(call.arguments)})" for call in message.calls)
     return "; ".join(filter(None, (first and f"said: {first}", called and f"called {called}")))
 

@@ -12,7 +12,7 @@ from ollm.domain.context import Checkpoint, CompressionResult, RequestLine
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression import summary
 from ollm.services.chat_compression.compression_state import CompressionState
-from ollm.services.chat_compression.folding import is_failed_result, write_digest
+from ollm.services.chat_compression.folding import write_digest
 from ollm.services.chat_compression.groups import Group, list_numbers
 from ollm.services.chat_compression.options import CompressionOptions, Summarise
 from ollm.services.protected_facts import find_facts, find_missing
@@ -195,7 +195,7 @@ class ChatCompressionService:
         """The summary with what it and the requests beside it left out of the protected set, as long as that is shorter
         than what it replaces."""
         longest, replaced = sizes
-        results = [message for group in groups for message in group if is_failed_result(message)]
+        results = [message for group in groups for message in group if message.failed]
         wanted = find_facts(
             [*work.list_user_words(groups), *work.locked, *(message.content for message in results[-1:])]
         )

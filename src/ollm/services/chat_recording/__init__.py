@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ollm.services.chat_recording.erasable import ErasableStore as ErasableStore
@@ -14,19 +15,19 @@ if TYPE_CHECKING:
     from ollm.services.chat_recording.service import ignore_event as ignore_event
     from ollm.services.chat_recording.service import make_title as make_title
 
-_PLACES = {
-    "ChatRecordingService": "service",
-    "SessionLibrary": "library",
-    "ErasableStore": "erasable",
-    "FindErasableStores": "erasable",
-    "find_no_stores": "erasable",
-    "ignore_event": "service",
-    "make_title": "service",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imported when first named."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "erasable": (
+            "ErasableStore",
+            "FindErasableStores",
+            "find_no_stores",
+        ),
+        "library": ("SessionLibrary",),
+        "service": (
+            "ChatRecordingService",
+            "ignore_event",
+            "make_title",
+        ),
+    },
+)

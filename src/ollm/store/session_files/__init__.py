@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from ollm.store.session_files.loading import LoadedSession as LoadedSession
@@ -14,19 +15,21 @@ if TYPE_CHECKING:
     from ollm.store.session_files.store import SessionFiles as SessionFiles
     from ollm.store.session_files.writer import SessionWriter as SessionWriter
 
-_PLACES = {
-    "LoadedSession": "loading",
-    "MessagePage": "store",
-    "SessionPlaces": "places",
-    "parse_id": "places",
-    "SessionFiles": "store",
-    "SessionStream": "loading",
-    "SessionWriter": "writer",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Imported when first named: writing a new session needs nothing of what reads an old one."""
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "loading": (
+            "LoadedSession",
+            "SessionStream",
+        ),
+        "places": (
+            "SessionPlaces",
+            "parse_id",
+        ),
+        "store": (
+            "MessagePage",
+            "SessionFiles",
+        ),
+        "writer": ("SessionWriter",),
+    },
+)
