@@ -21,8 +21,8 @@ def assistant(number: int, text: str, *calls: ToolCall) -> PromptMessage:
     return PromptMessage(role="assistant", content=text, calls=calls, sources=(number,))
 
 
-def result(number: int, call: str, text: str, name: str = "read_file") -> PromptMessage:
-    return PromptMessage(role="tool", content=text, call_id=call, tool_name=name, sources=(number,))
+def result(number: int, call: str, text: str, name: str = "read_file", *, failed: bool = False) -> PromptMessage:
+    return PromptMessage(role="tool", content=text, call_id=call, tool_name=name, sources=(number,), failed=failed)
 
 
 def turn(number: int, asked: str, output: str) -> list[PromptMessage]:

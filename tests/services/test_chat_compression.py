@@ -282,7 +282,7 @@ def test_facts_of_the_user_and_of_a_failed_command_are_in_the_checkpoint() -> No
             1, "Port is 8443, the config is deploy/app.toml and `retryCount` must stay; see https://x.test/a?b=1"
         ),
         make.assistant(2, "Trying.", call),
-        make.result(3, "c9", "Exit code: 2\nld.so: error: undefined symbol my_symbol", "shell"),
+        make.result(3, "c9", "Exit code: 2\nld.so: error: undefined symbol my_symbol", "shell", failed=True),
         *make.talk(20, lines=4)[5:],
     ]
 

@@ -157,19 +157,19 @@ async def test_a_model_that_wants_to_speak_is_let_speak() -> None:
     assert server.chats[0]["temperature"] == 0.2
 
 
-def done(result: str) -> tuple[PromptMessage, ...]:
+def done(result: str, *, failed: bool = False) -> tuple[PromptMessage, ...]:
     call = ToolCall(id="c", name="read_file", arguments={"path": "a.txt"})
     return (
         *ASKED,
         PromptMessage(role="assistant", content="", calls=(call,)),
-        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file"),
+        PromptMessage(role="tool", content=result, call_id="c", tool_name="read_file", failed=failed),
     )
 
 
 @pytest.mark.parametrize("failure", ["Error FileNotFound: a.txt does not exist.", "AssertionError\n[exit code 1]"])
 async def test_after_a_failure_it_is_asked_to_try_again(failure: str) -> None:
     async with talking([NAMED, '{"path": "b.txt"}}'], WRITER, kind="llama.cpp") as (model, server):
-        again = await asked(model, done(failure))
+        again = await asked(model, done(failure, failed=True))
 
     assert CallPiece("read_file", {"path": "b.txt"}) in again
     prompt, _ = (request.body["prompt"] for request in server.requests if request.path == "/completion")
@@ -233,7 +233,7 @@ async def test_a_model_that_asks_again_for_what_it_was_given_gets_it_in_the_othe
 
 async def test_the_call_that_just_failed_is_not_taken_again() -> None:
     async with talking([NAMED, GIVEN, SPEAK, "There is no such file."], WRITER, kind="llama.cpp") as (model, server):
-        pieces = await asked(model, done("Error FileNotFound: a.txt does not exist."))
+        pieces = await asked(model, done("Error FileNotFound: a.txt does not exist.", failed=True))
 
     assert not any(isinstance(piece, CallPiece) for piece in pieces)
     assert TextPiece("There") in pieces
