@@ -19,6 +19,7 @@ COMMIT = " ".join(GIT)
 
 WORK = {
     "files": ("mkdir -p a/b && echo 1 > a/b/f && echo 2 >> a/b/f && mv a/b/f a/g && cat a/g && rm -r a", "1\n2\n"),
+    "usual umask": ("umask; echo > f; stat -c %a f; rm f", "0022\n644\n"),
     "umask": ("umask 027; echo > f; mkdir d; stat -c %a f d; rm -r f d", "640\n750\n"),
     "mode": ("echo > f; chmod 751 f; stat -c %a f; rm f", "751\n"),
     "times": ("touch -d @1000 f; stat -c %Y f; rm f", "1000\n"),

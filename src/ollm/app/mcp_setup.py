@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ollm.extensions.mcp.servers import McpServers
     from ollm.extensions.mcp.settings import McpServer
     from ollm.system.processes import ProcessHost
+    from ollm.system.sandbox.sandbox import Sandbox
 
 
 def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
@@ -25,13 +26,14 @@ def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...
     from ollm.extensions.mcp.settings import expand_variables, read_servers
 
     found, problems = read_servers(process.settings.mcp_servers)
-    own = _read_user_servers(process)
+    own = process.own_settings.mcp_servers
 
     def fill_variables(server: McpServer) -> McpServer:
         mine = own.get(server.name) == process.settings.mcp_servers[server.name]
         variables = process.environment if mine else process.tool_environment
         return msgspec.structs.replace(
             server,
+            boxed=server.boxed or not mine,
             command=expand_variables(server.command, variables),
             args=tuple(expand_variables(argument, variables) for argument in server.args),
             env={name: expand_variables(value, variables) for name, value in server.env.items()},
@@ -42,14 +44,6 @@ def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...
     return tuple(fill_variables(server) for server in found), problems
 
 
-def _read_user_servers(process: ProcessScope) -> dict[str, object]:
-    if not process.trusted:
-        return process.settings.mcp_servers
-    from ollm.config.load import load_settings
-
-    return load_settings(process.home, process.environment).settings.mcp_servers
-
-
 def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
     from ollm.extensions.mcp.catalogue import CatalogueFile
 
@@ -57,7 +51,7 @@ def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
 
 
 def create_mcp_servers(
-    process: ProcessScope, workspace: Path, host: ProcessHost, tell: Callable[[str], None]
+    process: ProcessScope, workspace: Path, host: ProcessHost, sandbox: Sandbox, tell: Callable[[str], None]
 ) -> tuple[McpServers, tuple[str, ...]]:
     """The servers of one conversation, none of them started, and what is wrong with the settings of others."""
     from ollm.extensions.mcp.connection import McpConnection, make_opener
@@ -66,6 +60,6 @@ def create_mcp_servers(
     servers, problems = read_configured_servers(process)
 
     def connect(server: McpServer) -> McpConnection:
-        return McpConnection(server, make_opener(server, host, workspace, process.tool_environment))
+        return McpConnection(server, make_opener(server, host, workspace, process.tool_environment, sandbox))
 
     return McpServers(servers, connect, open_catalogue_file(process), tell), problems

@@ -130,6 +130,24 @@ class RunSettings:
 
         return Redactor(self.sanitization.list_removed_values(self.environment))
 
+    @cached_property
+    def own_settings(self) -> Settings:
+        """What the user's own file says, without the workspace's."""
+        if not self.trusted:
+            return self.settings
+        from ollm.config.load import load_settings
+
+        return load_settings(self.home, self.environment).settings
+
+    @property
+    def own_hooks(self) -> Mapping[str, Any]:
+        return self.own_settings.hooks
+
+    def resolve_user_path(self, named: str) -> Path:
+        """A path from the settings: `~` is the user's home, and what is relative lies in it."""
+        rest = named.removeprefix("~/") if named.startswith("~/") else "" if named == "~" else named
+        return self.user_home / rest
+
     def resolve_directory(self, named: str, default: Path) -> Path:
         """A directory from the settings; `~/.ollm` in it follows OLLM_HOME."""
         return self.home.resolve_path(named) if named else default

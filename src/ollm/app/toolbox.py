@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.system.processes import ProcessHost
+    from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
@@ -61,7 +62,7 @@ class Toolbox:
     def policy(self) -> PolicyEngine:
         from ollm.services.modes import MODES
 
-        engine = self.scope.create_policy(self.options.grants)
+        engine = self.scope.create_policy(self.options.grants, self.sandbox)
         engine.approval = MODES[self.storage.mode].approval or self.process.settings.policy.approval
         return engine
 
@@ -132,7 +133,7 @@ class Toolbox:
         def tell(text: str) -> None:
             self.storage.stream.emit(Notice(level="warning", text=text))
 
-        servers, problems = create_mcp_servers(self.process, self.scope.path, self.host, tell)
+        servers, problems = create_mcp_servers(self.process, self.scope.path, self.host, self.sandbox, tell)
         self.storage.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
@@ -145,6 +146,13 @@ class Toolbox:
         jobs = BackgroundJobs(self.host, self.process.settings.tools.shell.max_background)
         self.stack.push_async_callback(jobs.close)
         return jobs
+
+    @cached_property
+    def sandbox(self) -> Sandbox:
+        """The boxes that commands, hooks and servers of this conversation run in."""
+        sandbox = self.scope.create_sandbox()
+        self.stack.callback(sandbox.close)
+        return sandbox
 
     @cached_property
     def host(self) -> ProcessHost:
@@ -164,9 +172,9 @@ class Toolbox:
         from ollm.extensions.hook_settings import read_hooks
         from ollm.extensions.hooks import HookContext, Hooks
 
-        found, problems = read_hooks(self.process.settings.hooks)
+        found, problems = read_hooks(self.process.settings.hooks, self.process.own_hooks)
         self.storage.notices.extend(problems)
-        runner = HookRunner(self.host, self.scope.path, self.process.tool_environment)
+        runner = HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
         context = HookContext(
             lambda: self.storage.session.id, str(self.scope.path), self.storage.stream.emit, self.add_hook_context
         )
@@ -207,7 +215,10 @@ class Toolbox:
 
         settings = self.process.settings
         context = ToolContext(
-            boundary=self.scope.boundary, environment=self.process.tool_environment, settings=settings.tools
+            boundary=self.scope.boundary,
+            environment=self.process.tool_environment,
+            settings=settings.tools,
+            sandbox=self.sandbox,
         )
         if sees is not None:
             context = msgspec.structs.replace(context, sees=sees)

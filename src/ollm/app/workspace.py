@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.paths import Boundary
+    from ollm.system.sandbox.sandbox import Sandbox
 
 
 class WorkspaceScope:
@@ -97,7 +98,26 @@ class WorkspaceScope:
         book.trust(self.path)
         return f"{state.workspace} is trusted, starting with the next conversation:{listed}"
 
-    def create_policy(self, grants: tuple[str, ...] = ()) -> PolicyEngine:
+    def create_sandbox(self) -> Sandbox:
+        """What is drawn around the programs that run for this workspace."""
+        from ollm.system.sandbox.sandbox import Sandbox
+
+        settings, process = self.process.settings.sandbox, self.process
+        resolve = process.resolve_user_path
+        return Sandbox(
+            self.boundary.workspace,
+            process.user_home,
+            own=(process.home.root,),
+            mode=settings.mode,
+            network=settings.network,
+            writable=(*map(resolve, settings.writable), *self.boundary.places.roots[1:]),
+            hidden=map(resolve, settings.hidden),
+            readable=(process.home.extensions,),
+            auto_approve=settings.auto_approve,
+            cache=process.home.cache / "sandbox.json",
+        )
+
+    def create_policy(self, grants: tuple[str, ...] = (), sandbox: Sandbox | None = None) -> PolicyEngine:
         from ollm.policy.engine import PolicyEngine
         from ollm.policy.grants import GrantBook
 
@@ -108,6 +128,7 @@ class WorkspaceScope:
             approval=self.process.settings.policy.approval,
             trusted=self.process.trusted,
             categories=self._list_categories(),
+            sandbox=sandbox or self.create_sandbox(),
         )
 
     def create_policy_from_file(self, file: Path) -> PolicyEngine:

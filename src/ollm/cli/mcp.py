@@ -140,10 +140,12 @@ async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Cata
 
     from ollm.app import ProcessScope
     from ollm.app.mcp_setup import create_mcp_servers
+    from ollm.app.workspace import WorkspaceScope
     from ollm.system.processes import ProcessHost
 
     process, host = ProcessScope(workspace=workspace), ProcessHost()
-    servers, problems = create_mcp_servers(process, workspace, host, warn)
+    sandbox = WorkspaceScope(process, workspace).create_sandbox()
+    servers, problems = create_mcp_servers(process, workspace, host, sandbox, warn)
     for problem in problems:
         warn(problem)
 
@@ -159,6 +161,7 @@ async def ask_servers(workspace: Path, names: tuple[str, ...]) -> dict[str, Cata
     finally:
         await servers.close()
         await host.close()
+        sandbox.close()
 
 
 def parse_pairs(given: tuple[str, ...], mark: str, option: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ USER_ONLY_KEYS = (
     "extensions",
     "sessions",
     "daemon",
+    "sandbox",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",
     "tools.webSearch.baseUrl",

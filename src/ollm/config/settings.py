@@ -81,6 +81,25 @@ class PolicySettings(Data, frozen=True):
     ] = 0
 
 
+class SandboxSettings(Data, frozen=True):
+    """What the box around commands, hooks and MCP servers lets through; see docs/security.md."""
+
+    mode: Annotated[
+        Literal["auto", "require", "off"], Meta(description="auto: the best there is; require: or nothing runs.")
+    ] = "auto"
+    network: Annotated[
+        Literal["none", "loopback", "all"] | None,
+        Meta(description="For commands that may change files; unset: all, with autoApprove none."),
+    ] = None
+    writable: Annotated[
+        tuple[str, ...], Meta(description="Directories outside the workspace that commands may write to.")
+    ] = ()
+    hidden: Annotated[tuple[str, ...], Meta(description="Files and directories no command is to see.")] = ()
+    auto_approve: Annotated[
+        bool, Meta(description="Run shell commands unasked where the box holds them (level full).")
+    ] = False
+
+
 class ModeSettings(Data, frozen=True):
     default: Annotated[Literal["assistant", "plan", "code", "debug"], Meta(description="Mode of a new session.")] = (
         "code"
@@ -200,6 +219,7 @@ class Settings(Data, frozen=True):
     file_discovery: FileDiscoverySettings = FileDiscoverySettings()
     environment: EnvironmentSettings = EnvironmentSettings()
     policy: PolicySettings = PolicySettings()
+    sandbox: SandboxSettings = SandboxSettings()
     modes: ModeSettings = ModeSettings()
     tools: ToolSettings = ToolSettings()
     provider: ProviderSettings = ProviderSettings()

@@ -129,6 +129,7 @@ class Verdict(Data, frozen=True):
     grant: str | None = None  # the narrowest grant that `this session` or `always` would write
     error_type: str = "Denied"  # what a refused call's error is called: OutsideWorkspace for writes outside
     approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approving`)
+    reads: bool = False  # a shell line that is known to only read
 
 
 class ConfirmationDetails(Data, frozen=True):

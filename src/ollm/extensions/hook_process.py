@@ -14,6 +14,7 @@ import msgspec
 from ollm.domain.struct import Data
 from ollm.extensions.hook_settings import Hook
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from ollm.system.sandbox.sandbox import Sandbox
 from ollm.system.terminal_text import strip_controls
 
 MAX_OUTPUT_BYTES = 1024 * 1024
@@ -35,8 +36,11 @@ class HookReply(Data, frozen=True):
 class HookRunner:
     """Runs hooks in the workspace with the environment tools get."""
 
-    def __init__(self, host: ProcessHost, workspace: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, host: ProcessHost, workspace: Path, environment: Mapping[str, str], sandbox: Sandbox | None = None
+    ) -> None:
         self._host = host
+        self._sandbox = sandbox
         self._workspace = workspace
         self._environment = environment
 
@@ -57,12 +61,25 @@ class HookRunner:
             )
         return read_reply(out)
 
+    def _build_command(self, hook: Hook) -> ProcessCommand:
+        """A hook runs in a working box, unless the user's own file lets it run outside."""
+        sandbox, environment = self._sandbox, dict(self._environment)
+        boxed = sandbox is not None and hook.boxed
+        box = sandbox.make_box("working", network="all", extension=True) if sandbox is not None and boxed else None
+        if sandbox is not None:
+            environment |= sandbox.make_environment(box, unasked=False)
+        return ProcessCommand(
+            argv=("/bin/sh", "-c", hook.command),
+            cwd=self._workspace,
+            environment=environment,
+            box=box,
+            level="none" if sandbox is None or box is None else sandbox.level,
+        )
+
     async def _run(self, hook: Hook, document: bytes) -> tuple[int, bytes, bytes]:
         pipes = [os.pipe() for _ in range(3)]
         (source, feeding), (reading, output), (reading_errors, errors) = pipes
-        command = ProcessCommand(
-            argv=("/bin/sh", "-c", hook.command), cwd=self._workspace, environment=dict(self._environment)
-        )
+        command = self._build_command(hook)
         try:
             process = await self._host.start(command, output, errors=errors, source=source)
         except BaseException:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from ollm.domain.struct import Data
 
 HookEvent = Literal[
@@ -20,27 +22,32 @@ HookEvent = Literal[
     "notification",
 ]
 EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
-KEYS = {"command", "tools", "required", "timeout"}
+KEYS = {"command", "tools", "required", "timeout", "sandbox"}
+SANDBOX_OFF = (False, "off")
 DEFAULT_TIMEOUT_SECONDS = 30.0
 MAX_TIMEOUT_SECONDS = 600.0
 
 
 class Hook(Data, frozen=True):
     """A command to run at an event. `tools` narrows tool events by name (globs); a `required` hook before a tool
-    stops the call when it fails."""
+    stops the call when it fails; `boxed` is false for one that the user's own file lets run outside the sandbox."""
 
     event: HookEvent
     command: str
     tools: tuple[str, ...] = ()
     required: bool = False
     timeout: float = DEFAULT_TIMEOUT_SECONDS
+    boxed: bool = True
 
     def applies_to(self, tool: str | None) -> bool:
         return tool is None or not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
 
 
-def read_hooks(configured: Mapping[str, Any]) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """The hooks that can be read, and what is wrong with the others."""
+def read_hooks(
+    configured: Mapping[str, Any], own: Mapping[str, Any] | None = None
+) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """The hooks that can be read, and what is wrong with the others. `own` are those of the user's own file: only these
+    may leave the sandbox."""
     hooks: list[Hook] = []
     problems: list[str] = []
     for name, entries in configured.items():
@@ -50,13 +57,18 @@ def read_hooks(configured: Mapping[str, Any]) -> tuple[tuple[Hook, ...], tuple[s
         for place, entry in enumerate(entries if isinstance(entries, list | tuple) else [entries]):
             found = read_hook(name, entry)
             if isinstance(found, Hook):
-                hooks.append(found)
+                mine = own is None or entry in _list_entries(own.get(name))
+                hooks.append(found if mine or found.boxed else msgspec.structs.replace(found, boxed=True))
             else:
                 problems.append(f"hooks.{name}[{place}]: {found}")
     return tuple(hooks), tuple(problems)
 
 
-def read_hook(event: HookEvent, entry: Any) -> Hook | str:
+def _list_entries(entries: Any) -> list[Any]:
+    return list(entries) if isinstance(entries, list | tuple) else [entries]
+
+
+def read_hook(event: HookEvent, entry: Any) -> Hook | str:  # noqa: PLR0911 - one line a rule
     if isinstance(entry, str):
         entry = {"command": entry}
     if not isinstance(entry, Mapping):
@@ -75,6 +87,13 @@ def read_hook(event: HookEvent, entry: Any) -> Hook | str:
         return "tools: expected a list of names"
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
         return f"timeout: expected seconds, at most {MAX_TIMEOUT_SECONDS:g}"
+    if entry.get("sandbox") not in (None, True, "on", *SANDBOX_OFF):
+        return "sandbox: expected off"
     return Hook(
-        event=event, command=command, tools=tuple(tools), required=entry.get("required") is True, timeout=float(timeout)
+        event=event,
+        command=command,
+        tools=tuple(tools),
+        required=entry.get("required") is True,
+        timeout=float(timeout),
+        boxed=entry.get("sandbox") not in SANDBOX_OFF,
     )

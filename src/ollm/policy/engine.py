@@ -33,7 +33,9 @@ from ollm.system.paths import Boundary
 from ollm.system.terminal_text import render_command
 
 if TYPE_CHECKING:
-    from ollm.policy.shell.verdict import ShellJudge
+    from ollm.policy.shell.verdict import JudgedLine, ShellJudge
+    from ollm.system.sandbox.box import Level
+    from ollm.system.sandbox.sandbox import Sandbox
 
 
 class PolicyEngine:
@@ -49,13 +51,16 @@ class PolicyEngine:
         approval: Approval = "ask",
         trusted: bool = False,
         categories: Mapping[str, ToolCategory] = KNOWN_CATEGORIES,
+        sandbox: Sandbox | None = None,
     ) -> None:
+        """`sandbox` says what the kernel holds where policy lets a command run."""
         self.rules = rules
         self.boundary = boundary
         self.grants = grants or GrantBook()
         self.approval: Approval = approval
         self.trusted = trusted
         self.categories = categories
+        self.sandbox = sandbox
         self._grouped: dict[str, tuple[tuple[Rule, ...], ...]] = {}
 
     @cached_property
@@ -68,7 +73,11 @@ class PolicyEngine:
         """Built when the first command is judged: what reads shell is twenty modules."""
         from ollm.policy.shell.verdict import ShellJudge
 
-        return ShellJudge(self.rules, self.boundary, trusted=self.trusted)
+        return ShellJudge(self.rules, self.boundary, trusted=self.trusted, find_level=self._find_level)
+
+    def _find_level(self) -> Level:
+        """What the kernel holds a command to that runs unasked."""
+        return "none" if self.sandbox is None else self.sandbox.level
 
     def evaluate(self, request: PolicyRequest) -> Verdict:
         """The verdict on one validated call."""
@@ -178,10 +187,49 @@ class PolicyEngine:
             Location(target=location.target, access="run")
             for location in find_locations("shell", "run", request.params)
         ]
-        verdict = self._apply_concerns(judged.verdict, locations)
-        if self.approval == "read-only" and verdict.decision != "deny" and not judged.reads:
+        verdict = self._apply_concerns(self._apply_sandbox(judged), locations)
+        outside = request.params.get("outside") is True
+        if self.approval == "read-only" and verdict.decision != "deny" and (outside or not judged.reads):
             return deny_read_only(verdict)
+        return ask_about_outside(verdict, str(request.params.get("why", ""))) if outside else verdict
+
+    def _apply_sandbox(self, judged: JudgedLine) -> Verdict:
+        """What the box makes of a line: where there is none, only the simplest commands read unasked; one that holds
+        everything may stand in for a question, but not for the user's own."""
+        verdict = judged.verdict
+        if self.sandbox is None:
+            return verdict
+        if verdict.decision == "allow" and verdict.reads and _is_built_in(verdict) and not judged.exact:
+            return verdict if self.sandbox.level != "none" else ask_without_box(verdict, self.sandbox.description)
+        open_question = verdict.decision == "ask" and not verdict.locked and not _is_configured(verdict)
+        if open_question and self.sandbox.approves_itself:
+            return allow_verdict(verdict, "sandbox", "autoApprove", "it runs in a sandbox that holds it")
         return verdict
+
+
+def _is_built_in(verdict: Verdict) -> bool:
+    return verdict.rule is not None and verdict.rule.layer == "built-in"
+
+
+def _is_configured(verdict: Verdict) -> bool:
+    return verdict.rule is not None and verdict.rule.layer == "configured"
+
+
+def ask_without_box(verdict: Verdict, description: str) -> Verdict:
+    """A command that is taken to only read, where the kernel would not hold it to that."""
+    rule = RuleReference(layer="sandbox", text=description)
+    reason = "it should only read, but there is no sandbox to hold it to that"
+    return msgspec.structs.replace(verdict, decision="ask", reason=reason, rule=rule)
+
+
+def ask_about_outside(verdict: Verdict, why: str) -> Verdict:
+    """A command that is to run outside the box is asked about every time."""
+    if verdict.decision == "deny":
+        return verdict
+    reason = f"it runs outside the sandbox: {render_command(why) or 'no reason was given'}"
+    text = f"{reason}; {verdict.reason}" if verdict.decision == "ask" else reason
+    rule = RuleReference(layer="sandbox", text="outside")
+    return msgspec.structs.replace(verdict, decision="ask", reason=text, rule=rule, locked=True, risk=Risk.HIGH)
 
 
 def names_tool(rule: Rule, tool: str) -> bool:

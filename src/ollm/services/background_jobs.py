@@ -27,8 +27,9 @@ Ending = Literal["exited", "timeout", "idle"]
 class Job:
     """A command that was started. `take` gives what it printed since the last time, in bounded memory."""
 
-    def __init__(self, line: str, process: ChildProcess) -> None:
+    def __init__(self, line: str, process: ChildProcess, command: ProcessCommand) -> None:
         self.id = ""
+        self.command = command
         self.line = line
         self.process = process
         self.started = self.last_output = monotonic()
@@ -137,7 +138,7 @@ class BackgroundJobs:
         directory of this descriptor, if there is one."""
         reading, writing = _open_terminal() if command.terminal else os.pipe()
         try:
-            job = Job(line, await self._host.start(command, writing, directory=directory))
+            job = Job(line, await self._host.start(command, writing, directory=directory), command)
         except BaseException:
             os.close(reading)
             raise

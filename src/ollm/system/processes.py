@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from ollm.domain.errors import OllmError
 from ollm.domain.struct import Data
+from ollm.system.sandbox.box import Box, Level
 
 __all__ = ["ChildProcess", "ProcessCommand", "ProcessHost", "StartError"]
 
@@ -32,16 +33,19 @@ _POOL_SCRIPT = (
 
 
 class ProcessCommand(Data, frozen=True):
-    """What to run, and where. `terminal` makes standard output, which must then be a terminal, the controlling one."""
+    """What to run, and where. `terminal` makes standard output, which must then be a terminal, the controlling one. It
+    runs in `box`, built at `level`, where there is one."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str]
     terminal: bool = False
+    box: Box | None = None
+    level: Level = "none"
 
 
 class StartError(OllmError):
-    """The command could not be started. `where` is `cwd`, `program` or `start`."""
+    """The command could not be started. `where` is `cwd`, `program`, `start` or `sandbox`."""
 
     def __init__(self, message: str, where: str) -> None:
         super().__init__(message)
@@ -53,6 +57,7 @@ class ChildProcess:
 
     def __init__(self, control: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         self.pid = 0
+        self.denied: list[str] = []  # paths that the box did not let it write or reach
         self._control = control
         self._loop = loop
         self._heard = b""
@@ -88,12 +93,14 @@ class ChildProcess:
             except OSError:
                 self.abandon()
 
-    async def start_command(self, command: ProcessCommand) -> None:
+    async def start_command(self, command: ProcessCommand, session: str) -> None:
         """Hand the command over and wait until it runs."""
         fields = {
             "argv": command.argv,
             "environment": dict(command.environment),
             "terminal": command.terminal,
+            "box": command.box and command.box.to_fields(),
+            "session": session,
         }
         body = json.dumps(fields).encode()
         await self._loop.sock_sendall(self._control, struct.pack("!I", len(body)) + body)
@@ -121,6 +128,8 @@ class ChildProcess:
                 _fail(self._started, StartError(os.strerror(int(number)), where))
             case ["exited", code]:
                 _settle(self._exited, int(code))
+            case ["denied", *path]:
+                self.denied.append(json.loads(" ".join(path)))
             case _:
                 self.abandon()
 
@@ -152,6 +161,7 @@ class ProcessHost:
         self._server: socket.socket | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._processes: set[ChildProcess] = set()
+        self._namespaces: dict[str, asyncio.Future[tuple[int, ...]]] = {}
 
     async def start(
         self,
@@ -165,14 +175,15 @@ class ProcessHost:
         """Start a command with these descriptors as standard streams: `source` is its input (empty without one),
         errors go to `output` unless they have their own. It runs in `directory` when one is handed in, otherwise in
         the command's `cwd`. The caller closes its own copies."""
+        session, namespaces = await self._join_session(command)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         process = ChildProcess(ours, asyncio.get_running_loop())
         try:
             with theirs, Path(os.devnull).open("rb") as empty, _open_working_directory(command.cwd, directory) as place:
                 streams = [empty.fileno() if source is None else source, output, output if errors is None else errors]
-                socket.send_fds(self._connect_pool(), [b"s"], [theirs.fileno(), place, *streams])
-            await process.start_command(command)
+                socket.send_fds(self._connect_pool(), [b"s"], [theirs.fileno(), place, *streams, *namespaces])
+            await process.start_command(command, session)
         except BaseException:
             process.abandon()
             raise
@@ -187,6 +198,41 @@ class ProcessHost:
             self._server.close()
             await asyncio.to_thread(self._child.wait)
         self._server = self._child = None
+        for made in self._namespaces.values():
+            if made.done() and not made.cancelled() and made.exception() is None:
+                for descriptor in made.result():
+                    os.close(descriptor)
+        self._namespaces.clear()
+
+    async def _join_session(self, command: ProcessCommand) -> tuple[str, tuple[int, ...]]:
+        """The namespaces that the boxes of this workspace share, made when the first one is needed, and their name."""
+        if command.box is None or command.level != "full":
+            return command.level, ()
+        box = command.box
+        key = json.dumps([box.workspace, box.home, box.writable])
+        if key not in self._namespaces:
+            self._namespaces[key] = asyncio.ensure_future(self._make_namespaces(box))
+        try:
+            return key, await asyncio.shield(self._namespaces[key])
+        except StartError:
+            self._namespaces.pop(key, None)
+            raise
+
+    async def _make_namespaces(self, box: Box) -> tuple[int, ...]:
+        ours, theirs = socket.socketpair()
+        with ours, Path(os.devnull).open("rb") as empty:
+            with theirs:
+                socket.send_fds(self._connect_pool(), [b"s"], [theirs.fileno(), *[empty.fileno()] * 4])
+            body = json.dumps({"namespaces": box.to_fields()}).encode()
+            ours.sendall(struct.pack("!I", len(body)) + body)
+            ours.setblocking(False)
+            await _wait_readable(ours)
+            said, descriptors, _, _ = socket.recv_fds(ours, 100, 3, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        if len(descriptors) != 3:
+            words = said.split()
+            number = int(words[1]) if len(words) > 1 else 5
+            raise StartError(f"the sandbox cannot be built: {os.strerror(number)}", "sandbox")
+        return tuple(descriptors)
 
     def _connect_pool(self) -> socket.socket:
         if self._server is None or self._child is None or self._child.poll() is not None:
@@ -203,6 +249,16 @@ class ProcessHost:
                     cwd="/",
                 )
         return self._server
+
+
+async def _wait_readable(waited: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    readable = loop.create_future()
+    loop.add_reader(waited, lambda: _settle(readable, None))
+    try:
+        await readable
+    finally:
+        loop.remove_reader(waited)
 
 
 @contextmanager

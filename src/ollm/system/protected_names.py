@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
+from ollm.system.sandbox.names import STEERING_NAMES, find_steering_name
 
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 
@@ -33,6 +34,10 @@ def explain_write_protection(path: Path, places: KnownDirectories) -> str | None
             return f"{part} may contain secrets"
         if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path):
             return f"{part} runs when a shell starts"
+        if plain in STEERING_NAMES:
+            return f"{part} steers tools or agents"
+    if (steering := find_steering_name(str(path))) is not None:
+        return f"{steering} steers tools or agents"
     return _explain_private_directory(path, places)
 
 

@@ -5,7 +5,8 @@ and forks twice, stays its descendant, and is found and ended when the agent say
 
 A command's control socket carries the command (4 bytes of length, then JSON) and then lines. To us: `end SECONDS`;
 closing it means the same. From us: `started PID` or `failed ERRNO WHERE`, `exited CODE` (of the command itself), `gone`
-(of all that came from it).
+(of all that came from it). A command with a `box` is run by a process inside it (see `sandbox.host`); there is one more
+line then, `denied PATH`. In place of a command it may ask for the namespaces of a session, which come as descriptors.
 """
 
 from __future__ import annotations
@@ -19,28 +20,54 @@ import struct
 import subprocess
 import time
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ollm.system.process_tree import find_descendants, kill_all, send_signal
+
+if TYPE_CHECKING:
+    from ollm.system.sandbox.runner import BoxRunner
 
 ORPHAN_GRACE_SECONDS = 0.25
 GIVE_UP_SECONDS = 5.0  # a process the kernel will not let go of is not waited for longer than this
 
 
-def supervise(control: socket.socket, descriptors: list[int], waking: int) -> None:
-    """Run the command that comes over `control` with these descriptors (its directory, its three streams); return
-    when it and all its descendants are gone."""
+def supervise(control: socket.socket, descriptors: list[int], waking: int, runner: BoxRunner) -> None:
+    """Run the command that comes over `control` with these descriptors (its directory, its three streams, and the
+    namespaces of its session where it has a box); return when it and all its descendants are gone."""
     with control:
         try:
-            child = _launch(_read_command(control), control, descriptors)
+            command = _read_command(control)
+            if "namespaces" in command:
+                _send_namespaces(command["namespaces"], control)
+                return
+            boxed = command["box"] is not None
+            started = (
+                _launch_boxed(command, control, descriptors, runner)
+                if boxed
+                else _launch(command, control, descriptors, runner)
+            )
         except (OSError, EOFError, ValueError):
             return
         finally:
             os.chdir("/")
             for descriptor in descriptors:
                 os.close(descriptor)
-        if child:
-            Supervisor(control, child, waking).watch()
+        if started:
+            (BoxSupervisor(control, runner, waking) if boxed else Supervisor(control, started, waking)).watch()
+
+
+def _send_namespaces(fields: dict[str, Any], control: socket.socket) -> None:
+    from ollm.system.sandbox.box import Box
+    from ollm.system.sandbox.levels import make_namespaces
+
+    try:
+        made = make_namespaces(Box.from_fields(fields))
+    except OSError as error:
+        control.sendall(f"failed {error.errno or 5} start\n".encode())
+        return
+    socket.send_fds(control, [b"made\n"], list(made))
+    for descriptor in made:
+        os.close(descriptor)
 
 
 def wake_on_child() -> int:
@@ -69,9 +96,20 @@ def _receive(control: socket.socket, length: int) -> bytes:
     return bytes(data)
 
 
-def _launch(command: dict[str, Any], control: socket.socket, descriptors: list[int]) -> int:
+def _launch_boxed(command: dict[str, Any], control: socket.socket, descriptors: list[int], runner: BoxRunner) -> int:
+    """Hand the command to the process inside the box; 0 when there is none to be had."""
+    try:
+        runner.start(command, descriptors)
+    except OSError as error:
+        control.sendall(f"failed {error.errno or 5} start\ngone\n".encode())
+        return 0
+    return runner.host
+
+
+def _launch(command: dict[str, Any], control: socket.socket, descriptors: list[int], runner: BoxRunner) -> int:
     """Start the command and say so; 0 when it could not be started."""
-    directory, source, output, errors = descriptors
+    runner.stop()  # a process that were left would be taken for one of the command
+    directory, source, output, errors = descriptors[:4]
     where = "cwd"
     try:
         os.fchdir(directory)
@@ -120,12 +158,19 @@ class Supervisor:
 
     def _end(self, grace: float) -> None:
         started = time.monotonic()
-        send_signal(find_descendants([os.getpid()]), signal.SIGTERM)
+        send_signal(find_descendants([os.getpid()]) - self._spared(), signal.SIGTERM)
         while (left := started + grace - time.monotonic()) > 0 and not self._reap():
             self._wait(left, listening=False)
         while not self._reap() and time.monotonic() < started + grace + GIVE_UP_SECONDS:
             kill_all([os.getpid()])
             self._wait(0.01, listening=False)
+
+    def _spared(self) -> set[int]:
+        """Processes that are not asked to end: they do so when all others have."""
+        return set()
+
+    def _sources(self) -> list[int]:
+        return [self._waking]
 
     def _reap(self) -> bool:
         """Collect what has ended; True when no process is left."""
@@ -141,7 +186,7 @@ class Supervisor:
 
     def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
         """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
-        sources = [self._waking, self._control.fileno()] if listening else [self._waking]
+        sources = [*self._sources(), self._control.fileno()] if listening else self._sources()
         ready, _, _ = select.select(sources, [], [], seconds)
         if self._waking in ready:
             os.read(self._waking, 4096)
@@ -159,3 +204,28 @@ class Supervisor:
     def _send_line(self, line: str) -> None:
         with suppress(OSError):  # the agent may be gone; what is left to do is done without it
             self._control.sendall(line.encode() + b"\n")
+
+
+class BoxSupervisor(Supervisor):
+    """Watches one command in a box: the process inside tells what becomes of it."""
+
+    def __init__(self, control: socket.socket, runner: BoxRunner, waking: int) -> None:
+        super().__init__(control, 0, waking)
+        self._runner = runner
+
+    def _spared(self) -> set[int]:
+        return {self._runner.host}
+
+    def _sources(self) -> list[int]:
+        return [self._waking, self._runner.descriptor] if self._runner.descriptor >= 0 else [self._waking]
+
+    def _reap(self) -> bool:
+        """Pass on what was heard; True when nothing is left in the box."""
+        while not self._runner.finished and select.select([self._runner.descriptor], [], [], 0)[0]:
+            for line in self._runner.read_lines():
+                self._send_line(line.decode())
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                if ended == self._runner.host:
+                    self._runner.forget()
+        return self._runner.finished

@@ -17,6 +17,7 @@ import struct
 from contextlib import suppress
 
 from ollm.system.process_tree import become_subreaper, kill_all, map_children
+from ollm.system.sandbox.runner import BoxRunner
 from ollm.system.supervisor import supervise, wake_on_child
 
 _NEWS = struct.Struct("!i?")  # process id of a supervisor, and whether it is free
@@ -75,13 +76,13 @@ class SupervisorPool:
         """A supervisor's life: take a command, see it to its end, be free again."""
         signal.set_wakeup_fd(-1)
         become_subreaper()
-        waking = wake_on_child()
+        waking, runner = wake_on_child(), BoxRunner()
         while True:
-            message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 5)
+            message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 8)
             if not message:
                 return 0
             os.write(self._tell, _NEWS.pack(os.getpid(), False))
-            supervise(socket.socket(fileno=descriptors[0]), descriptors[1:], waking)
+            supervise(socket.socket(fileno=descriptors[0]), descriptors[1:], waking, runner)
             os.write(self._tell, _NEWS.pack(os.getpid(), True))
 
     def _reap(self) -> None:

@@ -16,8 +16,10 @@ from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import ConfirmationDetails, ErrorInfo, Location, Risk, ToolCategory, ToolResult, Verdict
 from ollm.services.background_jobs import BackgroundJobs, Ending, Job
 from ollm.system.processes import ProcessCommand, StartError
+from ollm.system.sandbox.box import Box
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
+from ollm.tools.sandbox_hints import explain_box_failure
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -56,6 +58,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     pty: Annotated[bool, Meta(description="Give it a terminal.")] = False
     id: Annotated[Text | None, Meta(description="Id of a background command.")] = None
     action: Annotated[Literal["read", "wait", "stop"] | None, Meta(description="What to do with id.")] = None
+    outside: Annotated[bool, Meta(description="Run outside the sandbox; the user is asked.")] = False
+    why: Annotated[Text | None, Meta(description="Why it must run outside.")] = None
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.id is None):
@@ -84,7 +88,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     async def run(self, context: ToolContext, needs: BackgroundJobs) -> ToolResult:
         if self.id is not None:
             return await self._manage_job(needs, context)
-        command, line = self._build_command(context), self.command or ""
+        box = self._make_box(context)
+        command, line = self._build_command(context, box), self.command or ""
         try:
             with context.boundary.open_directory(self.cwd or ".", "run") as directory:
                 if self.background:
@@ -94,7 +99,16 @@ class Shell(Tool[BackgroundJobs], frozen=True):
             raise self._make_start_failure(error) from error
         return await self._wait_for_job(job, needs, context)
 
-    def _build_command(self, context: ToolContext) -> ProcessCommand:
+    def _make_box(self, context: ToolContext) -> Box | None:
+        """The box it runs in: the reading one for what nobody was asked about, none for what is to run outside."""
+        if context.sandbox is None or self.outside:
+            return None
+        if context.sandbox.is_missing:
+            why = context.sandbox.description
+            raise ToolFailure("Denied", f"Not run: the settings require a sandbox (sandbox.mode), and there is {why}.")
+        return context.sandbox.make_box("reading" if context.unasked else "working", approved=context.approved)
+
+    def _build_command(self, context: ToolContext, box: Box | None) -> ProcessCommand:
         place = context.boundary.check(self.cwd or ".", "run")
         if not place.is_dir():
             kind, text = (
@@ -104,14 +118,22 @@ class Shell(Tool[BackgroundJobs], frozen=True):
         environment = {**context.environment, "PWD": str(place)}
         if self.pty:
             environment |= {"TERM": "xterm-256color", "PAGER": "cat", "GIT_PAGER": "cat"}
+        if context.sandbox is not None:
+            environment |= context.sandbox.make_environment(box, unasked=context.unasked)
         return ProcessCommand(
-            argv=(_find_shell(), "-c", self.command or ""), cwd=place, environment=environment, terminal=self.pty
+            argv=(_find_shell(), "-c", self.command or ""),
+            cwd=place,
+            environment=environment,
+            terminal=self.pty,
+            box=box,
+            level="none" if context.sandbox is None or box is None else context.sandbox.level,
         )
 
     def _report_started(self, job: Job) -> ToolResult:
         if self.timeout is not None:
             job.end_after(self.timeout)
-        text = f'Started as {job.id} (process {job.process.pid}). Read its output with shell {{"id": "{job.id}"}}.'
+        process = "" if job.command.level == "full" else f" (process {job.process.pid})"
+        text = f'Started as {job.id}{process}. Read its output with shell {{"id": "{job.id}"}}.'
         return ToolResult(llm_content=text, return_display=f"{job.id}: {self.command}")
 
     async def _wait_for_job(self, job: Job, jobs: BackgroundJobs, context: ToolContext) -> ToolResult:
@@ -158,13 +180,15 @@ class Shell(Tool[BackgroundJobs], frozen=True):
     def _make_start_failure(self, error: StartError) -> ToolFailure:
         if error.where == "cwd":
             return ToolFailure("FileNotFound", f"The working directory {self.cwd or '.'} cannot be entered: {error}.")
-        return ToolFailure("PermissionDenied", f"The command could not be started: {error}.")
+        way = "; ask for it with outside: true, or set sandbox.mode" if error.where == "sandbox" else ""
+        return ToolFailure("PermissionDenied", f"The command could not be started: {error}{way}.")
 
 
 def _report_finished(output: str, job: Job, note: str = "") -> ToolResult:
     code = job.exit_code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
-    status = f"[{'; '.join(words)}]" if words else ""
+    hint = explain_box_failure(job.command.box, job.process.denied, output, code)
+    status = "\n".join(f"[{line}]" for line in ("; ".join(words), hint) if line)
     text = f"{output}{_find_missing_newline(output)}{status}" if status else output
     return ToolResult(llm_content=text, return_display=text, exit_code=code)
 

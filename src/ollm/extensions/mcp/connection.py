@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from ollm.system.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -195,17 +196,22 @@ async def import_sdk() -> None:
         raise ToolFailure("Interrupted", "MCP servers need the package mcp; install ollm-cli[mcp].") from error
 
 
-def make_opener(server: McpServer, host: ProcessHost, workspace: Path, environment: Mapping[str, str]) -> Open:
+def make_opener(
+    server: McpServer, host: ProcessHost, workspace: Path, environment: Mapping[str, str], sandbox: Sandbox
+) -> Open:
     """How the line to this server is opened: its program started, or its address called."""
 
     @asynccontextmanager
     async def open_program(line: McpConnectionState) -> AsyncIterator[Any]:
         from ollm.extensions.mcp.stdio import open_stdio_transport, start_program
 
+        box = sandbox.make_box("working", network="all", extension=True) if server.boxed else None
         command = ProcessCommand(
             argv=(server.command, *server.args),
             cwd=workspace / server.cwd,
-            environment={**environment, **server.env},
+            environment={**environment, **sandbox.make_environment(box, unasked=False), **server.env},
+            box=box,
+            level="none" if box is None else sandbox.level,
         )
         async with start_program(host, command) as started:
             line.last_words = lambda: started.stderr_tail

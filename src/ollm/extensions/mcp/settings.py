@@ -12,14 +12,16 @@ from ollm.domain.struct import Data
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
 VARIABLE_PATTERN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-KEYS = {"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled"}
+KEYS = {"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "sandbox"}
 TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp"}
+SANDBOX_OFF = (False, "off")
 DEFAULT_TIMEOUT_SECONDS = 120.0
 MAX_TIMEOUT_SECONDS = 3600.0
 
 
 class McpServer(Data, frozen=True):
-    """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds."""
+    """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds.
+    `boxed` is false for a program that the user's own file lets run outside the sandbox."""
 
     name: str
     command: str = ""
@@ -30,6 +32,7 @@ class McpServer(Data, frozen=True):
     headers: dict[str, str] = field(default_factory=dict)
     timeout: float = DEFAULT_TIMEOUT_SECONDS
     disabled: bool = False
+    boxed: bool = True
 
     @property
     def place(self) -> str:
@@ -68,6 +71,7 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         headers={key: str(value) for key, value in (entry.get("headers") or {}).items()},
         timeout=float(entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
         disabled=entry.get("disabled") is True,
+        boxed=entry.get("sandbox") not in SANDBOX_OFF,
     )
 
 
@@ -81,6 +85,8 @@ def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a 
         return "command: expected a program"
     if url is not None and not (isinstance(url, str) and re.match(r"https?://[^/\s]", url)):
         return "url: expected a URL such as http://localhost:8000/mcp"
+    if entry.get("sandbox") not in (None, True, "on", *SANDBOX_OFF):
+        return "sandbox: expected off"
     if entry.get("type") not in TYPES:
         return "type: expected stdio or http"
     if not isinstance(entry.get("args") or [], list | tuple):

@@ -135,11 +135,17 @@ class _CommandAnalyser:
             objections = judge.check_write(target)
             wrote = f"it writes {target.text or 'a file computed at run time'}"
             part = msgspec.structs.replace(
-                part, remarks=(wrote, *objections.remarks), locks=objections.locks, write_target=target.text or None
+                part,
+                remarks=(wrote, *objections.remarks),
+                locks=objections.locks,
+                opens=objections.opens,
+                write_target=target.text or None,
             )
         else:
             objections = judge.check_read(target)
-            part = msgspec.structs.replace(part, remarks=objections.remarks, locks=objections.locks, reads=True)
+            part = msgspec.structs.replace(
+                part, remarks=objections.remarks, locks=objections.locks, opens=objections.opens, reads=True
+            )
         self.parts.append(part)
 
     def _analyse_command(self, command: SimpleCommand, functions: set[str], place: _ScriptContext) -> None:

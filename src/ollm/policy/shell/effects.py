@@ -72,6 +72,7 @@ def _add_objections(
         part,
         remarks=tuple(dict.fromkeys((*part.remarks, *found.remarks))),
         locks=locks,
+        opens=(*part.opens, *found.opens),
         runs=(*part.runs, *runs),
         unknown=(*part.unknown, *unknown),
         reads=reads and bare and not part.may_differ,
@@ -264,7 +265,8 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
     else:
         objections += _check_git_writes(part, judge, found.subcommand)
     if not found.reads and subcommand == "config":
-        objections += Objections(locks=("it changes git's configuration, which is protected",))
+        settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
+        objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
     if part.may_differ:
         objections += Objections(remarks=("git's arguments are computed at run time",))
     if judge.is_in_other_repository():

@@ -42,7 +42,8 @@ class Redirection(Data, frozen=True):
 class CommandPart(Data, frozen=True):
     """Something to be judged: a command, a command inside another one, or a redirection.
 
-    `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them. `runs` are options
+    `remarks` make it at least ask. `locks` do too, and no grant or approval level answers them;
+    `opens` are the paths they are about. `runs` are options
     that run or write: their places in `words`, with the reason; an allow rule covers them only by naming them.
     A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
     out to run: it can only forbid. `may_differ` says that more words may follow when it runs. `unknown` is what a
@@ -54,6 +55,7 @@ class CommandPart(Data, frozen=True):
     directories: Directories
     remarks: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()
     runs: tuple[tuple[int, str], ...] = ()
     unknown: tuple[str, ...] = ()
     transparent: bool = False

@@ -28,9 +28,11 @@ class Objections(Data, frozen=True):
 
     remarks: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()  # the paths that `locks` are about, resolved: what a person's yes opens
 
     def __add__(self, other: Objections) -> Objections:
-        return Objections(remarks=self.remarks + other.remarks, locks=self.locks + other.locks)
+        opens = self.opens + other.opens
+        return Objections(remarks=self.remarks + other.remarks, locks=self.locks + other.locks, opens=opens)
 
     def __bool__(self) -> bool:
         return bool(self.remarks or self.locks)
@@ -87,7 +89,8 @@ class PathJudge:
         text = word.text.removeprefix("@")
         judged = [one for one in self._judge_places(text) if isinstance(one, Judgement)]
         reasons = [one.read_protection or one.write_protection for one in judged]
-        return Objections(locks=tuple(f"{text}: {reason}" for reason in dict.fromkeys(reasons) if reason))
+        opens = tuple(str(one.resolved) for one, reason in zip(judged, reasons, strict=True) if reason)
+        return Objections(locks=tuple(f"{text}: {reason}" for reason in dict.fromkeys(reasons) if reason), opens=opens)
 
     def check_directory(self) -> Objections:
         """What stands against reading where the command runs."""
@@ -137,7 +140,7 @@ class PathJudge:
             if "/" in word.known or word.known.startswith("~")
             else NO_OBJECTIONS
         )
-        return Objections(remarks=(text,), locks=beginning.locks)
+        return Objections(remarks=(text,), locks=beginning.locks, opens=beginning.opens)
 
     def _check_path(self, text: str, *, writing: bool) -> Objections:
         if text in _STREAMS or text.startswith("/dev/fd/"):
@@ -150,7 +153,8 @@ class PathJudge:
                 found += _list_objections(text, judged, writing=writing)
             else:
                 found += judged
-        return Objections(remarks=tuple(dict.fromkeys(found.remarks)), locks=tuple(dict.fromkeys(found.locks)))
+        remarks, locks = tuple(dict.fromkeys(found.remarks)), tuple(dict.fromkeys(found.locks))
+        return Objections(remarks=remarks, locks=locks, opens=found.opens)
 
     def _judge_places(self, text: str) -> Iterator[Judgement | Objections]:
         given = expand_home(text, self._home)
@@ -237,7 +241,7 @@ def _list_objections(text: str, judged: Judgement, *, writing: bool) -> Objectio
     reason = judged.write_protection if writing else judged.read_protection
     if reason:
         locks.append(f"{'writing' if writing else 'reading'} {text}: {reason}")
-    return Objections(locks=tuple(locks))
+    return Objections(locks=tuple(locks), opens=(str(judged.resolved),) if locks else ())
 
 
 def _walk_entries(top: Path) -> Iterator[os.DirEntry[str]]:

@@ -21,15 +21,20 @@ from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words,
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import Level
 
+EXACT_READERS = frozenset(
+    "pwd ls cat head tail wc echo true false date whoami uname basename dirname".split()  # noqa: SIM905 - a list of words
+)
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
 _UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed needs confirmation")
 
 
 class JudgedLine(Data, frozen=True):
-    """The verdict, and whether every part of the line is known to only read."""
+    """The verdict, and whether every part of the line is known to only read; `exact`: by a program so simple that
+    there is nothing about it to be mistaken in."""
 
     verdict: Verdict
     reads: bool
+    exact: bool = False
 
 
 class JudgedPart(Data, frozen=True):
@@ -70,7 +75,8 @@ class ShellJudge:
         answered = [_apply_grants(one, command, grants, approval) for one in (*judged, *line)]
         reads = bool(judged) and not analysis.remarks and all(self._only_reads(one.part) for one in judged)
         empty: Decision = "ask" if self._rules.builtin else self._rules.default_action
-        return JudgedLine(verdict=_combine_verdict(command, answered, empty, reads=reads), reads=reads)
+        exact = reads and all(_is_exact(one.part) for one in judged)
+        return JudgedLine(verdict=_combine_verdict(command, answered, empty, reads=reads), reads=reads, exact=exact)
 
     def _weigh_unknown(self, part: CommandPart) -> CommandPart:
         """What nobody knows of a command is a reason to ask where the kernel does not hold all of it."""
@@ -162,6 +168,12 @@ class ShellJudge:
         return named[0] if named else None
 
 
+def _is_exact(part: CommandPart) -> bool:
+    if not part.words:
+        return True
+    return part.words[0].text in EXACT_READERS and all(word.static for word in part.words)
+
+
 def _names_shell(rule: Rule) -> bool:
     from fnmatch import fnmatchcase
 
@@ -240,6 +252,8 @@ def _combine_verdict(command: str, answered: Sequence[JudgedPart], empty: Decisi
         rule=worst.rule,
         parts=tuple(VerdictPart(command=one.part.text, decision=one.decision, reason=one.reason) for one in shown),
         locked=worst.locked and worst.decision == "ask",
+        approve=tuple(dict.fromkeys(path for one in answered for path in one.part.opens)),
+        reads=reads,
         grant=_suggest_grant(command, answered),
     )
 

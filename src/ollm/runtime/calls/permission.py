@@ -20,6 +20,15 @@ class Policy(Protocol):
     def evaluate(self, request: PolicyRequest) -> Verdict: ...
 
 
+class Permit(msgspec.Struct, frozen=True):
+    """What a call that may run may do. `unasked`: it only reads, and nobody was asked; `approved` are the paths that a
+    person opened for it alone."""
+
+    boundary: Boundary
+    unasked: bool = False
+    approved: tuple[str, ...] = ()
+
+
 class Permission(msgspec.Struct, frozen=True):
     """Who decides: policy first, then the person; `remember` gets what they granted for longer than one call."""
 
@@ -29,21 +38,21 @@ class Permission(msgspec.Struct, frozen=True):
 
     async def authorize_call(
         self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str
-    ) -> Boundary:
+    ) -> Permit:
         """Where the call may go, with the paths that were approved for it alone. Raises ToolFailure when it may not
         run at all."""
         verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
         if verdict.decision == "deny":
             raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
         if verdict.decision == "allow":
-            return context.boundary
+            return Permit(context.boundary, unasked=verdict.reads)
         details = await build_confirmation(spec, invocation, context, verdict)
         answer = await self.asker.ask(msgspec.structs.replace(details, call_id=call_id))
         if not answer.approved:
             raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
         if answer.scope != "once" and verdict.grant and not verdict.locked:
             self.remember(verdict.grant, answer.scope)
-        return context.boundary.approving(Path(path) for path in verdict.approve)
+        return Permit(context.boundary.approving(map(Path, verdict.approve)), approved=verdict.approve)
 
 
 def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Boundary) -> PolicyRequest:

@@ -16,7 +16,7 @@ from ollm.domain.messages import UNPARSED_KEY, ToolCall
 from ollm.domain.tools import GrantScope, ToolCallRecord, ToolResult
 from ollm.extensions.base import NoHooks, ToolHooks
 from ollm.runtime.calls.confirmation import Asker, UnattendedAsker
-from ollm.runtime.calls.permission import Permission, Policy
+from ollm.runtime.calls.permission import Permission, Permit, Policy
 from ollm.runtime.calls.results import (
     build_failure,
     get_call_status,
@@ -76,7 +76,7 @@ class ToolCallRun:
         self._limits = limits
         self._invocation: Invocation | None = None
         self._permission = Permission(desk.policy, desk.asker, desk.remember)
-        self._boundary = desk.context.boundary
+        self._permit = Permit(desk.context.boundary)
         self._began = desk.monotonic()
         self._started = False
         self._finished = False
@@ -92,7 +92,7 @@ class ToolCallRun:
         """Everything before it runs; False when it has ended here, with the reason as its result."""
         try:
             self._invocation = await self._parse_call()
-            self._boundary = await self._permission.authorize_call(
+            self._permit = await self._permission.authorize_call(
                 self._require_spec(), self._invocation, self._desk.context, self.record.id
             )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
@@ -105,7 +105,13 @@ class ToolCallRun:
         """The tool's own work. Never raises, except for cancellation."""
         assert self._invocation is not None
         stream = StreamCleaner(lambda text: self._desk.emit(ToolOutput(call_id=self.record.id, text=text)))
-        context = msgspec.structs.replace(self._desk.context, emit=stream.feed, boundary=self._boundary)
+        context = msgspec.structs.replace(
+            self._desk.context,
+            emit=stream.feed,
+            boundary=self._permit.boundary,
+            unasked=self._permit.unasked,
+            approved=self._permit.approved,
+        )
         try:
             return await self._invocation.run(context)
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result

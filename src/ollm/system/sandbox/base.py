@@ -38,6 +38,10 @@ LINKS = {
     "ptmx": "pts/ptmx",
 }
 RUN = "/run"
+HOME_CACHES = (
+    ".cache .npm .cargo/registry .cargo/git go/pkg .gradle .m2/repository .bun/install/cache .local/share/pnpm "
+    ".yarn/berry .nuget .deno .rustup/tmp"
+).split()
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
 
@@ -64,7 +68,7 @@ def build_base(box: Box) -> list[int]:
 
 def scratch_places(home: str) -> list[str]:
     """Directories that every box may write to, and whose changes no one outside ever sees."""
-    return ["/tmp", "/var/tmp", os.path.join(home, ".cache")]
+    return ["/tmp", "/var/tmp", *(os.path.join(home, name) for name in HOME_CACHES)]
 
 
 def _become_ourselves_in_new_user_namespace() -> None:

@@ -155,6 +155,7 @@ class BoxedCommand:
 
     def _command_thread(self, filtered: _thread.LockType | None = None) -> None:
         try:
+            kernel.call("unshare", CLONE_FS)  # the broker has no umask, the command has
             _keep_capabilities(0)
             reading = self._box.kind == "reading"
             loopback_without_mounts = self._box.network == "loopback" and not self._network

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 import sys
 
 LINUX = sys.platform == "linux"
-MACHINE = platform.machine() if LINUX else ""
+MACHINE = os.uname().machine if LINUX else ""
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}.get(MACHINE, 0)
 _COLUMN = 0 if MACHINE == "x86_64" else 1
 

@@ -18,7 +18,7 @@ GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
 def mount_for_command(box: Box, environment_files: list[str]) -> None:
     """Turn the copy of the session's mounts that this process is in into those of one command."""
     if box.kind == "reading":
-        _make_read_only([box.workspace, *box.writable, os.path.join(box.home, ".cache")])
+        _make_read_only([box.workspace, *box.writable])
     else:
         _open_approved_directories(box)
         _protect_git_directories(box)
@@ -102,15 +102,8 @@ def _hide_one(place: str, back: list[str]) -> None:
 
 def writable_places(box: Box) -> list[str]:
     """The places Landlock lets a process of this box write to."""
-    places = [*scratch_places(box.home)[:2], "/dev"]
+    places = [*scratch_places(box.home), "/dev"]
     if box.kind == "reading":
         return places
     outside = [path for path in git_directories(box.workspace) if not is_inside(path, box.workspace)]
-    return [
-        *places,
-        os.path.join(box.home, ".cache"),
-        box.workspace,
-        *box.writable,
-        *outside,
-        *map(opened_directory, box.approved),
-    ]
+    return [*places, box.workspace, *box.writable, *outside, *map(opened_directory, box.approved)]

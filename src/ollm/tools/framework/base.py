@@ -18,6 +18,7 @@ from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolCategory,
 
 if TYPE_CHECKING:
     from ollm.system.paths import Boundary
+    from ollm.system.sandbox.sandbox import Sandbox
 
 Needs = TypeVar("Needs")
 Keep = Literal["head", "ends"]
@@ -35,7 +36,8 @@ async def _cannot_see_pictures() -> bool:
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where a call runs. Files are reached through `boundary` alone; `emit` streams output as it comes (T9.4).
 
-    `sees` says whether the model that asks can see pictures; it may have to ask a server.
+    `sees` says whether the model that asks can see pictures; it may have to ask a server. A command runs in a box of
+    `sandbox`: the reading one when it runs `unasked` because it only reads; `approved` paths are open to this call.
     """
 
     boundary: Boundary
@@ -43,6 +45,9 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     emit: Callable[[str], None] = _discard_output
     settings: ToolSettings = ToolSettings()
     sees: Callable[[], Awaitable[bool]] = _cannot_see_pictures
+    sandbox: Sandbox | None = None
+    unasked: bool = False
+    approved: tuple[str, ...] = ()
 
     @property
     def workspace(self) -> Path:

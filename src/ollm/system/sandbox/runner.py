@@ -1,0 +1,80 @@
+"""A supervisor's side of the box: keeps the first process of it, hands it commands and hears what becomes of them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from typing import Any
+
+from ollm.system.sandbox.box import Box
+from ollm.system.sandbox.environment_files import EnvironmentFiles, TooManyDirectoriesError
+from ollm.system.sandbox.host import send_order, start_host
+
+
+class BoxRunner:
+    """Runs one command at a time. The process it keeps is used again by the next command of the same session."""
+
+    def __init__(self) -> None:
+        self.host = 0
+        self.finished = True
+        self._session = ""
+        self._control: socket.socket | None = None
+        self._heard = b""
+        self._environment_files = EnvironmentFiles()
+
+    def start(self, command: dict[str, Any], descriptors: list[int]) -> None:
+        """Hand over a command. `descriptors` are its directory, its three streams, and the session's namespaces."""
+        box = Box.from_fields(command["box"])
+        if self._control is None or self._session != command["session"]:
+            self.stop()
+            self._control, self.host = start_host(tuple(descriptors[4:]))
+            self._session = command["session"]
+        fields = {name: command[name] for name in ("box", "argv", "environment", "terminal")}
+        fields["environment_files"] = self._find_environment_files(box)
+        self.finished, self._heard = False, b""
+        try:
+            send_order(self._control, fields, descriptors[:4])
+        except OSError:
+            self.stop()
+            raise
+
+    def _find_environment_files(self, box: Box) -> list[str] | None:
+        if box.kind != "reading":
+            return []
+        try:
+            return self._environment_files.find(box.workspace)
+        except TooManyDirectoriesError:
+            return None
+
+    @property
+    def descriptor(self) -> int:
+        """Readable when there is something to hear; -1 without a process."""
+        return -1 if self._control is None else self._control.fileno()
+
+    def read_lines(self) -> list[bytes]:
+        """What there is to pass on. `finished` says afterwards whether the command and all of it is gone."""
+        data = b""
+        if self._control is not None:
+            with suppress(OSError):
+                data = self._control.recv(65_536)
+        if not data:
+            self.forget()
+            return []
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        self.finished = b"gone" in lines
+        return [line for line in lines if line != b"gone"]
+
+    def forget(self) -> None:
+        """The process has ended, and with it all that was in the box."""
+        if self._control is not None:
+            self._control.close()
+        self._control, self.host, self.finished = None, 0, True
+
+    def stop(self) -> None:
+        """End the process: it does so by itself when nobody talks to it any more."""
+        host = self.host
+        self.forget()
+        if host:
+            with suppress(ChildProcessError):
+                os.waitpid(host, 0)

@@ -1,0 +1,185 @@
+"""The agent's side of the box: at which level there is one, and what goes into the box of a command."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from ollm.system.sandbox.box import Box, Kind, Level, Network, explain_why_unboxable
+
+Mode = Literal["auto", "require", "off"]
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+GIT_SETTINGS = {
+    "safe.bareRepository": "explicit",
+    "core.fsmonitor": "false",
+    "core.hooksPath": os.devnull,
+    "core.pager": "cat",
+    "core.sshCommand": "false",
+    "credential.helper": "",
+}
+
+
+class Sandbox:
+    """Describes the boxes of one workspace. The level is found when it is first asked for; `cache` keeps it until the
+    machine is started anew."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        home: Path,
+        *,
+        own: Iterable[Path] = (),
+        mode: Mode = "auto",
+        network: Network | None = None,
+        writable: Iterable[Path] = (),
+        hidden: Iterable[Path] = (),
+        readable: Iterable[Path] = (),
+        auto_approve: bool = False,
+        cache: Path | None = None,
+    ) -> None:
+        """`own` are the agent's own directories, hidden like the others; `readable` is what of them may be seen."""
+        self.mode = mode
+        self._workspace = os.path.realpath(workspace)
+        self._home = os.path.realpath(home)
+        self._network = network
+        self._writable = tuple(os.path.realpath(path) for path in writable)
+        self._hidden = tuple(os.path.realpath(path) for path in (*own, *hidden))
+        self._readable = tuple(os.path.realpath(path) for path in readable)
+        self._auto_approve = auto_approve
+        self._cache = cache
+        self._scratch = ""
+
+    @cached_property
+    def level(self) -> Level:
+        """What the kernel holds for the commands of this workspace."""
+        if self.mode == "off" or self.unboxable is not None:
+            return "none"
+        return read_level(self._cache)
+
+    @property
+    def unboxable(self) -> str | None:
+        """Why no box can be drawn around this workspace, or None."""
+        return explain_why_unboxable(self._workspace, self._home)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether commands are to run in a box or not at all, and there is none."""
+        return self.mode == "require" and self.level == "none"
+
+    @property
+    def approves_itself(self) -> bool:
+        """Whether a shell command that would be asked about may run in its box instead."""
+        return self._auto_approve and self.level == "full"
+
+    @property
+    def description(self) -> str:
+        """The level in a line for people."""
+        if self.mode == "off":
+            return "off (sandbox.mode)"
+        if self.unboxable is not None:
+            return f"none: {self.unboxable}"
+        return DESCRIPTIONS[self.level]
+
+    def make_box(
+        self, kind: Kind, *, network: Network | None = None, approved: Iterable[str] = (), extension: bool = False
+    ) -> Box | None:
+        """The box of a command, or None where there is none. `extension` is for programs of the user's own choice,
+        which see the folder they are kept in."""
+        if self.level == "none":
+            return None
+        return Box(
+            kind,
+            self._workspace,
+            self._home,
+            network="none" if kind == "reading" else network or self.network,
+            writable=self._writable,
+            hidden=(*self._hidden, *_secrets_of_the_account(self._home)),
+            readable=self._readable if extension else (),
+            approved=tuple(map(os.path.realpath, approved)),
+            scratch=self._make_scratch() if self.level == "landlock" else "",
+        )
+
+    @property
+    def network(self) -> Network:
+        """What commands that may change files can reach."""
+        return self._network or ("none" if self._auto_approve else "all")
+
+    def make_environment(self, box: Box | None, *, unasked: bool) -> dict[str, str]:
+        """Variables to add for a command: where its temporary files go, and settings that keep git, started unasked,
+        from running programs a repository names."""
+        added = {"TMPDIR": box.scratch} if box is not None and box.scratch else {}
+        return {**added, **make_git_environment()} if unasked else added
+
+    def close(self) -> None:
+        if self._scratch:
+            import shutil
+
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = ""
+
+    def _make_scratch(self) -> str:
+        """A private temporary directory, for a level without mounts of its own."""
+        if not self._scratch:
+            import tempfile
+
+            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="ollm-box-"))
+        return self._scratch
+
+
+DESCRIPTIONS: dict[Level, str] = {
+    "full": "full: namespaces, seccomp and Landlock",
+    "landlock": "landlock: Landlock and seccomp; user namespaces are not allowed here",
+    "none": "none: this system offers no way to confine commands",
+}
+
+
+def make_git_environment() -> dict[str, str]:
+    """Settings for git that stand over those of any repository."""
+    variables = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(GIT_SETTINGS))}
+    for number, (name, value) in enumerate(GIT_SETTINGS.items()):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+def read_level(cache: Path | None, *, afresh: bool = False) -> Level:
+    """The level this system offers, from the cache if it was found since the machine was started."""
+    key = [_read_boot(), os.uname().release, os.geteuid()]
+    if cache is not None and not afresh:
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            kept = json.loads(cache.read_text(encoding="utf-8"))
+            if kept["key"] == key and kept["level"] in DESCRIPTIONS:
+                level: Level = kept["level"]
+                return level
+    from ollm.system.sandbox.levels import detect_level
+
+    found = detect_level()
+    if cache is not None and found != "none":
+        with suppress(OSError):
+            cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            cache.write_text(json.dumps({"key": key, "level": found}), encoding="utf-8")
+    return found
+
+
+def _read_boot() -> str:
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _secrets_of_the_account(home: str) -> list[str]:
+    """Where HOME is not the home of the account, that has secrets too."""
+    import pwd
+
+    from ollm.system.sandbox.names import secret_places
+
+    try:
+        account = os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        return []
+    return [] if account in (home, "/") else secret_places(account)
