@@ -46,7 +46,7 @@ async def test_context_from_a_hook_is_in_the_prompt_of_every_turn_by_priority(tm
 
 async def test_a_hook_reads_what_happens_as_one_document(tmp_path: Path) -> None:
     async with running(tmp_path, [Answer(calls=[("ls", {})]), "done"]) as runner:
-        log = tmp_path / "log"
+        log = runner.workspace / "log"
         log.mkdir()
         hook = script(runner, "log.sh", f"cat > {log}/$(date +%s%N)-$$")
         configure(runner, dict.fromkeys(["session-start", "session-end", "before-turn", "after-turn"], hook)
@@ -150,7 +150,7 @@ async def test_a_hook_that_leaves_a_child_behind_does_not_hold_the_turn(tmp_path
 async def test_hooks_get_the_environment_tools_get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOOK_TEST_API_KEY", "s3cret-value-123")
     async with running(tmp_path, ["done"]) as runner:
-        log = tmp_path / "env"
+        log = runner.workspace / "env"
         configure(runner, {"before-turn": [f"env > {log}"]})
         await runner.run("-p", "hi")
 
@@ -160,7 +160,7 @@ async def test_hooks_get_the_environment_tools_get(tmp_path: Path, monkeypatch: 
 
 async def test_an_untrusted_workspace_has_no_hooks(tmp_path: Path) -> None:
     async with running(tmp_path, ["done", "done"]) as runner:
-        log = tmp_path / "ran"
+        log = runner.workspace / "ran"
         (runner.workspace / ".ollm").mkdir()
         (runner.workspace / ".ollm" / "config.yaml").write_text(
             json.dumps({"hooks": {"before-turn": [f"touch {log}"]}})
@@ -201,7 +201,7 @@ async def test_a_hook_may_take_all_arguments_away(tmp_path: Path) -> None:
 async def test_hooks_are_told_before_and_after_compression(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = " ".join(f"word{number}" for number in range(400))
     async with running(tmp_path, [words] * 8, window=2048) as runner:
-        log = tmp_path / "log"
+        log = runner.workspace / "log"
         hook = script(runner, "log.sh", f"cat >> {log}; echo >> {log}")
         hooks = {"before-compression": hook, "after-compression": hook}
         (runner.home / "config.yaml").write_text(json.dumps({"hooks": hooks, "compression": {"strategy": "truncate"}}))

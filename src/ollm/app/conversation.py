@@ -229,6 +229,7 @@ class ConversationScope:
             policy=Lazy(lambda: toolbox.policy),
             bus=Lazy(lambda: toolbox.bus),
             edits=Lazy(lambda: toolbox.edits),
+            sandbox=Lazy(lambda: toolbox.sandbox),
             mcp=toolbox.mcp,
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,

@@ -45,6 +45,7 @@ class Diagnosis(Data, frozen=True):
     facts: ModelFacts | None
     answering: tuple[ReachableServer, ...]
     machine: tuple[MachineCheck, ...]
+    sandbox: str
     problems: tuple[str, ...]
     log: Path
     log_bytes: int
@@ -70,6 +71,7 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         facts=facts,
         answering=answering,
         machine=machine,
+        sandbox=_describe_sandbox(process),
         problems=problems,
         log=log,
         log_bytes=log.stat().st_size if log.exists() else 0,
@@ -78,6 +80,19 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         next="",
     )
     return replace(diagnosis, next=suggest_next_step(diagnosis, error)), error
+
+
+def _describe_sandbox(process: ProcessScope) -> str:
+    """At which level commands are confined here, tried anew."""
+    from ollm.app.workspace import WorkspaceScope
+    from ollm.system.sandbox.sandbox import read_level
+
+    try:
+        sandbox = WorkspaceScope(process, process.workspace or Path.cwd()).create_sandbox()
+    except OllmError as error:
+        return f"unknown: {error.message}"
+    read_level(process.home.cache / "sandbox.json", afresh=True)
+    return sandbox.description
 
 
 async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServer, ...]:

@@ -64,9 +64,10 @@ class HookRunner:
     def _build_command(self, hook: Hook) -> ProcessCommand:
         """A hook runs in a working box, unless the user's own file lets it run outside."""
         sandbox, environment = self._sandbox, dict(self._environment)
-        boxed = sandbox is not None and hook.boxed
-        box = sandbox.make_box("working", network="all", extension=True) if sandbox is not None and boxed else None
-        if sandbox is not None:
+        box = None
+        if sandbox is not None and hook.boxed:
+            words = hook.command.replace('"', " ").replace("'", " ").split()
+            box = sandbox.make_box("working", network="all", program=words)
             environment |= sandbox.make_environment(box, unasked=False)
         return ProcessCommand(
             argv=("/bin/sh", "-c", hook.command),

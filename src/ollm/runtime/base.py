@@ -64,6 +64,7 @@ class Status(Data, frozen=True):
     fixed: int = 0
     todos: tuple[Todo, ...] = ()
     notices: tuple[str, ...] = field(default_factory=tuple)
+    sandbox: str = ""  # the level commands are confined at; empty while nothing has asked for it
     turn_after: int | None = None
     last_event: int = 0
 

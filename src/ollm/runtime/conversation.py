@@ -114,6 +114,7 @@ class LocalConversation:
             fixed=budget.fixed + budget.checkpoints,
             todos=parts.notes.get().list_todos() if parts.session.id else (),
             notices=tuple(parts.notices),
+            sandbox=parts.sandbox.get().known_level,
         )
 
     async def history(self, before: int | None = None, limit: int = 50) -> list[dict[str, Any]]:

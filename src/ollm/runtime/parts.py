@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore
+    from ollm.system.sandbox.sandbox import Sandbox
     from ollm.tools.framework.registry import ToolRegistry
     from ollm.tools.recall import Archive
 
@@ -58,6 +59,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     policy: Lazy[PolicyEngine]
     bus: Lazy[MessageBus]
     edits: Lazy[EditLedger]
+    sandbox: Lazy[Sandbox]
     mcp: McpServers | None = None
 
     choose_model: Callable[[str], Awaitable[Model]]

@@ -211,6 +211,7 @@ def test_the_status_line_says_what_matters_first_and_fits() -> None:
 
     assert line == " qwen3 @ box:8080 · █░░░░░░░┊░ 10% · code·ask · ⎇ main · A 日本 title"
     assert "secret" not in line
+    assert "code·ask · sandbox full · ⎇ main" in format_status_line(status(sandbox="full"), shown, "main", 0, 200)
     shown.show(ContextUsage(used=90, limit=100, window=100, trigger=80, reused_share=0.5))
     assert "90% · code·ask · 50% reused" in format_status_line(status(), shown, "", 0, 200)
     assert format_status_line(status(), shown, "main", 2, 30).startswith(" 2 queued · qwen3")

@@ -26,6 +26,7 @@ def format_status_line(status: Status | None, transcript: Transcript, branch: st
         f"{format_bar(room.used, room.limit, room.mark)} {format_percent(room.used, room.limit)}",
         f"{status.mode}·{status.approval}",
     ]
+    parts += [f"sandbox {status.sandbox}"] if status.sandbox else []
     if room.reused is not None:
         parts.append(f"{room.reused:.0%} reused")
     if transcript.live.speed.value:

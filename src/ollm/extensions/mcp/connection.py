@@ -205,7 +205,9 @@ def make_opener(
     async def open_program(line: McpConnectionState) -> AsyncIterator[Any]:
         from ollm.extensions.mcp.stdio import open_stdio_transport, start_program
 
-        box = sandbox.make_box("working", network="all", extension=True) if server.boxed else None
+        box = (
+            sandbox.make_box("working", network="all", program=(server.command, *server.args)) if server.boxed else None
+        )
         command = ProcessCommand(
             argv=(server.command, *server.args),
             cwd=workspace / server.cwd,

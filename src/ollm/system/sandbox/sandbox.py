@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from ollm.system.sandbox.box import Box, Kind, Level, Network, explain_why_unboxable
+from ollm.system.sandbox.box import Box, Kind, Level, Network, explain_why_unboxable, is_inside
 
 Mode = Literal["auto", "require", "off"]
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -62,6 +62,13 @@ class Sandbox:
         return read_level(self._cache)
 
     @property
+    def known_level(self) -> str:
+        """The level as far as it is known without trying; empty when it is not."""
+        if "level" in self.__dict__ or self.mode == "off" or self.unboxable is not None:
+            return self.level
+        return read_cached_level(self._cache) or ""
+
+    @property
     def unboxable(self) -> str | None:
         """Why no box can be drawn around this workspace, or None."""
         return explain_why_unboxable(self._workspace, self._home)
@@ -86,10 +93,10 @@ class Sandbox:
         return DESCRIPTIONS[self.level]
 
     def make_box(
-        self, kind: Kind, *, network: Network | None = None, approved: Iterable[str] = (), extension: bool = False
+        self, kind: Kind, *, network: Network | None = None, approved: Iterable[str] = (), program: Iterable[str] = ()
     ) -> Box | None:
-        """The box of a command, or None where there is none. `extension` is for programs of the user's own choice,
-        which see the folder they are kept in."""
+        """The box of a command, or None where there is none. `program` are the words of a hook or a server, which see
+        the folders they are kept in."""
         if self.level == "none":
             return None
         return Box(
@@ -99,10 +106,23 @@ class Sandbox:
             network="none" if kind == "reading" else network or self.network,
             writable=self._writable,
             hidden=(*self._hidden, *_secrets_of_the_account(self._home)),
-            readable=self._readable if extension else (),
+            readable=tuple(self._find_own_folders(program)),
             approved=tuple(map(os.path.realpath, approved)),
             scratch=self._make_scratch() if self.level == "landlock" else "",
         )
+
+    def _find_own_folders(self, program: Iterable[str]) -> Iterator[str]:
+        """Where the words of a program lie among what is hidden: the folder, or the file alone where that folder is the
+        agent's own."""
+        words = list(program)
+        if words:
+            yield from self._readable
+        for word in words:
+            path = os.path.realpath(os.path.join(self._home, word[2:]) if word.startswith("~/") else word)
+            for hidden in self._hidden if "/" in word else ():
+                if is_inside(path, hidden) and os.path.exists(path):
+                    folder = path if os.path.isdir(path) else os.path.dirname(path)
+                    yield path if folder == hidden else folder
 
     @property
     def network(self) -> Network:
@@ -148,28 +168,35 @@ def make_git_environment() -> dict[str, str]:
 
 def read_level(cache: Path | None, *, afresh: bool = False) -> Level:
     """The level this system offers, from the cache if it was found since the machine was started."""
-    key = [_read_boot(), os.uname().release, os.geteuid()]
-    if cache is not None and not afresh:
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            kept = json.loads(cache.read_text(encoding="utf-8"))
-            if kept["key"] == key and kept["level"] in DESCRIPTIONS:
-                level: Level = kept["level"]
-                return level
+    if not afresh and (kept := read_cached_level(cache)) is not None:
+        return kept
     from ollm.system.sandbox.levels import detect_level
 
     found = detect_level()
-    if cache is not None and found != "none":
+    if cache is not None:
         with suppress(OSError):
             cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            cache.write_text(json.dumps({"key": key, "level": found}), encoding="utf-8")
+            cache.write_text(json.dumps({"key": _make_key(), "level": found}), encoding="utf-8")
     return found
 
 
-def _read_boot() -> str:
-    try:
-        return BOOT_ID.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
+def read_cached_level(cache: Path | None) -> Level | None:
+    """What was found since the machine was started, by this user."""
+    if cache is None:
+        return None
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(cache.read_text(encoding="utf-8"))
+        if kept["key"] == _make_key() and kept["level"] in DESCRIPTIONS:
+            level: Level = kept["level"]
+            return level
+    return None
+
+
+def _make_key() -> list[str]:
+    boot = ""
+    with suppress(OSError):
+        boot = BOOT_ID.read_text(encoding="ascii").strip()
+    return [boot, os.uname().release, str(os.geteuid())]
 
 
 def _secrets_of_the_account(home: str) -> list[str]:

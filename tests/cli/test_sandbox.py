@@ -1,0 +1,221 @@
+"""The box around commands, hooks and servers, through the command: what is changed, read or reached, and what is said."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import ollm
+from tests.cli.running import Runner, running
+from tests.servers.answers import Answer
+
+SECRET = "canary-51d0"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A home with secrets, a workspace in it, and something beside both."""
+    for path, text in {
+        "user/.ssh/id_rsa": SECRET,
+        "user/work/.env": SECRET,
+        "user/work/a.txt": "text\n",
+        "user/notes.txt": "notes",
+        "outside/file": "untouched",
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def shell(place: Path, command: str, *options: str, settings: dict[str, Any] | None = None, **arguments: Any) -> Any:
+    """One call of the shell tool, by hand; its result as a document."""
+    home = place / "user" / ".ollm"
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text(json.dumps(settings or {}))
+    given = json.dumps({"command": command, **arguments})
+    done = ollm(
+        "tools",
+        "run",
+        "shell",
+        "--args",
+        given,
+        "--json",
+        *options,
+        home=home,
+        cwd=place / "user" / "work",
+        HOME=str(place / "user"),
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_box_is_on(place: Path) -> None:
+    reading = shell(place, "echo $$; ls /proc/1/root", "--allow", "shell")
+    allowed = shell(place, "cat /proc/self/status", "--yes", "--allow", "shell:cat /proc/self/status")
+    doctor = ollm("doctor", "--json", home=place / "home")
+
+    assert int(reading["llmContent"].split()[0]) < 100  # processes are counted anew inside
+    assert "PermissionDenied" not in str(allowed)
+    assert json.loads(doctor.stdout)["sandbox"].startswith("full")
+
+
+def test_what_runs_unasked_changes_nothing_even_when_policy_is_mistaken(place: Path) -> None:
+    (place / "user/work/payload").write_text(f"a[$(echo x > {place}/outside/file; cat {place}/user/.ssh/id_rsa >&2)]")
+
+    found = [
+        shell(place, 'for x in "$(cat payload)"; do echo $((x)); done'),
+        shell(place, "cat a.txt; ls"),
+    ]
+
+    assert (place / "outside/file").read_text() == "untouched"
+    assert SECRET not in str(found)
+    assert "text" in found[1]["llmContent"]
+
+
+def test_what_was_allowed_writes_in_the_workspace_and_nowhere_else(place: Path) -> None:
+    script = (
+        "import os\n"
+        f"for path in ('made', '{place}/outside/file', '{place}/user/notes.txt', '.mc' + 'p.json', 'sub/AGENTS' + '.md'):\n"
+        "    try:\n        os.makedirs(os.path.dirname(path) or '.', exist_ok=True); open(path, 'w').write('x')\n"
+        "    except OSError as error:\n        print(path, error)\n"
+        f"print(os.path.exists('{place}/user/.ssh/id_rsa'))\n"
+    )
+    (place / "user/work/attack.py").write_text(script)
+
+    done = shell(place, "python3 attack.py", "--yes")
+
+    assert (place / "user/work/made").read_text() == "x"
+    assert (place / "outside/file").read_text() == "untouched"
+    assert (place / "user/notes.txt").read_text() == "notes"
+    assert not (place / "user/work/.mcp.json").exists()
+    assert not (place / "user/work/sub/AGENTS.md").exists()
+    assert "False" in done["llmContent"]
+    assert "sandbox blocked" in done["llmContent"]
+    assert "outside: true" in done["llmContent"]
+
+
+def test_outside_is_asked_about_whatever_was_granted(place: Path) -> None:
+    refused = shell(place, "ls", "--yes", "--allow", "shell", outside=True, why="it must")
+
+    assert refused["error"]["type"] == "Denied"
+    assert "outside the sandbox: it must" in refused["error"]["message"]
+
+
+def test_a_workspace_file_changes_nothing_about_the_box(place: Path) -> None:
+    own = place / "user" / "work" / ".ollm"
+    own.mkdir()
+    (own / "config.yaml").write_text(json.dumps({"sandbox": {"mode": "off", "writable": [str(place / "outside")]}}))
+    ollm("trust", "--yes", home=place / "user" / ".ollm", cwd=place / "user" / "work", HOME=str(place / "user"))
+
+    shell(place, f"echo x > {place}/outside/file", "--yes", "--allow", "shell")
+    shell(place, f'python3 -c \'open("{place}/outside/fi" + "le", "w")\'', "--yes")
+
+    assert (place / "outside/file").read_text() == "untouched"
+
+
+def test_settings_of_the_user_count(place: Path) -> None:
+    writable = {"sandbox": {"writable": [str(place / "outside")], "hidden": [str(place / "user/work/a.txt")]}}
+    write = f'python3 -c \'open("{place}/outside/fi" + "le", "w").write("w")\''
+
+    shell(place, write, "--yes", settings=writable)
+    hidden = shell(place, "cat a.txt", settings=writable)
+    off = shell(place, "echo $$", "--yes", settings={"sandbox": {"mode": "off"}})
+
+    assert (place / "outside/file").read_text() == "w"
+    assert "text" not in hidden["llmContent"]
+    assert int(off["llmContent"]) > 100
+
+
+def test_require_refuses_where_there_is_no_box(place: Path) -> None:
+    required = {"sandbox": {"mode": "require"}}
+    home = place / "user" / ".ollm"
+    home.mkdir()
+    (home / "config.yaml").write_text(json.dumps(required))
+
+    arguments = ("tools", "run", "shell", "--args", '{"command": "echo ran"}', "--json", "--yes")
+    done = ollm(*arguments, home=home, cwd=place / "user", HOME=str(place / "user"))
+    said = ollm("doctor", "--json", home=home, cwd=place / "user", HOME=str(place / "user"))
+
+    assert json.loads(done.stdout)["error"]["type"] == "Denied"
+    assert "home directory" in json.loads(said.stdout)["sandbox"]
+
+
+def test_without_a_box_only_the_simplest_commands_read_unasked(place: Path) -> None:
+    off = {"sandbox": {"mode": "off"}}
+
+    assert shell(place, "cat a.txt", settings=off)["ok"]
+    assert shell(place, "sort a.txt", settings=off)["error"]["type"] == "Denied"
+    assert shell(place, "sort a.txt")["ok"]
+
+
+def test_network_none_is_none_and_said(place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        line = f"echo x > /dev/tcp/127.0.0.1/{server.getsockname()[1]}"
+        none = shell(place, line, "--yes", settings={"sandbox": {"network": "none"}})
+        with pytest.raises(BlockingIOError):
+            server.accept()
+        shell(place, line, "--yes")
+        server.accept()[0].close()
+
+    assert "without a network" in none["llmContent"]
+
+
+def test_auto_approve_runs_in_the_box_without_network_and_keeps_questions_that_count(place: Path) -> None:
+    auto = {"sandbox": {"autoApprove": True}}
+
+    assert shell(place, 'python3 -c \'open("made", "w")\'', settings=auto)["ok"]
+    assert (place / "user/work/made").exists()
+    assert shell(place, f"echo x > {place}/outside/file", settings=auto)["error"]["type"] == "Denied"
+    assert shell(place, "echo x > AGENTS.md", settings=auto)["error"]["type"] == "Denied"
+    rule = {
+        "policy": {
+            "rules": [
+                {
+                    "tool": "shell",
+                    "action": "ask",
+                    "conditions": [{"param": "command", "operator": "program", "value": "make"}],
+                }
+            ]
+        }
+    }
+    assert shell(place, "make", settings={**auto, **rule})["error"]["type"] == "Denied"
+
+
+def configure(runner: Runner, settings: dict[str, Any]) -> None:
+    runner.home.mkdir(exist_ok=True)
+    (runner.home / "config.yaml").write_text(json.dumps(settings))
+
+
+async def test_a_hook_is_boxed_unless_the_users_own_file_says_otherwise(tmp_path: Path) -> None:
+    boxed, free, brought = tmp_path / "boxed", tmp_path / "free", tmp_path / "brought"
+    async with running(tmp_path, ["done"]) as runner:
+        hooks = [f"touch {boxed} inside", {"command": f"touch {free}", "sandbox": "off"}]
+        configure(runner, {"hooks": {"before-turn": hooks}})
+        own = runner.workspace / ".ollm"
+        own.mkdir()
+        theirs = {"hooks": {"after-turn": [{"command": f"touch {brought}; touch theirs", "sandbox": "off"}]}}
+        (own / "config.yaml").write_text(json.dumps(theirs))
+        await runner.run("trust")
+        await runner.run("-p", "hi")
+
+    assert (runner.workspace / "inside").exists()
+    assert free.exists()
+    assert not boxed.exists()
+    assert not brought.exists()
+
+
+async def test_a_server_in_the_background_is_there_for_the_next_command(tmp_path: Path) -> None:
+    serve = "python3 -m http.server 8131 --bind 127.0.0.1"
+    ask = "for i in $(seq 50); do python3 -c \"import urllib.request as u; print(u.urlopen('http://127.0.0.1:8131/').status)\" 2>/dev/null && break; sleep 0.1; done"
+    calls = [
+        Answer(calls=[("shell", {"command": serve, "background": True})]),
+        Answer(calls=[("shell", {"command": ask})]),
+        "done",
+    ]
+    async with running(tmp_path, calls) as runner:
+        configure(runner, {"sandbox": {"network": "loopback"}})
+        done = await runner.run("-p", "go", "--yes", "-o", "json")
+
+    assert "200" in json.loads(done.out)["toolCalls"][1]["result"]["llmContent"]
