@@ -15,11 +15,19 @@ PATHS = [
         (path, *FREE)
         for path in ("a b.txt", "~", "~/x", "$HOME/x", "-rf", "env", "environment.py", "git/config", ".gitignore")
     ),
-    *(
-        (path, *FREE)
-        for path in (".github/workflows/ci.yml", "x.env", "src/my.env.py", ".npmrc", "profile", ".gitattributes")
-    ),
+    *((path, *FREE) for path in (".github/CODEOWNERS", "x.env", "src/my.env.py", ".npmrc", "profile", "gitattributes")),
     *((path, *GUARDED) for path in (".git", ".git/config", ".git/hooks/pre-commit", "sub/.git/config", ".GIT/config")),
+    *(
+        (path, *GUARDED)
+        for path in (
+            ".github/workflows/ci.yml",
+            "a/.gitattributes",
+            "AGENTS.md",
+            "src/.claude/x",
+            ".mcp.json",
+            ".husky/x",
+        )
+    ),
     *(
         (path, *GUARDED)
         for path in ("./.git/config", "src/../.git/config", ".vscode/settings.json", ".idea/workspace.xml")

@@ -158,18 +158,18 @@ class Supervisor:
 
     def _end(self, grace: float) -> None:
         started = time.monotonic()
-        send_signal(find_descendants([os.getpid()]) - self._spared(), signal.SIGTERM)
+        send_signal(find_descendants([os.getpid()]) - self._list_spared(), signal.SIGTERM)
         while (left := started + grace - time.monotonic()) > 0 and not self._reap():
             self._wait(left, listening=False)
         while not self._reap() and time.monotonic() < started + grace + GIVE_UP_SECONDS:
             kill_all([os.getpid()])
             self._wait(0.01, listening=False)
 
-    def _spared(self) -> set[int]:
+    def _list_spared(self) -> set[int]:
         """Processes that are not asked to end: they do so when all others have."""
         return set()
 
-    def _sources(self) -> list[int]:
+    def _list_sources(self) -> list[int]:
         return [self._waking]
 
     def _reap(self) -> bool:
@@ -186,7 +186,7 @@ class Supervisor:
 
     def _wait(self, seconds: float | None, *, listening: bool = True) -> float | None:
         """Sleep until a child ends or the agent speaks; the grace to give when everything is to end."""
-        sources = [*self._sources(), self._control.fileno()] if listening else self._sources()
+        sources = [*self._list_sources(), self._control.fileno()] if listening else self._list_sources()
         ready, _, _ = select.select(sources, [], [], seconds)
         if self._waking in ready:
             os.read(self._waking, 4096)
@@ -213,10 +213,10 @@ class BoxSupervisor(Supervisor):
         super().__init__(control, 0, waking)
         self._runner = runner
 
-    def _spared(self) -> set[int]:
+    def _list_spared(self) -> set[int]:
         return {self._runner.host}
 
-    def _sources(self) -> list[int]:
+    def _list_sources(self) -> list[int]:
         return [self._waking, self._runner.descriptor] if self._runner.descriptor >= 0 else [self._waking]
 
     def _reap(self) -> bool:

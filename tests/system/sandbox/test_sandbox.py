@@ -1,0 +1,70 @@
+"""What goes into a box, and where the level comes from."""
+
+import json
+import os
+from pathlib import Path
+
+from ollm.system.sandbox.sandbox import Sandbox, make_git_environment, read_cached_level, read_level
+
+
+def make(tmp_path: Path, **more: object) -> Sandbox:
+    home, workspace = tmp_path / "home", tmp_path / "home" / "work"
+    workspace.mkdir(parents=True, exist_ok=True)
+    return Sandbox(workspace, home, cache=tmp_path / "cache" / "sandbox.json", **more)  # type: ignore[arg-type]
+
+
+def test_the_reading_box_has_no_network_and_the_working_one_what_is_set(tmp_path: Path) -> None:
+    boxes = [make(tmp_path), make(tmp_path, auto_approve=True), make(tmp_path, network="loopback", auto_approve=True)]
+
+    networks = [tuple(box.network for kind in ("reading", "working") if (box := one.make_box(kind))) for one in boxes]
+
+    assert networks == [("none", "all"), ("none", "none"), ("none", "loopback")]
+
+
+def test_off_and_a_workspace_that_holds_the_home_have_no_box(tmp_path: Path) -> None:
+    off, whole = make(tmp_path, mode="off"), Sandbox(tmp_path, tmp_path / "home", mode="require")
+
+    assert (off.level, off.make_box("working"), off.is_missing) == ("none", None, False)
+    assert (whole.level, whole.is_missing) == ("none", True)
+    assert "contains your home" in whole.description
+
+
+def test_the_level_is_known_without_trying_once_it_was_found(tmp_path: Path) -> None:
+    first = make(tmp_path)
+    before = first.known_level
+    found = first.level
+
+    assert before == ""
+    assert make(tmp_path).known_level == found == read_level(tmp_path / "cache" / "sandbox.json")
+
+
+def test_a_level_of_another_start_of_the_machine_is_not_believed(tmp_path: Path) -> None:
+    cache = tmp_path / "sandbox.json"
+    cache.write_text(json.dumps({"key": ["then", os.uname().release, str(os.geteuid())], "level": "full"}))
+
+    assert read_cached_level(cache) is None
+    cache.write_text("[]")
+    assert read_cached_level(cache) is None
+
+
+def test_a_program_sees_its_own_folder_and_no_more_of_what_is_hidden(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    for name in ("hook.sh", "config.yaml", "tools/server.py", "extensions/x.py"):
+        (own / name).parent.mkdir(parents=True, exist_ok=True)
+        (own / name).touch()
+    sandbox = make(tmp_path, own=(own,), readable=(own / "extensions",))
+
+    box = sandbox.make_box("working", program=("python3", f"{own}/tools/server.py", f"{own}/hook.sh", "/etc/hosts"))
+
+    assert box is not None
+    assert set(box.readable) == {f"{own}/extensions", f"{own}/tools", f"{own}/hook.sh"}
+
+
+def test_git_started_unasked_runs_nothing_a_repository_names() -> None:
+    variables = make_git_environment()
+
+    count = int(variables["GIT_CONFIG_COUNT"])
+    settings = {variables[f"GIT_CONFIG_KEY_{n}"]: variables[f"GIT_CONFIG_VALUE_{n}"] for n in range(count)}
+    assert settings["safe.bareRepository"] == "explicit"
+    assert settings["core.fsmonitor"] == "false"
+    assert settings["core.hooksPath"] == os.devnull
