@@ -331,7 +331,7 @@ async def test_a_background_command_returns_an_id_at_once(bench: Bench, mark: st
     stopped = await bench.run(id="job-1", action="stop")
     assert read.llm_content.startswith("up\n")
     assert "running" in read.llm_content
-    assert "nothing new" in again.llm_content
+    assert "no new output" in again.llm_content
     assert "stopped" in stopped.llm_content
     assert sleepers(mark) == []
 
