@@ -66,9 +66,10 @@ async def test_a_full_disk_is_said_once_and_the_answer_comes_all_the_same(tmp_pa
         (session,) = runner.sessions()
         arguments = ("-p", "-", "--session", session["sessionId"])
         done = await limited(runner, *arguments, size=200_000, stdin="long " * 60_000)
-        assert done.code == 0
+        assert done.code == 1
         assert "two" in done.out
         assert done.err.count("cannot be written to") == 1
+        assert "Not saved: 2 messages" in done.err.splitlines()[-2], "what is lost is said last"
         assert "File too large" in done.err
         assert "Traceback" not in done.err
         assert [text for _, text in texts(runner.sessions()[0])] == ["before", "one"], "what was there is whole"

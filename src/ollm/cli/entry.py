@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         if (
             error.filename is not None or error.errno not in _OUTPUT_ERRNOS
         ):  # stores name the file, standard output has none
-            return _report_unexpected(error, debug)
+            return _report_system_error(error, debug)
         _silence_stdout()
         _print_error(f"Cannot write the output: {error.strerror}.", "Check the file or disk it is written to.")
         return ExitCode.FAILED
@@ -76,6 +76,16 @@ def _print_error(message: str, action: str) -> None:
     print(f"ollm: {redact_error(message)}", file=sys.stderr)
     if action:
         print(f"  {redact_error(action)}", file=sys.stderr)
+
+
+def _report_system_error(error: OSError, debug: bool) -> int:
+    """What the system refused, said as a sentence with the file it refused."""
+    if error.filename is None or error.strerror is None:
+        return _report_unexpected(error, debug)
+    _log_error(error)
+    action = _describe_traceback(error, debug) if debug else "Check its permissions and the room on the disk."
+    _print_error(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}.", action)
+    return ExitCode.FAILED
 
 
 def _report_unexpected(error: Exception, debug: bool) -> int:

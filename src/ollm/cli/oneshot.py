@@ -61,14 +61,14 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
         printer = PRINTERS[output]()
-        stop_on_signals(conversation)
+        received = stop_on_signals(conversation)
         async with conversation.turn(text, attachments) as events:
             async for event in events:
                 if isinstance(event, ConfirmationRequested):
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
         printer.close(conversation.session_id or "")
-        return int(EXIT_CODES[printer.reason])
+        return 128 + received[0] if received else int(EXIT_CODES[printer.reason])
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
@@ -94,16 +94,19 @@ def warn_if_untrusted(start: ChatArguments) -> None:
         sys.stderr.write(f"ollm: {sentence}\n")
 
 
-def stop_on_signals(conversation: Conversation) -> None:
-    """The first Ctrl-C, SIGTERM or SIGHUP stops the turn and keeps what was said."""
+def stop_on_signals(conversation: Conversation) -> list[signal.Signals]:
+    """The first Ctrl-C, SIGTERM or SIGHUP stops the turn and keeps what was said; those that came are in the list."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
+    received: list[signal.Signals] = []
 
-    def stop() -> None:
+    def stop(number: signal.Signals) -> None:
+        received.append(number)
         tasks.add(loop.create_task(conversation.cancel()))
 
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(name, stop)
+        loop.add_signal_handler(name, stop, name)
+    return received
 
 
 class Printer:

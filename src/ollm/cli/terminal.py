@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ollm.app import ProcessScope
 from ollm.cli.line_chat.line_reader import LineReader
-from ollm.cli.signals import ShutdownHandler, handle_signals
+from ollm.cli.printable import make_printable
+from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
 from ollm.cli.start import ChatArguments
-from ollm.domain.errors import ExitCode
+from ollm.domain.errors import ExitCode, UnsavedError
 from ollm.runtime.base import CommandReply, Conversation
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Terminal:
         self._start = start
         self._scope = WorkspaceScope(process, start.workspace)
         self._left: str | None = None
+        self._unsaved = False
         self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
         self._lines = LineReader()
@@ -70,7 +72,9 @@ class Terminal:
                 self._print_resume_hint()
         if self._ending.sentence:
             print(self._ending.sentence)
-        return ExitCode.INTERRUPTED if self._ending.signal else ExitCode.DONE
+        if self._unsaved:
+            return ExitCode.FAILED
+        return get_signal_exit_code(self._ending.signal) if self._ending.signal else ExitCode.DONE
 
     async def _run_sessions(self) -> None:
         """Choose a session and talk; then the next one, until the person leaves."""
@@ -85,8 +89,11 @@ class Terminal:
     async def _run_line_chat(self) -> CommandReply:
         from ollm.cli.line_chat.chat import LineChat
 
-        async with self._open_and_track() as conversation:
-            return await LineChat(conversation, self._lines, self._start.workspace).run(self._ending)
+        after = CommandReply(follow_up="exit")
+        with self._report_unsaved():
+            async with self._open_and_track() as conversation:
+                after = await LineChat(conversation, self._lines, self._start.workspace).run(self._ending)
+        return after
 
     async def _run_screen(self) -> CommandReply:
         from ollm.cli.screen.files import WorkspaceFiles
@@ -95,9 +102,19 @@ class Terminal:
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
         screen = ChatScreen(self._build_screen_options(), files.find, self._pick_another)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
-        after = await screen.run(self._open_and_track)
+        with self._report_unsaved():
+            await screen.run(self._open_and_track)
         self._left = screen.left or self._left
-        return after
+        return screen.next
+
+    @contextmanager
+    def _report_unsaved(self) -> Iterator[None]:
+        """What could not be saved when a session was closed is said last, and the exit code tells it too."""
+        try:
+            yield
+        except UnsavedError as error:
+            self._unsaved = True
+            print(f"ollm: {make_printable(error.message)}\n  {make_printable(error.action)}", file=sys.stderr)
 
     def _switch_session(self, session: str | None) -> None:
         self._left = None
@@ -185,7 +202,7 @@ class Terminal:
         return RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
 
     def _print_resume_hint(self) -> None:
-        if self._left:
+        if self._left and self._process.session_files.places.find_home(self._left):
             daemon = " --daemon" if self._start.daemon else ""
             print(f"ollm chat{daemon} --session {self._left[:8]}")
             sys.stdout.flush()

@@ -21,7 +21,7 @@ from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError, TooManyClientsError
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
-from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
+from ollm.domain.errors import BusyError, DamagedError, NoServerError, NotFoundError, OllmError, UsageError
 
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
@@ -33,6 +33,7 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (TooManyClientsError, 503),
     (NoServerError, 502),
     (UsageError, 422),
+    (DamagedError, 422),
 )
 TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 413: "Too Large",
           422: "Unprocessable", 500: "Internal Error", 502: "No Model Server", 503: "Unavailable"}  # fmt: skip

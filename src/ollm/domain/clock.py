@@ -47,6 +47,14 @@ def to_epoch_ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
+def parse_epoch_ms(text: str) -> int:
+    """Milliseconds of a time that somebody wrote; 0 where it makes no sense."""
+    try:
+        return to_epoch_ms(parse_stamp(text))
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
 def monotonic() -> float:
     return time.monotonic()
 

@@ -115,6 +115,10 @@ class DamagedError(StorageError):
     """A file was read but is broken; the message says how much of it can be used."""
 
 
+class UnsavedError(StorageError):
+    """Something that was said is in memory only; the message says how much and why, the action where it can go."""
+
+
 class ToolFailure(OllmError):  # noqa: N818 - an outcome the model reads, not a fault of the program
     """A tool could not do its work; the model is told and may try again. docs/tools.md lists what `kind` may be."""
 

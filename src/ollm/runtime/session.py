@@ -112,7 +112,13 @@ class OpenSession:
         self.recorder.title = title
         await self.update_metadata({"title": title})
 
-    async def close(self) -> None:
+    async def ensure_saved(self) -> None:
+        """Raises `UnsavedError` when something that was said is in memory only."""
         if self._recorder:
-            await self.service.close_session(self._recorder.session_id)
-            self._recorder = None
+            await self.service.ensure_saved(self._recorder.session_id)
+
+    async def close(self) -> None:
+        """Raises `UnsavedError` when something could not be written."""
+        if self._recorder:
+            session_id, self._recorder = self._recorder.session_id, None
+            await self.service.close_session(session_id)

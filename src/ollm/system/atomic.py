@@ -15,6 +15,7 @@ from pathlib import Path
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
 _CHUNK_BYTES = 1 << 20
+MAX_HELD_BYTES = 4 << 20
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
@@ -109,23 +110,31 @@ class AppendFile:
         self.path = path
         self._descriptor: int | None = None
         self._distrusted = False
+        self._recent: list[bytes] | None = []  # what was appended since the file was opened, while it is little
+        self._recent_start = 0
         self.good = 0
 
     def open(self) -> None:
         """Open for appending, creating the file (and making its name durable) if need be."""
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         existed = self.path.exists()
-        self._descriptor = os.open(self.path, flags, FILE_MODE)
-        self.good = os.fstat(self._descriptor).st_size
-        if not existed:
-            sync_directory(self.path.parent)
+        descriptor = os.open(self.path, flags, FILE_MODE)
+        try:
+            self.good = self._recent_start = os.fstat(descriptor).st_size
+            if not existed:
+                sync_directory(self.path.parent)
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        self._recent = []
 
     def append(self, data: bytes) -> None:
         """Add `data`; on an error nothing of it counts and the next append starts where this one did."""
         if self._descriptor is None:
             self.open()
         if self._distrusted:
-            self._write_anew()
+            self.write_anew()
         assert self._descriptor is not None
         try:
             written = os.write(self._descriptor, data)
@@ -140,12 +149,32 @@ class AppendFile:
             self._distrusted = True
             raise
         self.good += len(data)
+        self._keep_recent(data)
+
+    def is_in_place(self) -> bool:
+        """Whether what was appended stands under the file's name: nobody removed, replaced or cut it."""
+        if self._descriptor is None:
+            return True
+        try:
+            named = self.path.lstat()
+        except OSError:
+            return False
+        held = os.fstat(self._descriptor)
+        return (named.st_ino, named.st_dev) == (held.st_ino, held.st_dev) and named.st_size == self.good
+
+    def write_anew(self) -> None:
+        """Make the file again with everything that was appended, from the file that lost its name or from memory."""
+        replace_file(self.path, self.read_good())
+        self.close()
+        self.open()
+        self._distrusted = False
 
     def truncate(self, size: int = 0) -> None:
         """Forget what stands after `size`."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, size)
-            self.good = size
+            self.good = self._recent_start = size
+            self._recent = []
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -159,11 +188,16 @@ class AppendFile:
         except OSError:
             self._distrusted = True
 
-    def _write_anew(self) -> None:
-        """A new file with the good part of the old one takes its name."""
+    def _keep_recent(self, data: bytes) -> None:
+        """Hold what was appended, while it is little: another program may cut the file."""
+        if self._recent is not None:
+            self._recent.append(data)
+            if self.good - self._recent_start > MAX_HELD_BYTES:
+                self._recent = None
+
+    def read_good(self) -> bytes:
+        """Everything that was appended."""
         assert self._descriptor is not None
-        kept = os.pread(self._descriptor, self.good, 0)
-        replace_file(self.path, kept)
-        self.close()
-        self.open()
-        self._distrusted = False
+        if os.fstat(self._descriptor).st_size >= self.good or self._recent is None:
+            return os.pread(self._descriptor, self.good, 0)
+        return os.pread(self._descriptor, self._recent_start, 0) + b"".join(self._recent)

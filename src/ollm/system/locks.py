@@ -52,9 +52,23 @@ class OwnerLock:
     def release(self) -> None:
         """Let go, and take the file away while the lock is still ours."""
         if self._descriptor is not None:
-            self.path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # the lock goes with its descriptor, whatever becomes of the file
+                self.path.unlink(missing_ok=True)
             os.close(self._descriptor)
             self._descriptor = None
+
+    def renew(self) -> None:
+        """Put the file back where another program has removed it; `BusyError` when somebody else was quicker."""
+        before = self._descriptor
+        if before is None or os.fstat(before).st_nlink:
+            return
+        self._descriptor = None
+        try:
+            self.acquire(self.path.stem)
+        except BaseException:
+            self._descriptor = before
+            raise
+        os.close(before)
 
 
 def read_owner(path: Path) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from ollm.domain.errors import DamagedError
 from ollm.domain.messages import ThinkingPart
 from tests.covers import covers
 from tests.store.sessions.support import Home, call, said
@@ -80,6 +81,11 @@ async def test_a_damaged_document_is_kept_beside_and_the_session_goes_on(tmp_pat
     home.document(session_id).write_bytes(damaged)
     readable = home.texts(session_id)
     service = home.service()
+    if not readable:
+        with pytest.raises(DamagedError):
+            await service.open_session(session_id)
+        assert [path.read_bytes() for path in home.sessions.iterdir()] == [damaged]
+        return
     loaded = await service.open_session(session_id)
     assert loaded.damage
     await service.record_message(session_id, said("afterwards"))

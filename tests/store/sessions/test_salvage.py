@@ -87,6 +87,11 @@ def test_a_damaged_document_hides_no_other_and_what_can_be_read_is_read(tmp_path
     assert lines[hurt]["messageCount"] == len(found.session.messages)
     assert {path: path.read_bytes() for path in home.sessions.iterdir()} == before, "reading changes no file"
 
+    if not found.session.messages:
+        with pytest.raises(DamagedError, match="left as it is"):
+            go_on(home, hurt)
+        assert {path: path.read_bytes() for path in home.sessions.iterdir()} == before, "there is nothing to go on from"
+        return
     loaded = go_on(home, hurt)
     assert loaded.damage
     assert home.texts(hurt) == [message.text for message in found.session.messages] + ["afterwards"]

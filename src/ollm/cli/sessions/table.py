@@ -68,7 +68,7 @@ def make_progress(label: str, unit: str = "") -> Callable[[int, int], None]:
 def _list_trashed(process: Any) -> list[dict[str, Any]]:
     import msgspec
 
-    rows: list[dict[str, Any]] = msgspec.to_builtins(process.library.trashed())
+    rows: list[dict[str, Any]] = msgspec.to_builtins(process.library.list_trashed())
     return rows
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from ollm.config.settings import ResumeSettings
-from ollm.domain.clock import new_id, parse_stamp, to_epoch_ms
+from ollm.domain.clock import new_id, parse_epoch_ms
 from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.session import Session, SessionSummary
 from ollm.domain.workspace import ChatSession, Episode, PlanState
@@ -107,7 +108,7 @@ class WorkspaceContext:
         record = msgspec.structs.replace(
             known,
             title=session.metadata.title,
-            updated_at=max(known.updated_at, to_epoch_ms(parse_stamp(session.last_activity))),
+            updated_at=max(known.updated_at, parse_epoch_ms(session.last_activity)),
             summary=render_rolling_summary(episodes, known.plan, self._settings.summary_chars),
             recent_messages=tuple(to_record(message) for message in window.collect_messages()),
         )
@@ -176,8 +177,8 @@ def build_brief_record(summary: SessionSummary) -> ChatSession:
         title=summary.title,
         model=summary.model,
         status=summary.status,
-        created_at=to_epoch_ms(parse_stamp(summary.start_time)),
-        updated_at=to_epoch_ms(parse_stamp(summary.last_activity)),
+        created_at=parse_epoch_ms(summary.start_time),
+        updated_at=parse_epoch_ms(summary.last_activity),
     )
 
 
@@ -192,8 +193,8 @@ def build_full_record(
         title=session.metadata.title,
         model=session.model,
         status="closed",
-        created_at=to_epoch_ms(parse_stamp(session.start_time)),
-        updated_at=to_epoch_ms(parse_stamp(session.last_activity)),
+        created_at=parse_epoch_ms(session.start_time),
+        updated_at=parse_epoch_ms(session.last_activity),
         plan=plan,
         summary=render_rolling_summary(episodes, plan, settings.summary_chars),
         recent_messages=tuple(to_record(message) for message in window.collect_messages()),
@@ -205,11 +206,11 @@ def build_episodes(session: Session) -> list[Episode]:
     starts = [index for index, message in enumerate(session.messages) if message.role == "user"]
     calls = {call.id: call for call in session.tool_calls}
     found = []
-    for start, end in zip(starts, [*starts[1:], len(session.messages)], strict=True):
+    for start, end in pairwise([*starts, len(session.messages)]):
         request, *rest = session.messages[start:end]
         answer = next((m.text for m in reversed(rest) if m.role == "assistant" and m.text), "")
         made = [calls[name] for m in rest if m.role == "assistant" for name in m.call_ids if name in calls]
-        at = to_epoch_ms(parse_stamp(request.timestamp))
+        at = parse_epoch_ms(request.timestamp)
         reason = "answered" if answer and not rest[-1].interrupted else "cancelled"
         found.append(make_episode(session.session_id, request.id, at, request.text, answer, reason, made))
     return found

@@ -65,7 +65,10 @@ def _repair_session(files: SessionFiles, session_id: str) -> Finding | None:
         return None
     try:
         writer, loaded = files.open(session_id, to_continue=False, repair=not (small and left))
-        writer.close()
+        try:
+            writer.close()
+        finally:
+            writer.abandon()
         files.tidy(session_id)
     except DamagedError as error:
         if _is_newer(files, session_id):

@@ -206,8 +206,9 @@ def _make_incomplete_error(ids: list[str], error: OllmError) -> StorageError:
 def _run_and_close(writer: SessionWriter, work: Callable[[], None]) -> None:
     try:
         work()
-    finally:
         writer.close()
+    finally:
+        writer.abandon()
 
 
 def format_removed_notice(ids: list[str], days: int) -> str:

@@ -213,16 +213,28 @@ class ChatRecordingService:
             self._update_index(writer)
 
     async def close_session(self, session_id: str) -> None:
-        """Fold and let go. A session without a message is removed. Closing a closed one does nothing."""
+        """Fold and let go. A new session without a message is removed, and no other. Closing a closed one does
+        nothing. Raises `UnsavedError` when something was in memory only and could not be written."""
         writer = self._writers.pop(parse_id(session_id), None)
         if writer is None:
             return
-        if writer.is_empty:
+        if writer.new and writer.is_empty:
+            ours = writer.has_own_files
             writer.abandon()
-            self._attempts.attempt_write(session_id, self._library.delete, session_id)
+            if ours:
+                self._attempts.attempt_write(session_id, self._library.delete, session_id)
             return
-        if self._attempts.attempt_write(session_id, writer.close, lambda: self._update_index(writer)):
-            self._emit(SessionSaved(session_id=session_id))
+        try:
+            if self._attempts.close(writer, lambda: self._update_index(writer)):
+                self._emit(SessionSaved(session_id=session_id))
+        finally:
+            writer.abandon()
+
+    async def ensure_saved(self, session_id: str) -> None:
+        """Write what waits. Raises `UnsavedError` when something is in memory only; it stays there."""
+        writer = self._writers.get(session_id)
+        if writer and not (writer.new and writer.is_empty):
+            self._attempts.ensure_saved(writer)
 
     async def get_session(self, session_id: str) -> Session | None:
         """The complete session, or None when there is none. What cannot be read is left out; `load` says what."""

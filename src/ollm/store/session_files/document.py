@@ -93,10 +93,14 @@ class SessionDocument:
     def _iter_entries(self, place: int) -> Iterator[tuple[int, bytes]]:
         """The lines that may hold an entry, and the one in the middle; what else there is is told once a stretch."""
         strange = False
+        before = b""
         for start, end, data in iter_lines(self._file, place, MAX_LINE_BYTES):
             if end > MAX_BYTES:
                 return
             self.read = end
+            if before.startswith(b"{"):
+                self._check_comma(before, data, start)
+            before = data if end - start == len(data) else b""
             if end - start > len(data) and (data.startswith(b"{") or _looks_like_entry(data)):
                 yield from self._iter_inside(start, end)
             elif data.startswith(b"{") or data == MIDDLE:
@@ -122,6 +126,12 @@ class SessionDocument:
                 yield first, bytes(data[first:last])
         except TooDeepError:
             self._damage.refuse_depth()
+
+    def _check_comma(self, before: bytes, data: bytes, start: int) -> None:
+        """Between two entries there is a comma, and behind the last there is none."""
+        comma = before.endswith(b",\n")
+        if comma != data.startswith(b"{") and data.startswith((b"{", b"]")):
+            self._damage.note(f"a comma is {'too many' if comma else 'missing'} at byte {start}")
 
     def _note_rest(self, end: int) -> None:
         if os.fstat(self._file.fileno()).st_size > end:

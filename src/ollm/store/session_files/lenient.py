@@ -160,8 +160,11 @@ def _parse_object_leniently(data: bytes, damage: DamageReport) -> JsonObject | N
         return None
     try:
         data.decode("utf-8")
+        _raw_decoder.decode(data)
     except UnicodeDecodeError:
         damage.note("some characters are not UTF-8 and were replaced")
+    except (msgspec.MsgspecError, RecursionError):
+        damage.note("some text is not valid JSON and was read as well as it could be")
     return found
 
 
@@ -170,8 +173,10 @@ def _parse_message_leniently(data: bytes, damage: DamageReport) -> Message | Non
     if raw is None:
         return None
     parts = raw.get("parts")
-    if isinstance(raw.get("content"), str) and parts is None:
-        parts = [{"type": "text", "text": raw["content"]}]
+    if parts is None:
+        parts = raw.get("content")
+    if isinstance(parts, str):
+        parts = [{"type": "text", "text": parts}]
     if not isinstance(parts, list):
         damage.note("a message has no parts")
     if not isinstance(raw.get("id", 0), int):

@@ -20,12 +20,16 @@ from ollm.domain.messages import JsonObject
 from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.document import SessionDocument, detect_own_layout
+from ollm.store.session_files.encodings import convert_to_utf8
 from ollm.store.session_files.lenient import parse_object
 from ollm.store.session_files.lines import BUFFER_BYTES, iter_lines
 from ollm.store.session_files.sections import DocumentSections, OddLayoutError
 
 if TYPE_CHECKING:
     from ollm.store.session_files.scan import DocumentScan
+
+
+_RECORD_START = b'{"at":"'
 
 
 class _CallId(msgspec.Struct):
@@ -44,7 +48,7 @@ class SessionReader:
     """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied."""
 
     def __init__(
-        self, document: Path, journal_path: Path, *, waiting: bytes = b"", damage: DamageReport | None = None
+        self, document: Path, journal_path: Path | None, *, waiting: bytes = b"", damage: DamageReport | None = None
     ) -> None:
         self.damage = damage or DamageReport()
         self._journal: BinaryIO | None = None
@@ -65,12 +69,22 @@ class SessionReader:
             self.close()
             raise
 
-    def _open_files(self, document: Path, journal_path: Path, waiting: bytes) -> None:
-        self._journal = _append_waiting(_open_file(journal_path, self.damage), waiting)
-        self._document = _open_file(document, self.damage)
+    def _open_files(self, document: Path, journal_path: Path | None, waiting: bytes) -> None:
+        self._journal = _append_waiting(self._open_file(journal_path) if journal_path else None, waiting)
+        self._document = self._open_file(document)
         self.damage.size = sum(_get_size(file) for file in (self._document, self._journal) if file)
         self._read_head()
         self._read_journal_changes()
+
+    def _open_file(self, path: Path) -> BinaryIO | None:
+        """A file to read as UTF-8; one in another encoding is to be written anew."""
+        file = _open_file(path, self.damage)
+        converted = convert_to_utf8(file) if file else None
+        if file is None or converted is None:
+            return file
+        file.close()
+        self.foreign = True
+        return converted
 
     @property
     def progress(self) -> tuple[int, int]:
@@ -195,6 +209,8 @@ class SessionReader:
                 damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
                 return
             if end == size and not data.endswith(b"\n"):
+                if not _is_torn_record(data):
+                    damage.note(f"the journal ends in something that is no record, at byte {start}")
                 return
             self.journal_good = end
             try:
@@ -204,6 +220,12 @@ class SessionReader:
                 if not strange:
                     damage.count_lost_entry(f"the journal is damaged at byte {start}")
                 strange = True
+
+
+def _is_torn_record(data: bytes) -> bool:
+    """Whether this may be the beginning of a record of ours, or room on the disk that was never written to."""
+    begun = data[: len(_RECORD_START)]
+    return _RECORD_START.startswith(begun) or not data.strip(b"\0")
 
 
 def _get_size(file: BinaryIO) -> int:

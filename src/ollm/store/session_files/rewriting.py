@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from ollm.domain.clock import Clock, format_stamp
+from ollm.domain.clock import Clock
 from ollm.domain.errors import DamagedError
 from ollm.domain.messages import JsonObject, Message
 from ollm.domain.session import SCHEMA_VERSION, Session
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import journal, layout, lenient
+from ollm.store.session_files.copies import keep_copies
 from ollm.store.session_files.damage import DamageReport
 from ollm.store.session_files.loading import (
     LoadedSession,
@@ -125,7 +125,10 @@ def rewrite_session(
             yield from layout.iter_document(writer.head, taking.iter_message_bytes(), taking.iter_call_bytes())
             refuse_read_only(stream, paths[0])
             if stream.damage:
-                keep_damaged(home, session_id, clock)
+                refuse_unreadable(stream, paths, taking.count)
+                keep_copies(home, session_id, clock)
+            elif reader.foreign and paths[0].is_file():
+                keep_copies(home, session_id, clock, "original")
             elif home == places.directory and not reader.foreign:
                 raise _NothingWrongError
 
@@ -148,16 +151,14 @@ def refuse_read_only(stream: SessionStream, document: Path) -> None:
         )
 
 
-def keep_damaged(home: Path, session_id: str, clock: Clock) -> list[Path]:
-    """Give the damaged files a second name, so that writing again takes nothing away."""
-    when = format_stamp(clock()).replace(":", "").replace(".", "-")
-    kept = []
-    for name in (f"{session_id}.json", f"{session_id}.journal"):
-        if (home / name).is_file():
-            copy = home / f"{name}.damaged-{when}"
-            os.link(home / name, copy)
-            kept.append(copy)
-    return kept
+def refuse_unreadable(stream: SessionStream, paths: tuple[Path, Path], messages: int) -> None:
+    """Files in which not one message can be read stay as they are: there is nothing to go on from."""
+    if messages == 0:
+        file = next((path for path in paths if path.exists()), paths[0])
+        raise DamagedError(
+            f"{file} cannot be resumed: no message in it can be read ({stream.damage}). The file was left as it is.",
+            action="Restore it from a backup, or start a new session with `ollm chat --new`.",
+        )
 
 
 def make_current_head(head: JsonObject, session: Session) -> JsonObject:

@@ -23,6 +23,7 @@ _SCALAR = re.compile(rb"(?:" + _STRING + rb'|[^\s,{}\[\]"]++)', re.DOTALL)
 _GAP = re.compile(rb"[\s,]*+")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ARRAYS = {"messages", "toolCalls"}
+_SESSION_FIELDS = {"sessionId", "startTime", "messages"}
 _CHECK_EVERY_ENTRIES = 256
 
 
@@ -77,6 +78,7 @@ class DocumentScan:
         """A document without a fault, in any layout: the places of its entries, ten times as quick."""
         try:
             fields = _fields_decoder.decode(self._data)
+            named = _SESSION_FIELDS & fields.keys()
             found = {name: _entries_decoder.decode(fields.pop(name, b"[]")) for name in _ARRAYS}
             if any(is_deeper_than(bytes(value)) for value in fields.values()):
                 return False
@@ -85,6 +87,8 @@ class DocumentScan:
             return False
         if any(bytes(memoryview(entry)[:1]) != b"{" for entries in found.values() for entry in entries):
             return False
+        if not named and not any(found.values()):
+            self._damage.note("the file is not a session")
         self.head, self._whole = head, found
         return True
 

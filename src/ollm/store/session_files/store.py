@@ -43,7 +43,7 @@ class SessionFiles:
 
     def create(self, head: JsonObject) -> SessionWriter:
         """A writer for a new session; nothing is on disk before its first `flush`."""
-        return SessionWriter(self.places, head["sessionId"], head)
+        return SessionWriter(self.places, head["sessionId"], head, new=True)
 
     def open(
         self,
@@ -145,9 +145,9 @@ class SessionFiles:
         """Put a second document beside the first, under a name that says so."""
         second = self._find_second_document(session_id)
         if second:
-            from ollm.store.session_files.rewriting import keep_damaged
+            from ollm.store.session_files.copies import keep_copies
 
-            keep_damaged(second.parent, session_id, self.clock)
+            keep_copies(second.parent, session_id, self.clock)
             second.unlink()
 
     def _find_second_document(self, session_id: str) -> Path | None:

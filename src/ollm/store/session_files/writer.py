@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ollm.domain.errors import StorageError
+from ollm.domain.clock import now
+from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import journal, layout
+from ollm.store.session_files.copies import keep_copy
+from ollm.store.session_files.document_guard import DocumentGuard
 from ollm.store.session_files.places import SessionPlaces
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
@@ -20,13 +25,15 @@ if TYPE_CHECKING:
     from ollm.store.session_files.reader import SessionReader
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
+KEEP_JOURNAL_FROM_BYTES = 8 << 20  # a document of this size is not written anew at the end for a short journal
 
 
 class SessionWriter:
     """Holds the session's lock. What could not be written stays in `pending` and goes first the next time."""
 
-    def __init__(self, places: SessionPlaces, session_id: str, head: JsonObject) -> None:
+    def __init__(self, places: SessionPlaces, session_id: str, head: JsonObject, *, new: bool = False) -> None:
         self.session_id = session_id
+        self.new = new  # this process began the session: every byte of its files is ours
         self.head = head
         self.last_number = 0
         self.message_count = 0
@@ -35,6 +42,9 @@ class SessionWriter:
         self._places = places
         self._lock = OwnerLock(places.get_lock_path(session_id))
         self._journal = AppendFile(places.get_journal_path(session_id))
+        self._document = DocumentGuard(places.get_document_path(session_id), now)
+        self._reports: list[str] = []
+        self._displaced = False  # what was appended stands under no name: another program removed the journal
         self._document_size = 0
         self._written = False  # the document exists
         self._partial: journal.Parts = []
@@ -48,7 +58,7 @@ class SessionWriter:
     @property
     def is_saved(self) -> bool:
         """Everything that was recorded is on disk."""
-        return self._written and not self.pending
+        return self._written and not self.pending and not self._displaced
 
     @property
     def journal_size(self) -> int:
@@ -66,6 +76,20 @@ class SessionWriter:
     def open(self) -> bool:
         return self._lock.held
 
+    @property
+    def directory(self) -> Path:
+        return self._places.directory
+
+    @property
+    def has_own_files(self) -> bool:
+        """Whether every byte of its files was written here: it began here, and nobody else has touched them."""
+        return self.new and self._written and self._document.is_in_place() and self._journal.is_in_place()
+
+    def take_reports(self) -> list[str]:
+        """What other programs did to the files, told once."""
+        found, self._reports = self._reports, []
+        return found
+
     def lock(self) -> None:
         """Become the one writer, or raise `BusyError` with the owner."""
         make_private_directory(self._places.directory)
@@ -77,6 +101,7 @@ class SessionWriter:
         self._partial = partial
         self._document_size = document_size
         self._written = True
+        self._document.watch()
         self._journal.open()
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
@@ -149,6 +174,9 @@ class SessionWriter:
             except OSError as error:
                 raise self._make_error(error) from error
             self.pending = []
+            self._displaced = not self._journal.is_in_place()
+        if self._displaced:
+            self.check_files()
 
     def fold_when_due(self) -> bool:
         """Fold at the end of a turn: always while the document is small, later when the journal has outgrown it."""
@@ -159,9 +187,10 @@ class SessionWriter:
     def fold(self) -> bool:
         """Write document and journal as one document, then start the journal again. True when there was something."""
         self.flush()
+        self.check_files()
         if not self._journal.good:
             return False
-        reader = self._make_reader()
+        reader = self._make_reader(b"", self._journal.path)
         try:
             pieces = layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
             self._document_size = replace_file(self._places.get_document_path(self.session_id), pieces)
@@ -169,34 +198,75 @@ class SessionWriter:
             raise self._make_error(error) from error
         finally:
             reader.close()
+        self._document.watch()
         self._restart_journal()
         return True
+
+    def check_files(self) -> None:
+        """See that document and journal are as they were left, and put back what another program took away."""
+        if self._document.is_in_place() and self._journal.is_in_place():
+            return
+        try:
+            self._restore_files()
+        except OSError as error:
+            raise self._make_error(error) from error
+        self._displaced = False
+
+    def _restore_files(self) -> None:
+        make_private_directory(self._places.directory)
+        if not self._journal.is_in_place():
+            self._restore_journal()
+        if report := self._document.restore():
+            self._reports.append(report)
+        with contextlib.suppress(BusyError):
+            self._lock.renew()
+
+    def _restore_journal(self) -> None:
+        path = self._journal.path
+        if path.is_file():
+            kept = keep_copy(path, now, "replaced")
+            self._reports.append(f"Another program has changed {path}: it was written anew, and kept as {kept.name}.")
+        elif self._journal.good:
+            self._reports.append(f"Another program has removed {path}: it was written anew.")
+        self._journal.write_anew()
 
     def close(self, note: Callable[[], None] | None = None) -> bool:
         """Fold, remove the journal, let `note` look at the files, let go of the lock. True when something was folded.
 
-        The lock goes even when the fold fails.
+        When it fails the session is still open: `abandon` lets go of it.
         """
+        self._keep_interrupted()
+        folded = self._fold_to_close()
+        if note:
+            note()
+        self.abandon()
+        return folded
+
+    def _fold_to_close(self) -> bool:
+        """A large document is not written anew for a little more: its journal stays beside it."""
+        self.flush()
+        self.check_files()
+        if self._document_size >= KEEP_JOURNAL_FROM_BYTES and 0 < self._journal.good * 4 < self._document_size:
+            return False
+        folded = self.fold()
         try:
-            self._keep_interrupted()
-            folded = self.fold()
-            self._journal.close()
-            self._places.get_journal_path(self.session_id).unlink(missing_ok=True)
-            if note:
-                note()
-            return folded
-        finally:
-            self._journal.close()
-            self._lock.release()
+            if self._journal.is_in_place():
+                self._journal.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._make_error(error) from error
+        return folded
 
     def abandon(self) -> None:
-        """Let go without writing: the session is about to be removed."""
+        """Let go without writing."""
         self._journal.close()
+        self._document.close()
         self._lock.release()
 
     def open_reader(self) -> SessionReader:
         """Reads the session with the records that are not on disk yet."""
-        return self._make_reader(b"".join(self.pending))
+        if self._displaced:
+            return self._make_reader(self._journal.read_good() + b"".join(self.pending), journal_path=None)
+        return self._make_reader(b"".join(self.pending), self._journal.path)
 
     def _keep_interrupted(self) -> None:
         """An answer that will not be finished any more becomes a message."""
@@ -223,11 +293,10 @@ class SessionWriter:
         if not self.deferred:
             self.flush()
 
-    def _make_reader(self, waiting: bytes = b"") -> SessionReader:
+    def _make_reader(self, waiting: bytes, journal_path: Path | None) -> SessionReader:
         from ollm.store.session_files.reader import SessionReader
 
-        paths = self._places.get_document_path(self.session_id), self._places.get_journal_path(self.session_id)
-        return SessionReader(*paths, waiting=waiting)
+        return SessionReader(self._places.get_document_path(self.session_id), journal_path, waiting=waiting)
 
     def _write_document(self) -> None:
         """The first document: the session exists from here on."""
@@ -238,6 +307,7 @@ class SessionWriter:
             self._document_size = replace_file(path, layout.iter_document(self.head, (), ()))
         except OSError as error:
             raise self._make_error(error) from error
+        self._document.watch()
         self._written = True
 
     def _restart_journal(self) -> None:

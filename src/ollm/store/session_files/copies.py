@@ -1,0 +1,45 @@
+"""Second names for session files that are about to be written anew, so that no byte of another's making disappears."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from ollm.domain.clock import Clock, format_stamp
+from ollm.system.atomic import replace_file
+
+CopyKind = Literal["damaged", "original", "replaced"]
+_PIECE_BYTES = 1 << 20
+
+
+def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
+    """Give a session's document and journal a second name each, with what they are and when."""
+    files = (home / f"{session_id}.json", home / f"{session_id}.journal")
+    return [keep_copy(file, clock, kind) for file in files if file.is_file()]
+
+
+def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
+    """Where the file stands under its second name: the same file, or a copy where the disk has no links."""
+    when = format_stamp(clock()).replace(":", "").replace(".", "-")
+    copy = _find_free_name(file.with_name(f"{file.name}.{kind}-{when}"))
+    try:
+        os.link(file, copy)
+    except OSError:
+        replace_file(copy, _iter_pieces(file))
+    return copy
+
+
+def _find_free_name(path: Path) -> Path:
+    count, free = 1, path
+    while free.exists():
+        count += 1
+        free = path.with_name(f"{path.name}-{count}")
+    return free
+
+
+def _iter_pieces(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as source:
+        while piece := source.read(_PIECE_BYTES):
+            yield piece
