@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -47,6 +48,7 @@ class Daemon:
         self.server = server
         self.socket = self.home / "run" / "daemon.sock"
         self.process: asyncio.subprocess.Process | None = None
+        self.descriptors = 0  # how many it may have; 0: as many as we
 
     @property
     def environment(self) -> dict[str, str]:
@@ -65,7 +67,7 @@ class Daemon:
             *(sys.executable, "-m", "ollm", "daemon", "run", *options),
             env=self.environment,
             cwd="/",
-            preexec_fn=bound_by_permissions,
+            preexec_fn=self._prepare_process,
         )
         for _ in range(1200):
             if self.process.returncode is not None:
@@ -77,6 +79,11 @@ class Daemon:
             except OSError:
                 await asyncio.sleep(0.05)
         raise AssertionError("the daemon does not listen")
+
+    def _prepare_process(self) -> None:
+        bound_by_permissions()
+        if self.descriptors:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
     async def end(self, signal: int = 15) -> int:
         assert self.process
@@ -139,10 +146,11 @@ class Daemon:
 
 @asynccontextmanager
 async def daemon(
-    directory: Path, script: Sequence[Answer | str] = (), *options: str, **more: Any
+    directory: Path, script: Sequence[Answer | str] = (), *options: str, descriptors: int = 0, **more: Any
 ) -> AsyncIterator[Daemon]:
     async with ScriptedServer(script, **more) as server:
         found = Daemon(directory, server)
+        found.descriptors = descriptors
         await found.start(*options)
         try:
             yield found

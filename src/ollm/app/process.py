@@ -164,6 +164,12 @@ class ProcessScope(RunSettings):
 
         return NoteStore(lambda: self.home.global_db, GLOBAL_MIGRATIONS, clock=self.clock)
 
+    def close(self) -> None:
+        """Let go of the databases that were opened."""
+        for name in ("session_index", "notes"):
+            if name in self.__dict__:
+                getattr(self, name).close()
+
     def export_session(self, session_id: str, target: Path) -> None:
         """Write a session to a new file, in the form its name asks for."""
         from ollm.services.session_export import render_html, render_markdown

@@ -197,6 +197,9 @@ class DaemonSettings(Data, frozen=True):
     drain_seconds: Annotated[
         Seconds, Meta(description="Seconds running turns get to finish when the daemon stops.")
     ] = 10
+    idle_minutes: Annotated[
+        float, Meta(gt=0, description="Minutes before an unused session is closed; it can be resumed.")
+    ] = 30
 
 
 class ExtensionSettings(Data, frozen=True):

@@ -21,7 +21,15 @@ from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError, TooManyClientsError
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
-from ollm.domain.errors import BusyError, DamagedError, NoServerError, NotFoundError, OllmError, UsageError
+from ollm.domain.errors import (
+    BusyError,
+    DamagedError,
+    NoServerError,
+    NotFoundError,
+    OllmError,
+    UnsavedError,
+    UsageError,
+)
 
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
@@ -34,9 +42,11 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (NoServerError, 502),
     (UsageError, 422),
     (DamagedError, 422),
+    (UnsavedError, 507),
 )
 TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 413: "Too Large",
-          422: "Unprocessable", 500: "Internal Error", 502: "No Model Server", 503: "Unavailable"}  # fmt: skip
+          422: "Unprocessable", 500: "Internal Error", 502: "No Model Server",
+          503: "Unavailable", 507: "Insufficient Storage"}  # fmt: skip
 
 
 def build_application(service: DaemonService, token: str) -> Application:

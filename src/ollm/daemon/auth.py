@@ -41,12 +41,18 @@ class Guard:
     def _find_problem(self, scope: Scope) -> Problem | None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         return (
-            self._check_origin(scope, headers)
+            self._check_framing(scope)
+            or self._check_origin(scope, headers)
             or self._check_token(scope, headers)
             or self._check_closing()
             or self._check_content_type(scope["method"], headers)
             or self._check_length(headers)
         )
+
+    def _check_framing(self, scope: Scope) -> Problem | None:
+        """A request that says twice how long it is means one thing here and another to whoever passed it on."""
+        lengths = [name for name, _ in scope["headers"] if name.lower() in (b"content-length", b"transfer-encoding")]
+        return make_problem(400, "Bad Request", "The request gives its length twice.") if len(lengths) > 1 else None
 
     def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
@@ -106,6 +112,8 @@ def make_problem(status: int, title: str, detail: str, action: str = "") -> Prob
 async def send_problem(send: Send, found: Problem) -> None:
     body = msgspec.json.encode(found)
     headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
+    if found.status == 400:
+        headers.append((b"connection", b"close"))  # where the next request begins cannot be told
     if found.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": found.status, "headers": headers})

@@ -44,6 +44,14 @@ class SessionLine(Data, frozen=True):
     updated_at: int
 
 
+class WorkspaceLine(Data, frozen=True):
+    """A folder in which sessions were held."""
+
+    workspace_path: str
+    last_activity: str
+    sessions: int = 0
+
+
 class InitReply(Data, frozen=True):
     workspace_path: str
     trusted: bool

@@ -10,13 +10,19 @@ from typing import Any, TypeVar
 import msgspec
 
 from ollm.daemon.bodies import InitReply, Problem, SessionLine
-from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UsageError
+from ollm.domain.errors import BusyError, NoServerError, NotFoundError, OllmError, UnsavedError, UsageError
 from ollm.domain.events import AnyEvent
 from ollm.system.http import Client, HttpFailure, Timeouts, iter_server_events, open_client
 
 T = TypeVar("T")
 DAEMON_TIMEOUTS = Timeouts(connect=5, first=600, stall=float(10**9))
-ERRORS_BY_STATUS: dict[int, type[OllmError]] = {400: UsageError, 404: NotFoundError, 409: BusyError, 422: UsageError}
+ERRORS_BY_STATUS: dict[int, type[OllmError]] = {
+    400: UsageError,
+    404: NotFoundError,
+    409: BusyError,
+    422: UsageError,
+    507: UnsavedError,
+}
 
 
 class DaemonClient:

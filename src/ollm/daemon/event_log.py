@@ -7,9 +7,11 @@ newest thousands; otherwise it starts with the oldest that is kept. A client tha
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import cached_property
+from weakref import WeakSet
 
 from ollm.daemon.sse import encode_event
 from ollm.domain.events import AnyEvent
@@ -29,12 +31,41 @@ class EventFrame:
         return encode_event(self.event)
 
 
+class EventReader:
+    """The stream of one client, as an async iterator; ends when it is let go or the session is closed."""
+
+    def __init__(self, known: list[EventFrame], leave: Callable[[EventReader], None]) -> None:
+        self.opened = time.monotonic()
+        self._known = known
+        self._leave = leave
+        self._queue: asyncio.Queue[EventFrame | None] = asyncio.Queue()
+
+    def put(self, frame: EventFrame) -> bool:
+        """False when as many wait as may."""
+        if self._queue.qsize() >= MAX_WAITING_EVENTS:
+            return False
+        self._queue.put_nowait(frame)
+        return True
+
+    def end(self) -> None:
+        self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[EventFrame]:
+        try:
+            for frame in self._known:
+                yield frame
+            while (found := await self._queue.get()) is not None:
+                yield found
+        finally:
+            self._leave(self)
+
+
 class EventLog:
     """Fed with every event of one conversation; any number of readers."""
 
     def __init__(self) -> None:
         self._frames: deque[EventFrame] = deque(maxlen=MAX_KEPT_EVENTS)
-        self._readers: set[asyncio.Queue[EventFrame | None]] = set()
+        self._readers: WeakSet[EventReader] = WeakSet()  # one that nobody iterates over is gone at once
         self._closed = False
 
     @property
@@ -45,32 +76,33 @@ class EventLog:
     def reader_count(self) -> int:
         return len(self._readers)
 
+    @property
+    def readers(self) -> list[EventReader]:
+        return list(self._readers)
+
     def add(self, event: AnyEvent) -> None:
         frame = EventFrame(event)
         self._frames.append(frame)
-        for queue in tuple(self._readers):
-            if queue.qsize() < MAX_WAITING_EVENTS:
-                queue.put_nowait(frame)
-            else:
-                self._readers.discard(queue)
-                queue.put_nowait(None)
+        for reader in tuple(self._readers):
+            if not reader.put(frame):
+                self.release(reader)
 
     def close(self) -> None:
         self._closed = True
-        for queue in self._readers:
-            queue.put_nowait(None)
+        for reader in self.readers:
+            reader.end()
 
-    async def read_after(self, seq: int) -> AsyncIterator[EventFrame]:
-        """Everything after number `seq`, then what comes; ends when the session is closed."""
-        queue: asyncio.Queue[EventFrame | None] = asyncio.Queue()
+    def open_reader(self, seq: int) -> EventReader:
+        """Everything after number `seq`, then what comes; it counts as a reader from now on."""
         known = [frame for frame in self._frames if frame.event.seq > (seq if seq <= self.last_seq else 0)]
-        self._readers.add(queue)
-        try:
-            for frame in known:
-                yield frame
-            if self._closed:
-                return
-            while (found := await queue.get()) is not None:
-                yield found
-        finally:
-            self._readers.discard(queue)
+        reader = EventReader(known, self._readers.discard)
+        if self._closed:
+            reader.end()
+        else:
+            self._readers.add(reader)
+        return reader
+
+    def release(self, reader: EventReader) -> None:
+        """End a stream, so that its place is free for another."""
+        self._readers.discard(reader)
+        reader.end()

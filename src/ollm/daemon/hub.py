@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 from ollm.daemon.attachments import PendingAttachments
-from ollm.daemon.event_log import EventFrame, EventLog
-from ollm.domain.errors import BusyError, NotFoundError, OllmError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
+from ollm.daemon.event_log import EventFrame, EventLog, EventReader
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
+from ollm.domain.events import AnyEvent, ConfirmationRequested, MessageRecorded, TurnFinished
+from ollm.domain.struct import Data
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
 from ollm.runtime.conversation_options import ConversationOptions
 
 Opener = Callable[[ConversationOptions, Callable[[], bool]], AbstractAsyncContextManager[LocalConversation]]
+
+
+MIN_IDLE_CHECK_SECONDS = 0.5
+
+
+class HubLimits(Data, frozen=True):
+    """How many may listen, how many sessions may be open, and how long one stays open that nobody uses."""
+
+    most_clients: int
+    most_sessions: int
+    idle_seconds: float
 
 
 class ClosingError(OllmError):
@@ -39,6 +53,8 @@ class DaemonSession:
         self.asked: set[str] = set()  # the questions there were, answered or not
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
+        self.turn_message = 0  # number of the message that began it
+        self.last_used = time.monotonic()
         self._stack = stack
         self._stop = conversation.parts.stream.listen(self._record_event)
 
@@ -56,23 +72,39 @@ class DaemonSession:
     def _record_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
             self.asked.add(event.correlation_id)
+        if isinstance(event, MessageRecorded) and event.role == "user" and not self.turn_message:
+            self.turn_message = event.message_id
+        self.last_used = time.monotonic()
         self.log.add(event)
 
+    @property
+    def idle(self) -> bool:
+        """No turn runs and nobody listens."""
+        return not self.running and not self.log.reader_count
+
+    async def ensure_saved(self) -> None:
+        """Raises `UnsavedError` when something that was said is in memory only."""
+        await self.conversation.parts.session.ensure_saved()
+
     async def close(self) -> None:
-        await self._stack.aclose()
-        if self.turn is not None:
-            await asyncio.wait([self.turn])
-        self._stop()
-        self.log.close()
+        try:
+            await self._stack.aclose()
+        finally:
+            if self.turn is not None:
+                await asyncio.wait([self.turn])
+            self._stop()
+            self.log.close()
 
 
 class Hub:
     """One per daemon. `opener` builds a conversation and is told how to ask whether somebody listens."""
 
-    def __init__(self, opener: Opener, most_clients: int) -> None:
+    def __init__(self, opener: Opener, limits: HubLimits) -> None:
         self._opener = opener
-        self._most_clients = most_clients
+        self._limits = limits
         self._held: dict[str, DaemonSession] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.closing = False
 
@@ -85,8 +117,10 @@ class Hub:
                 return opening.session, True
             for other in here:
                 await self.close(other.session_id)
+            await self._make_room_for_session()
             held = await self._open_session(opening)
             self._held[held.session_id] = held
+            self._watch_idle_sessions()
             if self.closing:
                 await self.close(held.session_id)
             self._refuse_when_closing()
@@ -112,19 +146,62 @@ class Hub:
 
     def get(self, session_id: str) -> DaemonSession:
         held = self._held.get(session_id)
-        if held is None:
+        if held is not None:
+            held.last_used = time.monotonic()
+        else:
             raise NotFoundError(f"Session {session_id} is not open here.", action="Open it with POST /sessions.")
         return held
 
     def find(self, session_id: str) -> DaemonSession | None:
         return self._held.get(session_id)
 
-    def refuse_when_full(self) -> None:
-        if sum(held.log.reader_count for held in self._held.values()) >= self._most_clients:
+    def make_room_for_client(self) -> None:
+        """End the stream that has been open longest in a session where nothing happens, when as many listen as may;
+        `TooManyClientsError` when there is none."""
+        most = self._limits.most_clients
+        if sum(held.log.reader_count for held in self._held.values()) < most:
+            return
+        idle = [(reader, held) for held in self._held.values() if not held.running for reader in held.log.readers]
+        if not idle:
             raise TooManyClientsError(
-                f"{self._most_clients} clients are already connected.",
-                action="Disconnect one, or raise daemon.maxClients.",
+                f"{most} clients are already connected.", action="Disconnect one, or raise daemon.maxClients."
             )
+        oldest, held = min(idle, key=lambda found: found[0].opened)
+        held.log.release(oldest)
+
+    async def _make_room_for_session(self) -> None:
+        """Close the session that was not used longest, when as many are open as the process has room for."""
+        while len(self._held) >= self._limits.most_sessions:
+            idle = [held for held in self._held.values() if held.idle]
+            if not idle:
+                raise TooManyClientsError(
+                    f"{len(self._held)} sessions are open and in use.", action="Close one with DELETE /sessions/ID."
+                )
+            await self.close(min(idle, key=lambda held: held.last_used).session_id)
+
+    def _watch_idle_sessions(self) -> None:
+        """Wake up when the session that was not used longest has waited long enough; nothing polls."""
+        if self._timer is None and self._held and not self.closing:
+            oldest = min(held.last_used for held in self._held.values())
+            wait = max(oldest + self._limits.idle_seconds - time.monotonic(), MIN_IDLE_CHECK_SECONDS)
+            self._timer = asyncio.get_running_loop().call_later(wait, self._start_closing_idle)
+
+    def _start_closing_idle(self) -> None:
+        task = asyncio.ensure_future(self._close_idle_sessions())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _close_idle_sessions(self) -> None:
+        limit = time.monotonic() - self._limits.idle_seconds
+        for held in list(self._held.values()):
+            if not held.idle:
+                held.last_used = time.monotonic()
+            elif held.last_used <= limit:
+                with contextlib.suppress(OllmError):  # not saved: it stays open, and is tried again
+                    await self.close(held.session_id)
+                held.last_used = time.monotonic()
+        self._timer = None
+        self._watch_idle_sessions()
 
     def start_turn(self, session_id: str, text: str, attachments: tuple[str, ...] = ()) -> int:
         """Begin a turn; the number of the last event before it. `attachments` are ids of what waits in the session."""
@@ -134,6 +211,7 @@ class Hub:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
         beside = held.attachments.take(attachments)
         before = held.turn_after = held.log.last_seq
+        held.turn_message = 0
         held.turn = asyncio.create_task(self._run_turn(held, text, beside), name=f"turn of {session_id}")
         return before
 
@@ -142,14 +220,19 @@ class Hub:
             async for _ in events:
                 pass
 
-    async def follow_turn(self, session_id: str, after: int) -> AsyncIterator[EventFrame]:
-        """The events of the turn that began after number `after`, up to its end."""
-        async for frame in self.get(session_id).log.read_after(after):
-            yield frame
-            if isinstance(frame.event, TurnFinished):
-                return
+    def follow_turn(self, session_id: str, after: int) -> AsyncIterator[EventFrame]:
+        """The events of the turn that began after number `after`, up to its end; counts as a client from now on."""
+        return iterate_until_finished(self.get(session_id).log.open_reader(after))
 
     async def close(self, session_id: str) -> None:
+        """Close a session. Raises `UnsavedError` when something is in memory only; it then stays open."""
+        held = self._held.get(session_id)
+        if held is not None:
+            await held.ensure_saved()
+            await self.discard(session_id)
+
+    async def discard(self, session_id: str) -> None:
+        """Close a session, whether all of it could be saved or not."""
         held = self._held.pop(session_id, None)
         if held is not None:
             await held.close()
@@ -160,8 +243,14 @@ class Hub:
         turns = [held.turn for held in self._held.values() if held.turn is not None and held.running]
         if turns:
             await asyncio.wait(turns, timeout=seconds)
+        failed: list[UnsavedError] = []
         for session_id in list(self._held):
-            await self.close(session_id)
+            try:
+                await self.discard(session_id)
+            except UnsavedError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     async def close_requested(self) -> None:
         """Close what another process has asked for."""
@@ -172,3 +261,10 @@ class Hub:
     def _refuse_when_closing(self) -> None:
         if self.closing:
             raise ClosingError("The daemon is shutting down.", action="Start it again: ollm daemon start.")
+
+
+async def iterate_until_finished(reader: EventReader) -> AsyncIterator[EventFrame]:
+    async for frame in reader:
+        yield frame
+        if isinstance(frame.event, TurnFinished):
+            return

@@ -64,7 +64,23 @@ class RunFiles:
             found = msgspec.json.decode(self.pid_file.read_bytes(), type=DaemonProcess)
         except (OSError, msgspec.MsgspecError):
             return None
-        return found if get_start_time(found.pid) == found.started else None
+        return found if self._is_locked() and get_start_time(found.pid) == found.started else None
+
+    def _is_locked(self) -> bool:
+        """Whether a living process holds the lock: that of one that died is free, reaped or not."""
+        import fcntl
+
+        try:
+            descriptor = os.open(self.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
 
     def remove_files(self) -> None:
         for file in (self.socket, self.pid_file, self.token_file):

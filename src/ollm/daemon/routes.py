@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -26,6 +26,7 @@ from ollm.daemon.bodies import (
     OpenReply,
     SessionLine,
     SnapshotReply,
+    WorkspaceLine,
 )
 from ollm.daemon.event_log import EventFrame
 from ollm.daemon.service import DaemonService, parse_id
@@ -34,10 +35,11 @@ from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
+MAX_NUMBER_DIGITS = 18
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
 
-def make_event_stream(frames: AsyncIterator[EventFrame]) -> Stream:
+def make_event_stream(frames: AsyncIterable[EventFrame]) -> Stream:
     sent = (frame.data async for frame in frames)
     return Stream(sent, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
@@ -59,6 +61,24 @@ async def workspace_sessions(service: DaemonService, encoded_path: str) -> list[
     return await service.list_workspace_sessions(unquote(encoded_path, errors="surrogateescape"))
 
 
+@get("/workspaces")
+async def list_workspaces(service: DaemonService) -> list[WorkspaceLine]:
+    """Every folder in which a session was held, last active first."""
+    return await service.list_workspaces()
+
+
+@get("/sessions")
+async def list_sessions(
+    service: DaemonService, limit: Limit = 50, offset: Annotated[int, Parameter(ge=0)] = 0
+) -> Response[list[dict[str, Any]]]:
+    """A page of all sessions, last active first; `x-total-count` says how many there are."""
+    found = await service.list_summaries()
+    headers = {"x-total-count": str(len(found))}
+    if offset + limit < len(found):
+        headers["link"] = f'</sessions?limit={limit}&offset={offset + limit}>; rel="next"'
+    return Response(found[offset : offset + limit], headers=headers)
+
+
 @post("/sessions", status_code=201)
 async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
     """Start a session, or resume the one that is named."""
@@ -67,7 +87,7 @@ async def open_session(service: DaemonService, data: OpenBody) -> OpenReply:
 
 @get("/sessions/{session_id:str}")
 async def show_session(service: DaemonService, session_id: str) -> dict[str, Any]:
-    return service.read_session(parse_id(session_id))
+    return await service.read_session(parse_id(session_id))
 
 
 @get("/sessions/{session_id:str}/status")
@@ -98,7 +118,7 @@ async def send_message(service: DaemonService, session_id: str, data: MessageBod
     """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing."""
     found = parse_id(session_id)
     service.hub.get(found)
-    service.hub.refuse_when_full()
+    service.hub.make_room_for_client()
     before = service.hub.start_turn(found, data.text, data.attachments)
     return make_event_stream(service.hub.follow_turn(found, before))
 
@@ -111,9 +131,14 @@ async def session_events(
 ) -> Stream:
     """Everything that happens in a session; Last-Event-ID says what is known already."""
     held = service.hub.get(parse_id(session_id))
-    service.hub.refuse_when_full()
-    known = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
-    return make_event_stream(held.log.read_after(known if last_event_id else held.log.last_seq))
+    service.hub.make_room_for_client()
+    known = parse_event_number(last_event_id) if last_event_id else held.log.last_seq
+    return make_event_stream(held.log.open_reader(known))
+
+
+def parse_event_number(text: str) -> int:
+    """The number of an event; 0 for what cannot be one."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MAX_NUMBER_DIGITS else 0
 
 
 @post("/sessions/{session_id:str}/commands", status_code=200)
@@ -167,7 +192,7 @@ async def history(
     limit: Limit = 50,
 ) -> list[dict[str, Any]]:
     """A page of the archive, oldest first, ending before message `before`."""
-    return service.read_history(parse_id(session_id), before, limit)
+    return await service.read_history(parse_id(session_id), before, limit)
 
 
 @get("/sessions/{session_id:str}/export")
@@ -176,22 +201,22 @@ async def export(
     session_id: str,
     form: Annotated[Literal["json", "markdown", "html"], Parameter(query="format")] = "json",
 ) -> Response[bytes]:
-    pieces = service.export(parse_id(session_id), form)
-    content = b"".join(p if isinstance(p, bytes) else p.encode("utf-8", "surrogatepass") for p in pieces)
-    return Response(content, media_type=MEDIA[form])
+    return Response(await service.export(parse_id(session_id), form), media_type=MEDIA[form])
 
 
 @get("/search")
 async def search(
     service: DaemonService, q: Annotated[str, Parameter(min_length=1, max_length=10_000)], limit: Limit = 20
 ) -> list[dict[str, Any]]:
-    return service.search(q, limit)
+    return await service.search(q, limit)
 
 
 HANDLERS = [
     health,
     init,
+    list_workspaces,
     workspace_sessions,
+    list_sessions,
     open_session,
     show_session,
     session_status,

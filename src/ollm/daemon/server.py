@@ -9,24 +9,34 @@ import asyncio
 import os
 import signal
 import socket
-from contextlib import ExitStack
+import sys
+import time
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import uvicorn
 
 from ollm.app import ProcessScope, open_conversation
+from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
 from ollm.daemon.connections import DaemonHttpProtocol
-from ollm.daemon.hub import Hub
+from ollm.daemon.hub import Hub, HubLimits
 from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
 from ollm.daemon.service import DaemonService
 from ollm.domain.errors import BusyError
 from ollm.system.process_tree import make_undumpable
 
+MAX_DESCRIPTORS = 65_536
+RESERVED_DESCRIPTORS = 384  # for connections, tools and reading
+DESCRIPTORS_PER_SESSION = 6  # lease, lock, document, journal, database, model server
+LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 3, 0.05
+THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one that answers waiting
+
 
 async def serve(process: ProcessScope, *, tcp: bool) -> None:
     """Run until SIGTERM or SIGINT. Raises BusyError when a daemon runs already."""
     make_undumpable()
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     files = RunFiles(process.home)
     files.prepare()
     with ExitStack() as stack:
@@ -38,10 +48,24 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
             sockets.append(bind_tcp())
             port = sockets[-1].getsockname()[1]
         token = files.create_token() if tcp else ""
-        hub = Hub(open_conversation, process.settings.daemon.max_clients)
+        hub = Hub(open_conversation, make_limits(process.settings.daemon))
         server = uvicorn.Server(build_server_config(build_application(DaemonService(process, hub), token)))
         files.write_pid_file(DaemonProcess(pid=os.getpid(), started=get_start_time(os.getpid()) or 0.0, port=port))
         await serve_until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
+
+
+def make_limits(settings: DaemonSettings) -> HubLimits:
+    """As many sessions as there are descriptors for; the system lets a process raise its own limit."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+    if wanted > soft:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    most = max((soft - RESERVED_DESCRIPTORS) // DESCRIPTORS_PER_SESSION, 4)
+    return HubLimits(most_clients=settings.max_clients, most_sessions=most, idle_seconds=settings.idle_minutes * 60)
 
 
 def acquire_lock(files: RunFiles, stack: ExitStack) -> None:
@@ -50,10 +74,15 @@ def acquire_lock(files: RunFiles, stack: ExitStack) -> None:
 
     descriptor = os.open(files.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     stack.callback(os.close, descriptor)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise BusyError("The daemon is already running.", action="See `ollm daemon status`.") from error
+    for attempt in range(LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if attempt == LOCK_ATTEMPTS - 1:
+                raise BusyError("The daemon is already running.", action="See `ollm daemon status`.") from error
+            time.sleep(LOCK_RETRY_SECONDS)  # another process may only be checking whether it is held
+        else:
+            return
 
 
 def bind_unix(files: RunFiles) -> socket.socket:
@@ -103,5 +132,7 @@ async def serve_until_stopped(server: uvicorn.Server, sockets: list[socket.socke
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=sockets)
     await stop.wait()
-    await hub.drain(drain)
-    await server.shutdown(sockets=sockets)
+    try:
+        await hub.drain(drain)
+    finally:
+        await server.shutdown(sockets=sockets)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine
+from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine, WorkspaceLine
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import to_epoch_ms
-from ollm.domain.errors import BusyError, NotFoundError, OllmError
-from ollm.domain.session import SessionStatus
+from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
+from ollm.domain.session import Session, SessionStatus
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.conversation_options import ConversationOptions
 from ollm.runtime.history import load_history_page
-from ollm.store.session_files import MessagePage
+from ollm.store.session_files import SessionFiles
+
+T = TypeVar("T")
 
 
 class BadPathError(OllmError):
@@ -40,6 +44,21 @@ class DaemonService:
     def __init__(self, process: ProcessScope, hub: Hub) -> None:
         self.process = process
         self.hub = hub
+        self._reading = ThreadPoolExecutor(2, "ollm-reading")
+        self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
+
+    async def _read_apart(self, work: Callable[[ProcessScope], T], *, indexed: bool = False) -> T:
+        """Do what may take long in a thread, with an archive of its own: nobody else has to wait for it."""
+
+        def run() -> T:
+            process = ProcessScope(self.process.environment)
+            try:
+                return work(process)
+            finally:
+                process.close()
+
+        pool = self._indexing if indexed else self._reading
+        return await asyncio.get_running_loop().run_in_executor(pool, run)
 
     async def init(self, workspace_path: str) -> InitReply:
         workspace = parse_workspace(workspace_path)
@@ -78,9 +97,10 @@ class DaemonService:
     async def open(self, body: OpenBody) -> OpenReply:
         session = parse_id(body.session_id) if body.session_id is not None else None
         workspace = parse_workspace(body.workspace_path)
-        if session is not None:
+        if session is not None and self.hub.find(session) is None:
+            found = await self._read_apart(lambda process: process.session_files.describe_session(session))
             with self._open_scope(workspace) as scope:
-                scope.context.check_ownership(self.process.session_files.read(session, MessagePage(None, 1)).session)
+                scope.context.check_ownership(found)
         opening = ConversationOptions(
             workspace=workspace,
             session=session,
@@ -91,10 +111,27 @@ class DaemonService:
         session_id, resumed = await self.hub.open(opening)
         return OpenReply(session_id=session_id, resumed=resumed)
 
-    def read_session(self, session_id: str) -> dict[str, Any]:
+    async def read_session(self, session_id: str) -> dict[str, Any]:
         """The document."""
-        found: dict[str, Any] = msgspec.to_builtins(self.process.session_files.read(session_id).session)
-        return found
+
+        def read(process: ProcessScope) -> dict[str, Any]:
+            found: dict[str, Any] = msgspec.to_builtins(process.session_files.read(session_id).session)
+            return found
+
+        return await self._read_apart(read)
+
+    async def list_summaries(self) -> list[dict[str, Any]]:
+        """Every session of the archive, last active first."""
+        return await self._read_apart(lambda process: process.session_index.list_sessions(), indexed=True)
+
+    async def list_workspaces(self) -> list[WorkspaceLine]:
+        """Every folder in which a session was held, last active first."""
+        found: dict[str, WorkspaceLine] = {}
+        for line in await self.list_summaries():
+            if path := line["workspace"]:
+                known = found.get(path) or WorkspaceLine(workspace_path=path, last_activity=line["lastActivity"])
+                found[path] = msgspec.structs.replace(known, sessions=known.sessions + 1)
+        return list(found.values())
 
     async def change(self, session_id: str, body: ChangeBody) -> dict[str, Any]:
         """Rename a session, open here or not; a status other than active closes it first."""
@@ -103,13 +140,14 @@ class DaemonService:
             raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
         if held and body.title is not None:
             await held.conversation.parts.session.rename(body.title)
-        elif body.title is not None:
-            self.process.library.rename(session_id, body.title)
+        elif (title := body.title) is not None:
+            await self._read_apart(lambda process: process.library.rename(session_id, title), indexed=True)
         if body.status is not None:
             await self.hub.close(session_id)
-            self.process.library.archive(session_id, body.status == "archived")
+            archived = body.status == "archived"
+            await self._read_apart(lambda process: process.library.archive(session_id, archived), indexed=True)
             self._record_status(session_id, body.status)
-        return self.read_session(session_id)
+        return await self.read_session(session_id)
 
     def _record_status(self, session_id: str, status: SessionStatus) -> None:
         """The workspace's own record follows the archive."""
@@ -125,11 +163,16 @@ class DaemonService:
             raise BusyError(
                 f"Session {session_id} is open in another process.", action="Close it there, or open it with force."
             )
-        await self.hub.close(session_id)
+        if not erase:
+            await self.hub.close(session_id)
+        else:
+            with contextlib.suppress(UnsavedError):
+                await self.hub.discard(session_id)
         if erase and self._exists(session_id):
-            self.process.library.delete(session_id)
+            await self._read_apart(lambda process: process.library.delete(session_id), indexed=True)
         elif held is None:
-            self._record_status(session_id, self.process.session_files.summarize_session(session_id).status)
+            session = await self._read_apart(lambda process: process.session_files.describe_session(session_id))
+            self._record_status(session_id, get_archive_status(session))
 
     def _exists(self, session_id: str) -> bool:
         return self.process.session_files.places.find_home(session_id) is not None
@@ -150,32 +193,47 @@ class DaemonService:
         held = self.hub.get(session_id)
         status = await held.conversation.status()
         running = held.turn_after if held.running else None
-        return msgspec.structs.replace(status, turn_after=running, last_event=held.log.last_seq)
+        message = held.turn_message if held.running else 0
+        return msgspec.structs.replace(status, turn_after=running, turn_message=message, last_event=held.log.last_seq)
 
     async def run_command(self, session_id: str, name: str, arguments: str) -> CommandReply:
         return await self.hub.get(session_id).conversation.command(name.removeprefix("/"), arguments)
 
-    def read_history(self, session_id: str, before: int | None, limit: int) -> list[dict[str, Any]]:
-        return load_history_page(lambda part: self.process.session_files.read(session_id, part), before, limit)
+    async def read_history(self, session_id: str, before: int | None, limit: int) -> list[dict[str, Any]]:
+        return await self._read_apart(
+            lambda process: load_history_page(lambda part: process.session_files.read(session_id, part), before, limit)
+        )
 
-    def export(self, session_id: str, form: str) -> Iterator[str | bytes]:
-        from ollm.services.session_export import render_html, render_markdown
+    async def export(self, session_id: str, form: str) -> bytes:
+        return await self._read_apart(lambda process: b"".join(iter_export(process.session_files, session_id, form)))
 
-        with self.process.session_files.open_stream(session_id) as stream:
-            if form == "json":
-                yield from stream.iter_document()
-            else:
-                yield from render_markdown(stream) if form == "markdown" else render_html(stream)
-
-    def search(self, text: str, limit: int) -> list[dict[str, Any]]:
+    async def search(self, text: str, limit: int) -> list[dict[str, Any]]:
         from ollm.store.session_index.search import NO_FILTERS, search_sessions
 
-        return search_sessions(self.process.session_index, text, NO_FILTERS, limit).hits
+        return await self._read_apart(
+            lambda process: search_sessions(process.session_index, text, NO_FILTERS, limit).hits, indexed=True
+        )
 
     def find_workspace(self, session_id: str) -> Path | None:
         """Where a session was held, when that folder is still there."""
-        found = self.process.session_files.read(session_id, MessagePage(None, 1)).session.metadata.workspace
+        found = self.process.session_files.describe_session(session_id).metadata.workspace
         return Path(found) if found and Path(found).is_dir() else None
+
+
+def get_archive_status(session: Session) -> SessionStatus:
+    return "archived" if session.metadata.workspace_state.get("status") == "archived" else "closed"
+
+
+def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[bytes]:
+    """A session in one of the forms it can be exported in, piece by piece."""
+    from ollm.services.session_export import render_html, render_markdown
+
+    with files.open_stream(session_id) as stream:
+        if form == "json":
+            yield from stream.iter_document()
+        else:
+            pieces = render_markdown(stream) if form == "markdown" else render_html(stream)
+            yield from (piece.encode("utf-8", "surrogatepass") for piece in pieces)
 
 
 def parse_workspace(path: str) -> Path:
@@ -183,7 +241,11 @@ def parse_workspace(path: str) -> Path:
     plain = os.path.normpath(path) == path.rstrip("/") and path.startswith("/") and not path.startswith("//")
     if "\0" in path or not plain:
         raise BadPathError(f"{path[:200]!r} is not an absolute path.", action="Send an absolute path of a directory.")
-    if not Path(path).is_dir():
+    try:
+        there = Path(path).is_dir()
+    except (OSError, ValueError) as error:
+        raise BadPathError(f"{path[:200]!r} cannot be a directory: {error}.") from error
+    if not there:
         raise BadPathError(f"{path[:200]!r} is not a directory.", action="Send the path of an existing directory.")
     return Path(path)
 

@@ -66,7 +66,14 @@ class Status(Data, frozen=True):
     notices: tuple[str, ...] = field(default_factory=tuple)
     sandbox: str = ""  # the level commands are confined at; empty while nothing has asked for it
     turn_after: int | None = None
+    turn_message: int = 0  # number of the message that began the running turn; 0 before it is written down
     last_event: int = 0
+
+
+def get_recap_end(status: Status) -> int | None:
+    """Before which message a recap ends: a running turn is shown from its events, and not a second time."""
+    running = status.turn_after is not None and status.turn_message
+    return status.turn_message + 1 if running else None
 
 
 class Conversation(Protocol):

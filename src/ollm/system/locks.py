@@ -91,7 +91,8 @@ def get_process_start(pid: int) -> str:
     """When a process started, in the system's own terms: tells it from a later one with the same number."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib would cost an import at start-up
-            return file.read().rpartition(b")")[2].split()[19].decode()
+            fields = file.read().rpartition(b")")[2].split()
+            return "" if fields[0] in (b"Z", b"X") else fields[19].decode()  # a zombie holds nothing any more
     except (OSError, IndexError):
         return ""
 

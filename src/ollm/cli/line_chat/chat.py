@@ -17,7 +17,7 @@ from ollm.cli.signals import ShutdownHandler
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
-from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status
+from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.system.terminal_text import clean_lines, strip_controls
 
 ANSWERS: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
@@ -51,7 +51,7 @@ class LineChat:
         return EXIT_REPLY
 
     async def _greet(self, status: Status) -> None:
-        for message in await self._conversation.history(limit=RECAP_MESSAGES):
+        for message in await self._conversation.history(get_recap_end(status), RECAP_MESSAGES):
             said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
             if said.strip() and message["role"] in ("user", "assistant"):
                 print(strip_controls(f"{'> ' if message['role'] == 'user' else ''}{said}"))

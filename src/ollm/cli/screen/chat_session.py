@@ -16,7 +16,7 @@ from ollm.cli.screen.recap import render_recap
 from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
-from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status
+from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
@@ -109,7 +109,7 @@ class ConversationRunner:
 
         self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().list_all()}
         status = await conversation.status()
-        if past := await conversation.history(limit=8):
+        if past := await conversation.history(get_recap_end(status), 8):
             self._stage.print(render_recap(past, self._stage.painter))
         for notice in status.notices:
             self._print_aside(notice, "dim")

@@ -7,6 +7,7 @@ from typing import Any
 from ollm.cli.screen.paint import Painter
 
 MAX_MESSAGE_CHARACTERS = 1_500
+MARKS = {"ok": ("✓", "dim"), "running": ("…", "dim")}
 
 
 def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
@@ -27,8 +28,8 @@ def render_message(message: dict[str, Any], painter: Painter) -> str:
 
 
 def render_call(call: dict[str, Any], painter: Painter) -> str:
-    style = "dim" if call["status"] == "ok" else "yellow"
-    return painter.paint_aside(f"{'✓' if call['status'] == 'ok' else '✗'} {call['name']} · {call['status']}", style)
+    mark, style = MARKS.get(call["status"], ("✗", "yellow"))
+    return painter.paint_aside(f"{mark} {call['name']} · {call['status']}", style)
 
 
 def shorten(text: str) -> str:
