@@ -13,11 +13,11 @@ import msgspec
 
 from ollm.app import ProcessScope
 from ollm.cli.line_chat.line_reader import LineReader
-from ollm.cli.printable import make_printable
 from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
 from ollm.cli.start import ChatArguments
 from ollm.domain.errors import ExitCode, UnsavedError
 from ollm.runtime.base import CommandReply, Conversation
+from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
     from ollm.cli.screen.choice import SessionChoice
