@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Literal, Protocol
 
 import msgspec
 
 from ollm.domain.context import Usage
+from ollm.domain.errors import OllmError
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
@@ -128,3 +130,29 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+PieceStream = AsyncGenerator[AnyPiece, None]
+ExplainError = Callable[[OllmError], Awaitable[OllmError | None]]
+
+
+async def relay(
+    stream: AsyncGenerator[AnyPiece | PieceStream, None], explain: ExplainError | None = None
+) -> PieceStream:
+    """The pieces of a stream, and of the streams it yields in place of pieces; closing it closes them all.
+
+    `explain` may give a better error for one that ends it."""
+    try:
+        async with aclosing(stream):
+            async for item in stream:
+                if not isinstance(item, AsyncGenerator):
+                    yield item
+                    continue
+                async with aclosing(item):
+                    async for piece in item:
+                        yield piece
+    except OllmError as error:
+        better = await explain(error) if explain else None
+        if better is None:
+            raise
+        raise better from error

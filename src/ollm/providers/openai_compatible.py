@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from ollm.domain.errors import ModelError, ModelTimeoutError, UnknownModelError
+from ollm.domain.errors import ModelError, ModelTimeoutError, OllmError, UnknownModelError
 from ollm.domain.messages import JsonObject
-from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
+from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, relay
 from ollm.providers.exchange import Exchange
 from ollm.providers.openai_messages import MessageEncoder, build_chat_body
 from ollm.providers.openai_stream import DONE_MARK, StreamAssembler
@@ -50,28 +50,27 @@ class OpenAICompatible:
         self._encoded = MessageEncoder()
         self.kind: Kind | None = None  # None: not connected yet
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         body = build_chat_body(request, self._encoded)
         if self.kind == LLAMA_CPP:
             body |= {"return_progress": True, "cache_prompt": True}
-        try:
-            async with aclosing(self._stream_when_loaded(body)) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except UnknownModelError as error:
-            names = [info.name for info in parse_model_infos(await self._get_listing(anew=True))]
-            raise (make_unknown_model_error(self.base_url, request.model, names) if names else error) from error
 
-    async def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        async def list_models(error: OllmError) -> OllmError | None:
+            if not isinstance(error, UnknownModelError):
+                return None
+            names = [info.name for info in parse_model_infos(await self._get_listing(anew=True))]
+            return make_unknown_model_error(self.base_url, request.model, names) if names else None
+
+        return relay(self._stream_when_loaded(body), list_models)
+
+    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
         body: JsonObject = {"model": request.model, "prompt": request.prompt, "n_predict": request.max_tokens}
         body |= {"stream": True, "cache_prompt": True, "return_progress": True, "stop": list(request.stop)}
         if request.schema is not None:
             body |= {"json_schema": request.schema, **REPETITION_PENALTIES}
         if request.temperature is not None:
             body["temperature"] = request.temperature
-        async with aclosing(self._stream_pieces("/completion", body, convert_completion_chunk)) as pieces:
-            async for piece in pieces:
-                yield piece
+        return self._stream_pieces("/completion", body, convert_completion_chunk)
 
     async def models(self) -> list[ModelInfo]:
         self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))

@@ -107,7 +107,7 @@ def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) 
             time.sleep(60)
         asyncio.run(main())
     """)
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     with subprocess.Popen([sys.executable, "-c", script, str(model_home)], cwd=root, stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 
 from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import NoServerError, OllmError
-from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece
+from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, PieceStream, ProgressPiece, relay
 from ollm.providers.exchange import Exchange
 from ollm.providers.local_models import model_files
 from ollm.providers.local_models.embedded_process import EmbeddedProcess
@@ -60,19 +59,19 @@ class EmbeddedProvider:
         self._server: OpenAICompatible | None = None
         self._starting = asyncio.Lock()
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        if not self._is_running(request.window):
-            yield ProgressPiece(stage="loading")
-        server = await self._ensure_server(request.window)
-        async with aclosing(self._explain_crash(server.stream(self._limit_tokens(request)))) as pieces:
-            async for piece in pieces:
-                yield piece
+    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        async def start() -> AsyncGenerator[AnyPiece | PieceStream, None]:
+            if not self._is_running(request.window):
+                yield ProgressPiece(stage="loading")
+            yield (await self._ensure_server(request.window)).stream(self._limit_tokens(request))
 
-    async def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
-        server = await self._ensure_server(None)
-        async with aclosing(self._explain_crash(server.complete(request))) as pieces:
-            async for piece in pieces:
-                yield piece
+        return relay(start(), self._explain_crash)
+
+    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        async def start() -> AsyncGenerator[AnyPiece | PieceStream, None]:
+            yield (await self._ensure_server(None)).complete(request)
+
+        return relay(start(), self._explain_crash)
 
     async def models(self) -> list[ModelInfo]:
         return [await self.describe(self._file.name)]
@@ -128,15 +127,9 @@ class EmbeddedProvider:
             assert self._server is not None
             return self._server
 
-    async def _explain_crash(self, pieces: AsyncGenerator[AnyPiece, None]) -> AsyncGenerator[AnyPiece, None]:
+    async def _explain_crash(self, error: OllmError) -> OllmError | None:
         """A broken stream is explained by the death of the process, when that is the reason."""
-        try:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    yield piece
-        except OllmError as error:
-            death = await self._process.explain_death() if self._process is not None else None
-            if death is None:
-                raise
+        death = await self._process.explain_death() if self._process is not None else None
+        if death is not None:
             await self.close()
-            raise death from error
+        return death

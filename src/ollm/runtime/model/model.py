@@ -52,19 +52,15 @@ class Model:
         )
         if expected := self._reading.estimate(request, self.facts):
             yield expected
-        if not tools:
-            async with aclosing(self.provider.stream(request)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            return
-        ladder = ToolCallFallback(self.provider, request, self.facts, self._stumbles)
+        fallback = ToolCallFallback(self.provider, request, self.facts, self._stumbles)
         try:
-            async with aclosing(ladder.stream_answer()) as pieces:
+            async with aclosing(fallback.stream_answer() if tools else self.provider.stream(request)) as pieces:
                 async for piece in pieces:
                     yield self._add_time_left(piece) if isinstance(piece, ProgressPiece) else piece
         finally:
-            self.facts, self.counted, self._stumbles = ladder.facts, ladder.counted, ladder.stumbles
-            self.advice = ladder.advice or self.advice
+            if tools:
+                self.facts, self.counted, self._stumbles = fallback.facts, fallback.counted, fallback.stumbles
+                self.advice = fallback.advice or self.advice
 
     def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""

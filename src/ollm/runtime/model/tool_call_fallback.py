@@ -17,7 +17,17 @@ from ollm.domain.errors import ModelError, ToolsUnsupportedError
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.model_facts import ModelFacts, WrittenForm
 from ollm.domain.tools import ToolSchema
-from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, CompletionRequest, FinishPiece, Provider, TextPiece
+from ollm.providers.base import (
+    AnyPiece,
+    CallPiece,
+    ChatRequest,
+    CompletionRequest,
+    FinishPiece,
+    PieceStream,
+    Provider,
+    TextPiece,
+    relay,
+)
 from ollm.providers.text_calls.rendering import (
     ANSWER_TOOL,
     CALL_MARKS,
@@ -54,26 +64,23 @@ class ToolCallFallback:
         self._has_all = False  # it asked again for what it was given
         self.advice = ""  # how the server would take tools, when it refused them
 
-    async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
+    def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
         """Text as it comes, calls when they are whole and right, and one end."""
+        return relay(self._run_attempts())
+
+    async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
         hearing = self.create_parser()
         hearing.calls = await self._decide_call(hearing)
         if not hearing.calls:
-            async with aclosing(self.request_answer(hearing)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            yield self.request_answer(hearing)
         if hearing.wants_schema:
             hearing.calls = await self.request_constrained_calls(hearing)
         if again := self._revise_facts(hearing):
             self.facts = again
             hearing = self.create_parser()
-            async with aclosing(self.request_answer(hearing)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            yield self.request_answer(hearing)
         if hearing.call_failed:
-            async with aclosing(self._retry_call(hearing)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            yield self._retry_call(hearing)
         self._learn_from_answer(hearing)
         for call in hearing.calls:
             yield call
@@ -106,19 +113,19 @@ class ToolCallFallback:
         self, hearing: AnswerParser, request: ChatRequest | None = None
     ) -> AsyncGenerator[AnyPiece, None]:
         """One request, as it is unless another is given; what came of it is in `hearing`."""
-        request = request or self._render_request()
-        try:
-            async with aclosing(hearing.parse_stream(self._provider.stream(request))) as pieces:
-                async for piece in pieces:
-                    yield piece
-        except ToolsUnsupportedError as error:
-            if not request.tools:
-                raise
-            self.advice = error.action
-            self.facts = replace(self.facts, takes_tools=False, result_form="user")
-            async with aclosing(hearing.parse_stream(self._provider.stream(self._render_request()))) as pieces:
-                async for piece in pieces:
-                    yield piece
+        request, answered = request or self._render_request(), False
+        while not answered:
+            try:
+                async with aclosing(hearing.parse_stream(self._provider.stream(request))) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                answered = True
+            except ToolsUnsupportedError as error:
+                if not request.tools:
+                    raise
+                self.advice = error.action
+                self.facts = replace(self.facts, takes_tools=False, result_form="user")
+                request = self._render_request()
         self.facts = hearing.pace.update_facts(self.facts)
         self._count_usage(hearing.finish.usage)
 
