@@ -282,7 +282,7 @@ def test_approval_levels(place: Place, approval: Any, tool: str, params: dict[st
         ("shell", {"command": "rm build/x"}, "shell:=rm build/x"),
         ("shell", {"command": "git push -f"}, "shell:=git push -f"),
         ("shell", {"command": "make"}, "shell:=make"),
-        ("shell", {"command": "docker run -v /:/x alpine"}, "shell:=docker run -v /:/x alpine"),
+        ("shell", {"command": "docker run -v ./x:x alpine"}, "shell:=docker run -v ./x:x alpine"),
         ("shell", {"command": "npm install left-pad"}, "shell:=npm install left-pad"),
         ("shell", {"command": "timeout 5 ./run.sh"}, "shell:=./run.sh"),
         ("shell", {"command": "git commit -m 'a b'"}, "shell:git commit"),

@@ -124,7 +124,7 @@ class WorkspaceScope:
         return PolicyEngine(
             build_rule_set(self.process.loaded_settings),
             self.boundary,
-            grants=GrantBook(self.process.home.grants, grants),
+            grants=GrantBook(self.process.home.grants, grants, workspace=self.boundary.workspace),
             approval=self.process.settings.policy.approval,
             trusted=self.process.trusted,
             categories=self._list_categories(),

@@ -104,6 +104,7 @@ class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
     approved: bool
     scope: GrantScope = "once"
     reason: Annotated[str, Meta(max_length=10_000)] = ""
+    prefix: bool = False
 
 
 class Accepted(Data, frozen=True):

@@ -10,7 +10,7 @@ from ollm.domain.struct import Data, SparseData
 
 CallStatus = Literal["running", "ok", "failed", "denied", "cancelled", "interrupted"]
 Decision = Literal["allow", "ask", "deny"]
-GrantScope = Literal["once", "session", "always"]
+GrantScope = Literal["once", "session", "always", "everywhere"]  # always: in this workspace
 Access = Literal["read", "write", "run"]
 ToolCategory = Literal["read", "notes", "write", "web", "run"]  # what a tool of ours is for
 
@@ -97,6 +97,7 @@ class PolicyRequest(Data, frozen=True):
     risk: Risk = Risk.MEDIUM
     locations: tuple[Location, ...] = ()
     reads_only: bool = False
+    identity: str = ""  # what a tool from outside is, beyond its name: a grant for it is bound to this
 
 
 class RuleReference(Data, frozen=True):
@@ -127,6 +128,7 @@ class Verdict(Data, frozen=True):
     parts: tuple[VerdictPart, ...] = ()
     locked: bool = False
     grant: str | None = None  # the narrowest grant that `this session` or `always` would write
+    prefix: str | None = None  # a wider grant that can be chosen instead: the words that such commands begin with
     error_type: str = "Denied"  # what a refused call's error is called: OutsideWorkspace for writes outside
     approve: tuple[str, ...] = ()  # resolved paths a person's yes opens (`Boundary.approving`)
     reads: bool = False  # a shell line that is known to only read
@@ -145,6 +147,7 @@ class ConfirmationDetails(Data, frozen=True):
     command: str = ""
     parts: tuple[VerdictPart, ...] = ()
     grant: str | None = None
+    prefix: str | None = None
     locked: bool = False
     rule: RuleReference | None = None
 
@@ -155,6 +158,7 @@ class ConfirmationAnswer(Data, frozen=True):
     approved: bool
     scope: GrantScope = "once"
     reason: str = ""
+    prefix: bool = False  # grant what begins with the words of `ConfirmationDetails.prefix`
 
 
 class Todo(Data, frozen=True):

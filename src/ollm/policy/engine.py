@@ -88,7 +88,7 @@ class PolicyEngine:
             verdict = self._apply_grants(request, verdict)
         verdict = self._apply_protection(request, verdict)
         if verdict.decision == "ask" and not verdict.locked:
-            return msgspec.structs.replace(verdict, grant=suggest_grant(request.tool, request.params, self.boundary))
+            return msgspec.structs.replace(verdict, grant=suggest_grant(request, self.boundary))
         return verdict
 
     def build_confirmation(
@@ -107,6 +107,7 @@ class PolicyEngine:
             command=render_command(command) if isinstance(command, str) else "",
             parts=verdict.parts,
             grant=None if verdict.locked else verdict.grant,
+            prefix=None if verdict.locked else verdict.prefix,
             locked=verdict.locked,
             rule=verdict.rule,
         )
@@ -150,7 +151,7 @@ class PolicyEngine:
 
     def _apply_grants(self, request: PolicyRequest, verdict: Verdict) -> Verdict:
         for grant in self.grants.list_grants():
-            if covers_call(grant, request.tool, request.params, self.boundary):
+            if covers_call(grant, request, self.boundary):
                 return allow_verdict(verdict, "grant", str(grant), f"granted: {grant}")
         edits = self.categories.get(request.tool) == "write"
         if self.approval == "yolo" or (self.approval == "accept-edits" and edits):

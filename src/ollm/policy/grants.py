@@ -1,32 +1,32 @@
 """What a person has allowed beyond the rules: `TOOL` or `TOOL:TEXT`.
 
-Session grants live here in memory, those of `always` in `~/.ollm/grants.yaml`. A grant answers an ask, never a deny,
-and never a question about a protected file or a path outside.
+Session grants live here in memory, those of `always` and `everywhere` in `~/.ollm/grants.yaml`, the former with their
+workspace. A grant answers an ask, never a deny, and never a question about a protected file or a path outside.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from ollm.domain.errors import StorageError, UsageError
 from ollm.domain.struct import Data
-from ollm.domain.tools import GrantScope
+from ollm.domain.tools import GrantScope, PolicyRequest
 from ollm.system.paths import Boundary
 
 _HEADER = '# What was answered with "always". List with `ollm policy show`, revoke with `ollm policy revoke N`.\n'
 
 
 class Grant(Data, frozen=True):
-    """`text` None means every call of the tool."""
+    """`text` None means every call of the tool; `workspace` None means in every workspace."""
 
     tool: str
     text: str | None = None
     scope: GrantScope = "session"
+    workspace: str | None = None
 
     def __str__(self) -> str:
         return self.tool if self.text is None else f"{self.tool}:{self.text}"
@@ -43,37 +43,45 @@ class Grant(Data, frozen=True):
         return tuple(text.split()) if not set(text) & set("'\"\\$`|&;<>(){}[]*?~#!\n") else ()
 
 
-def parse_grant(text: str, scope: GrantScope = "session") -> Grant:
+def parse_grant(text: str, scope: GrantScope = "session", workspace: str | None = None) -> Grant:
+    """`TOOL` or `TOOL:TEXT`; the tool of an MCP server may be a pattern, such as `docs__*`."""
     tool, colon, rest = text.strip().partition(":")
-    if not tool.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :=")):
+    name = tool.replace("*", "x") if "__" in tool else tool
+    if not name.replace("_", "").replace("-", "").isalnum() or (colon and not rest.strip(" :=")):
         raise UsageError(
             f"{text!r} is not a grant.", action="Write TOOL or TOOL:TEXT, for example 'shell:npm run test'."
         )
-    return Grant(tool=tool, text=rest.strip() if colon else None, scope=scope)
+    return Grant(tool=tool, text=rest.strip() if colon else None, scope=scope, workspace=workspace)
 
 
 class GrantBook:
-    """All grants that count now. `file` None keeps `always` for the session only."""
+    """All grants that count now. `file` None keeps `always` for the session only. What is granted `always` counts in
+    the workspace it was granted in, `everywhere` in all of them."""
 
-    def __init__(self, file: Path | None = None, granted: Iterable[str] = ()) -> None:
+    def __init__(self, file: Path | None = None, granted: Iterable[str] = (), workspace: Path | None = None) -> None:
         self._file = file
+        self._workspace = None if workspace is None else str(workspace)
         self._session = [parse_grant(text) for text in granted]
 
     def list_grants(self) -> list[Grant]:
-        """Kept ones first, as `policy show` numbers them."""
-        return [*self.list_saved(), *self._session]
+        """Those that count here, kept ones first."""
+        kept = [grant for grant in self.list_saved() if grant.workspace in (None, self._workspace)]
+        return [*kept, *self._session]
 
     def list_saved(self) -> list[Grant]:
+        """Those of all workspaces, as `policy show` numbers them."""
         if self._file is None or not self._file.exists():
             return []
-        return [parse_grant(text, "always") for text in _read_grants(self._file)]
+        return [parse_grant(text, "always", workspace) for text, workspace in _read_grants(self._file)]
 
     def add(self, text: str, scope: GrantScope) -> Grant:
         """Remember a grant; once is not remembered."""
-        grant = parse_grant(text, scope)
-        if scope == "always" and self._file is not None:
-            if str(grant) not in map(str, self.list_saved()):
-                self._write([*map(str, self.list_saved()), str(grant)])
+        kept = scope in ("always", "everywhere") and self._file is not None
+        grant = parse_grant(text, scope, self._workspace if kept and scope == "always" else None)
+        if kept:
+            saved = self.list_saved()
+            if (str(grant), grant.workspace) not in [(str(one), one.workspace) for one in saved]:
+                self._write([*saved, grant])
         elif scope != "once" and str(grant) not in map(str, self._session):
             self._session.append(grant)
         return grant
@@ -83,7 +91,7 @@ class GrantBook:
         kept = self.list_saved()
         if not 1 <= number <= len(kept):
             raise UsageError(f"No grant {number}.", action="List them with `ollm policy show`.")
-        self._write([str(grant) for grant in kept if grant is not kept[number - 1]])
+        self._write([grant for grant in kept if grant is not kept[number - 1]])
         return kept[number - 1]
 
     def revoke_all(self) -> int:
@@ -92,7 +100,7 @@ class GrantBook:
             self._write([])
         return count
 
-    def _write(self, texts: list[str]) -> None:
+    def _write(self, grants: list[Grant]) -> None:
         from io import StringIO
 
         from ruamel.yaml import YAML
@@ -102,12 +110,17 @@ class GrantBook:
         assert self._file is not None
         out = StringIO()
         out.write(_HEADER)
-        YAML().dump({"grants": texts}, out)
+        entries = [
+            str(grant) if grant.workspace is None else {"grant": str(grant), "workspace": grant.workspace}
+            for grant in grants
+        ]
+        YAML().dump({"grants": entries}, out)
         make_private_directory(self._file.parent)
         replace_file(self._file, out.getvalue().encode())
 
 
-def _read_grants(file: Path) -> list[str]:
+def _read_grants(file: Path) -> list[tuple[str, str | None]]:
+    """Each grant with its workspace; one that is written as a mere text counts everywhere."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -118,24 +131,42 @@ def _read_grants(file: Path) -> list[str]:
             f"{file} cannot be read: {error}", action="Fix it, or delete it to be asked again."
         ) from error
     listed = document.get("grants") or [] if isinstance(document, dict) else None
-    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+    entries = [_read_entry(entry) for entry in listed] if isinstance(listed, list) else [None]
+    if any(entry is None for entry in entries):
         raise StorageError(f"{file} is not a list of grants.", action="Fix it, or delete it to be asked again.")
-    return listed
+    return [entry for entry in entries if entry is not None]
 
 
-def covers_call(grant: Grant, tool: str, params: Mapping[str, Any], boundary: Boundary) -> bool:
-    """Whether a grant answers for a call of a tool other than shell."""
-    if grant.tool != tool:
+def _read_entry(entry: object) -> tuple[str, str | None] | None:
+    if isinstance(entry, str):
+        return entry, None
+    if not isinstance(entry, dict):
+        return None
+    text, workspace = entry.get("grant"), entry.get("workspace")
+    return (text, workspace) if isinstance(text, str) and isinstance(workspace, str) and workspace else None
+
+
+def covers_call(grant: Grant, request: PolicyRequest, boundary: Boundary) -> bool:
+    """Whether a grant answers for a call of a tool other than shell. One that was given for a tool from outside counts
+    for what the tool was then: its server and its parameters."""
+    if not (grant.tool == request.tool or ("*" in grant.tool and fnmatch.fnmatchcase(request.tool, grant.tool))):
         return False
+    if request.identity and grant.scope == "always":
+        return grant.text == f"#{request.identity}"
     if grant.text is None:
         return True
+    return _covers_parameters(grant.text, request, boundary)
+
+
+def _covers_parameters(text: str, request: PolicyRequest, boundary: Boundary) -> bool:
+    params = request.params
+    if request.identity:
+        return text == f"#{request.identity}"
     if "url" in params:
-        return _covers_host(grant.text, str(params["url"]))
+        return _covers_host(text, str(params["url"]))
     values = params.get("paths") or params.get("path") or params.get("query")
     listed = values if isinstance(values, (list, tuple)) else [values]
-    return bool(listed) and all(
-        isinstance(value, str) and _covers_path(grant.text, value, boundary) for value in listed
-    )
+    return bool(listed) and all(isinstance(value, str) and _covers_path(text, value, boundary) for value in listed)
 
 
 def _covers_host(text: str, url: str) -> bool:
@@ -160,9 +191,11 @@ def _covers_path(text: str, value: str, boundary: Boundary) -> bool:
     return fnmatch.fnmatchcase(path, wanted) and path.count("/") == wanted.count("/")
 
 
-def suggest_grant(tool: str, params: Mapping[str, Any], boundary: Boundary) -> str:
+def suggest_grant(request: PolicyRequest, boundary: Boundary) -> str:
     """The narrowest grant that makes sense for a call of a tool other than shell."""
-    url, path = params.get("url"), params.get("path")
+    if request.identity:
+        return f"{request.tool}:#{request.identity}"
+    tool, url, path = request.tool, request.params.get("url"), request.params.get("path")
     if isinstance(url, str):
         try:
             host = urlsplit(url).hostname

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
-from ollm.system.sandbox.names import STEERING_NAMES, find_steering_name
+from ollm.system.sandbox.names import HOME_SECRETS, STEERING_NAMES, find_steering_name
 
+_SECRETS = frozenset(secret.casefold() for secret in HOME_SECRETS) - {".ollm"}
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
 
 
@@ -61,6 +62,8 @@ def _is_fish_snippet(plain: str, path: Path) -> bool:
 
 def _explain_private_directory(path: Path, places: KnownDirectories) -> str | None:
     parts = tuple(map(normalize_name, path.parts))
+    if secret := _find_home_secret(parts, places.user_home):
+        return f"~/{secret} contains keys or secrets"
     keys, own = _list_private_directories(places.user_home, places.ollm_home)
     if any(parts[: len(above)] == above for above in keys):
         return "~/.ssh contains keys"
@@ -68,6 +71,22 @@ def _explain_private_directory(path: Path, places: KnownDirectories) -> str | No
         if parts[: len(above)] == above and not _is_in_own_root(path, directory, places):
             return "it belongs to ollm's settings and records"
     return None
+
+
+def _find_home_secret(parts: tuple[str, ...], user_home: Path | None) -> str | None:
+    """Which of the places where a home keeps its secrets a path lies in."""
+    if user_home is None:
+        return None
+    home = _normalize_home(user_home)
+    if parts[: len(home)] != home:
+        return None
+    below = parts[len(home) :]
+    return next((one for depth in (1, 2, 3) if (one := "/".join(below[:depth])) in _SECRETS and below[:depth]), None)
+
+
+@lru_cache(maxsize=8)
+def _normalize_home(user_home: Path) -> tuple[str, ...]:
+    return _normalize_parts(user_home)
 
 
 Parts = tuple[str, ...]

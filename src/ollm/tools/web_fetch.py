@@ -96,7 +96,7 @@ class WebFetch(Tool[PageCache], frozen=True):
         if kept is not None:
             return kept
         accept = {"Accept": "text/html, application/xhtml+xml, text/markdown, text/plain, application/json, */*;q=0.5"}
-        answer = await fetch_url(self.url, context.settings.web_fetch, headers=accept)
+        answer = await fetch_url(self.url, context.settings.web_fetch, headers=accept, same_host=True)
         if answer.status < 400:
             cache.put(self.url, answer)
         return answer

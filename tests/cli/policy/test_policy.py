@@ -157,7 +157,8 @@ def test_grants_are_shown_with_numbers_and_taken_back(place: Path):
     (place / "home/grants.yaml").write_text("grants: ['shell:make', 'write_file:src/**']\n")
 
     shown = json.loads(run(place, "policy", "show", "--json"))
-    assert shown["grants"] == [{"number": 1, "grant": "shell:make"}, {"number": 2, "grant": "write_file:src/**"}]
+    assert [(one["number"], one["grant"]) for one in shown["grants"]] == [(1, "shell:make"), (2, "write_file:src/**")]
+    assert {one["workspace"] for one in shown["grants"]} == {None}
     assert "shell:make" in run(place, "policy", "show")
     assert "shell:make" in run(place, "policy", "revoke", "1")
     assert "Add --yes" in run(place, "policy", "revoke", "--all", code=2)

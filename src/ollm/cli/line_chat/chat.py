@@ -13,14 +13,14 @@ from ollm.cli.line_chat.line_reader import LineReader
 from ollm.cli.oneshot import TextPrinter
 from ollm.cli.other_terminals import wait_for_input
 from ollm.cli.screen.composing import collect_mentions, read_file
+from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
 from ollm.cli.signals import ShutdownHandler
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
-from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
+from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 from ollm.system.terminal_text import clean_lines, strip_controls
 
-ANSWERS: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
 EXIT_REPLY = CommandReply(follow_up="exit")
 RECAP_MESSAGES = 6
 
@@ -154,17 +154,22 @@ class LineChat:
 
 def format_question(details: ConfirmationDetails) -> str:
     """What is asked, why, and the ways to answer. Nothing in it is hidden: it shows as an escape."""
-    lines = [f"\n{clean_lines(details.description)} ({details.risk} risk): {clean_lines(details.reason)}"]
+    allowed, asking = split_parts(details)
+    lines = [f"\n  {clean_lines(details.command)}" if details.command else ""]
     lines += [clean_lines(details.diff)] if details.diff else []
-    lines += [f"  {clean_lines(details.command)}"] if details.command else []
-    grant = f", [s]ession or [a]lways ({clean_lines(details.grant)})" if details.grant and not details.locked else ""
-    return "\n".join([*lines, f"[y]es once{grant}, or type a reason to refuse: "])
+    lines += [f"{allowed} of its {allowed + len(asking)} parts are allowed; this asks:"] if allowed else []
+    lines += [clean_lines(line) for line in asking] if details.command else [clean_lines(details.description)]
+    lines += [f"({details.risk} risk): {clean_lines(details.reason)}"]
+    grant = f" · {describe_grants(details)}" if details.grant and not details.locked else ""
+    return "\n".join([*lines, f"[y] yes, once{grant}, or type a reason to refuse: "])
 
 
 def parse_answer(said: str | None, details: ConfirmationDetails) -> ConfirmationAnswer:
     """Anything but a letter that is offered is a no, with what was typed as its reason."""
     word = (said or "").strip()
-    scope = ANSWERS.get(word.lower())
-    if scope == "once" or (scope and details.grant and not details.locked):
-        return ConfirmationAnswer(approved=True, scope=scope)
+    key = word.lower()
+    scope = KEY_SCOPES.get(key)
+    offered = scope == "once" or bool(scope and details.grant and not details.locked)
+    if scope and offered and (key != "p" or details.prefix):
+        return ConfirmationAnswer(approved=True, scope=scope, prefix=key == "p")
     return ConfirmationAnswer(approved=False, reason="" if word.lower() in ("n", "no", "") else word)

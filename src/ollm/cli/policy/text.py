@@ -21,7 +21,8 @@ def serialize_policy(engine: PolicyEngine) -> dict[str, Any]:
         "rules": [*named, *general, *(builtin if engine.rules.builtin else [])],
         "defaultAction": engine.rules.default_action,
         "grants": [
-            {"number": number, "grant": str(grant)} for number, grant in enumerate(engine.grants.list_saved(), 1)
+            {"number": number, "grant": str(grant), "workspace": grant.workspace}
+            for number, grant in enumerate(engine.grants.list_saved(), 1)
         ],
     }
 
@@ -51,6 +52,7 @@ def print_policy(document: dict[str, Any]) -> None:
     print_table(("action", "what", "where", "why"), rows)
     print()
     if document["grants"]:
-        print_table(("number", "granted"), [(one["number"], one["grant"]) for one in document["grants"]])
+        granted = [(one["number"], one["grant"], one["workspace"] or "everywhere") for one in document["grants"]]
+        print_table(("number", "granted", "where"), granted)
     else:
         print("No permanent grants.")

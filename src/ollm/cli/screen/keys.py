@@ -10,6 +10,8 @@ from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from ollm.cli.screen.questions import KEY_SCOPES
+
 TYPE_AHEAD_SECONDS = (
     1.0  # seconds in which nobody makes a new line, but may have pressed Enter before there was an input
 )
@@ -140,7 +142,7 @@ def add_answer_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters)
     def _nothing(_event: KeyPressEvent) -> None:
         """A question waits for its own keys."""
 
-    for key in ("y", "s", "a"):
+    for key in KEY_SCOPES:
 
         @keys.add(key, filter=moments.asking)
         def _answer(event: KeyPressEvent) -> None:

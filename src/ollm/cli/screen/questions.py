@@ -12,9 +12,10 @@ from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationReso
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScope
 from ollm.system.terminal_text import clean_lines
 
-KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always"}
+KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always", "p": "always", "e": "everywhere"}
 QUIET_SECONDS = 0.4
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
+MAX_PART_LINES = 12  # lines of a part that asks; the whole command stands above it
 
 
 class ConfirmationQueue:
@@ -62,7 +63,9 @@ class ConfirmationQueue:
         if self.current is None or key not in KEY_SCOPES:
             return None
         scope = KEY_SCOPES[key]
-        return ConfirmationAnswer(approved=True, scope=scope) if scope == "once" or self._can_grant() else None
+        if (scope != "once" and not self._can_grant()) or (key == "p" and not self.current.details.prefix):
+            return None
+        return ConfirmationAnswer(approved=True, scope=scope, prefix=key == "p")
 
     def format_choices(self) -> str:
         """The line under the question; empty when there is none."""
@@ -78,8 +81,7 @@ class ConfirmationQueue:
             if details.diff.count("\n") > LONG_DIFF_LINES
             else ""
         )
-        grant = details.grant
-        wider = f" · [s] this session · [a] always ({clean_lines(grant)})" if self._can_grant() and grant else ""
+        wider = f" · {describe_grants(details)}" if self._can_grant() else ""
         more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
         return f"{asked}[y] yes{wider} · [n] no{more}"
 
@@ -88,15 +90,46 @@ class ConfirmationQueue:
         return bool(details and details.grant and not details.locked)
 
 
+def describe_grants(details: ConfirmationDetails) -> str:
+    """The ways to be asked less, and where each of them counts."""
+    wider = f" · [p] always here, all that begins with {clean_lines(details.prefix[6:])}" if details.prefix else ""
+    grant = clean_lines(details.grant or "")
+    return f"[s] this session · [a] always in this workspace ({grant}){wider} · [e] everywhere"
+
+
 def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
-    """The question, printed above the input."""
-    text = painter.paint_aside(f"? {details.description}", "bold yellow")
-    text += painter.paint_aside(f"{details.risk} risk · {details.reason}{describe_rule(details)}", "dim")
-    if details.command:
-        text += painter.paint_aside(f"$ {details.command}")
-        for part in details.parts if len(details.parts) > 1 else ():
-            text += painter.paint_aside(f"  {part.decision}: {part.command} ({part.reason})", "dim")
-    return text + painter.paint_diff(details.diff) if details.diff else text
+    """The question, printed above the input: what it is about first and whole, what asks last, beside the keys."""
+    asks = f"{details.risk} risk · {details.reason}{describe_rule(details)}"
+    if not details.command:
+        text = painter.paint_aside(f"? {details.description}", "bold yellow")
+        text += painter.paint_diff(details.diff) if details.diff else ""
+        return text + painter.paint_aside(asks, "dim")
+    text = painter.paint_aside(f"$ {details.command}")
+    text += painter.paint_aside(asks, "dim")
+    allowed, asking = split_parts(details)
+    if allowed:
+        text += painter.paint_aside(f"{allowed} of its {allowed + len(asking)} parts are allowed; this asks:", "dim")
+    return text + "".join(painter.paint_aside(f"? {line}", "bold yellow") for line in asking)
+
+
+def split_parts(details: ConfirmationDetails) -> tuple[int, list[str]]:
+    """How many parts of a command are allowed, and those that are not, each with its reason."""
+    asking = [part for part in details.parts if part.decision != "allow"]
+    if not asking:
+        return 0, [details.description]
+    lines = [f"{shorten_part(part.command)} ({part.reason})" for part in asking]
+    return len(details.parts) - len(asking), lines
+
+
+def shorten_part(text: str) -> str:
+    """A part that is too long to stand beside the keys, with how much of it stands above alone."""
+    lines = text.split("\n")
+    if len(lines) <= MAX_PART_LINES:
+        return text
+    hidden = len(lines) - MAX_PART_LINES
+    return "\n".join(
+        [*lines[: MAX_PART_LINES - 1], f"… {hidden} more lines of it stand in the command above …", lines[-1]]
+    )
 
 
 def describe_rule(details: ConfirmationDetails) -> str:

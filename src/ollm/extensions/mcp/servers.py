@@ -59,7 +59,7 @@ class McpServers:
             spec
             for name, found in self._known.items()
             for spec in build_specs(
-                name,
+                self._connections[name].server,
                 found,
                 lambda tool, name=name: self._make_call_runner(name, tool),  # type: ignore[misc] # binds the name now
                 self._make_resource_reader(name),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ollm.policy.shell import scripts
+from ollm.policy.shell.arguments import TEXT_OPTIONS, find_ungranted, list_path_candidates
 from ollm.policy.shell.evaluated import find_value_dangers
 from ollm.policy.shell.git import parse_git
 from ollm.policy.shell.model import CommandPart
@@ -21,16 +22,20 @@ from ollm.policy.shell.runners import INTERPRETERS
 from ollm.policy.shell.tables import split_names
 from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
 from ollm.policy.shell.wrappers import SHELLS
-from ollm.policy.shell.writers import find_targets
+from ollm.policy.shell.writers import FileTargets, find_targets
 
 _AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
-_TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
 
 
 def add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
     """The part with everything that its words give away."""
     name = find_program_name(part)
-    return part if name is None else _inspect_part(part, judge, name)
+    if name is None:
+        return part
+    inspected = _inspect_part(part, judge, name)
+    if inspected.reads:
+        return inspected
+    return msgspec.structs.replace(inspected, ungranted=find_ungranted(name, part.words, judge))
 
 
 def _inspect_part(part: CommandPart, judge: PathJudge, name: str) -> CommandPart:
@@ -264,6 +269,7 @@ def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
             objections += judge.check_read(word)
     else:
         objections += _check_git_writes(part, judge, found.subcommand)
+        objections += _check_secrets(part, judge)
     if not found.reads and subcommand == "config":
         settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
         objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
@@ -305,8 +311,7 @@ def _inspect_other(part: CommandPart, judge: PathJudge, name: str) -> CommandPar
         objections += judge.check_removal(word)
     for word in named.read:
         objections += judge.check_read(word)
-    if not named.written and not named.read:
-        objections += _check_mentions(part, judge)
+    objections += _check_mentions(part, judge, named)
     return _add_objections(part, objections, _find_running_options(name, part.words))
 
 
@@ -361,14 +366,25 @@ def _abbreviates(text: str, longs: Sequence[str]) -> bool:
     return bool(given) and any(one.startswith(given) for one in longs)
 
 
-def _check_mentions(part: CommandPart, judge: PathJudge) -> Objections:
-    """Protected files named to a program of which nothing is known."""
+def _check_secrets(part: CommandPart, judge: PathJudge) -> Objections:
+    """Files that may not be read unasked, named to a command that does more than reading."""
+    found = NO_OBJECTIONS
+    for place, word in enumerate(part.words[1:], 1):
+        if part.words[place - 1].text not in TEXT_OPTIONS and not (word.quoted and " " in word.text):
+            found += sum((judge.check_secret(one) for one in list_path_candidates(word)), NO_OBJECTIONS)
+    return found
+
+
+def _check_mentions(part: CommandPart, judge: PathJudge, named: FileTargets) -> Objections:
+    """Protected files named to a program in words of which nothing is known."""
     found = NO_OBJECTIONS
     texts = [word.text for word in part.words]
+    known = {word.text for word in (*named.written, *named.read, *named.removed)}
     for index, word in enumerate(part.words[1:], 1):
-        if texts[index - 1] in _TEXT_OPTIONS or (word.quoted and " " in word.text):
+        if texts[index - 1] in TEXT_OPTIONS or (word.quoted and " " in word.text) or word.text in known:
             continue
         value = word.text.partition("=")[2] if word.text.startswith("-") or "=" in word.text else word.text
-        if value:
-            found += judge.check_protected(msgspec.structs.replace(word, text=value))
+        for candidate in dict.fromkeys((value, *(one.text for one in list_path_candidates(word)))):
+            if candidate:
+                found += judge.check_protected(msgspec.structs.replace(word, text=candidate))
     return found

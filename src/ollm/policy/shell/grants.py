@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from ollm.policy.grants import Grant
 from ollm.policy.shell import CommandPart
+from ollm.policy.shell.runners import RUNNERS
+from ollm.policy.shell.wrapper_table import WRAPPERS
+from ollm.policy.shell.wrappers import SHELLS
 
 _GRANT_WORDS: dict[str, int] = {
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "git", "cargo", "go", "make"), 2),
@@ -34,6 +37,10 @@ _HARMLESS_SUBCOMMANDS: dict[
     "go": frozenset({"test", "build", "vet", "fmt", "list"}),
 }
 _INTERPRETERS = frozenset({"python", "python3"})
+_NEVER_BY_NAME = frozenset(
+    {*WRAPPERS, *SHELLS, *RUNNERS, "rm", "dd", "curl", "wget", "mv", "chmod", "chown"}
+) - frozenset(_GRANT_WORDS)
+_NEVER_BY_SUBCOMMAND = frozenset({"exec", "x", "dlx", "config", "set", "publish", "push", "login", "token"})
 _METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
 
 
@@ -98,3 +105,24 @@ def _count_naming_words(texts: Sequence[str]) -> int:
     if tuple(texts[:2]) in _THREE_WORD_COMMANDS:
         depth = 3
     return depth if depth <= len(texts) and not any(text.startswith("-") for text in texts[1:depth]) else 0
+
+
+def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:
+    """A wider grant that may be chosen: the program and its subcommand, for one that does not run whatever it is
+    told."""
+    heads = {tuple(word.text for word in part.words[:2]) for part in parts if part.words}
+    if len(heads) != 1 or not all(word.static for part in parts for word in part.words[:2]):
+        return None
+    program, *rest = heads.pop()
+    if (
+        program in _NEVER_BY_NAME
+        or (rest[:1] and rest[0] in _NEVER_BY_SUBCOMMAND)
+        or not program.replace("-", "").replace("_", "").isalnum()
+    ):
+        return None
+    subcommand = rest[0] if rest and rest[0].replace("-", "x").isalnum() and not rest[0].startswith("-") else None
+    if subcommand is None and program in _GRANT_WORDS and _GRANT_WORDS[program] > 1:
+        return None
+    named = program in _GRANT_WORDS or program in ("docker", "kubectl", "uv", "pip", "poetry", "terraform", "gh")
+    prefix = f"shell:{program} {subcommand}" if named and subcommand else f"shell:{program}"
+    return prefix if prefix != grant else None

@@ -47,7 +47,8 @@ class CommandPart(Data, frozen=True):
     that run or write: their places in `words`, with the reason; an allow rule covers them only by naming them.
     A `transparent` part is a harmless wrapper, judged by restricting rules alone. A `guess` is what the line may turn
     out to run: it can only forbid. `may_differ` says that more words may follow when it runs. `unknown` is what a
-    reading command may do that only the kernel can hold it to: reasons to ask where it does not.
+    reading command may do that only the kernel can hold it to: reasons to ask where it does not. `ungranted` are the
+    reasons why no grant answers for it.
     """
 
     words: tuple[ShellWord, ...]
@@ -58,6 +59,7 @@ class CommandPart(Data, frozen=True):
     opens: tuple[str, ...] = ()
     runs: tuple[tuple[int, str], ...] = ()
     unknown: tuple[str, ...] = ()
+    ungranted: tuple[str, ...] = ()
     transparent: bool = False
     guess: bool = False
     may_differ: bool = False

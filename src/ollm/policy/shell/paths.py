@@ -92,6 +92,11 @@ class PathJudge:
         opens = tuple(str(one.resolved) for one, reason in zip(judged, reasons, strict=True) if reason)
         return Objections(locks=tuple(f"{text}: {reason}" for reason in dict.fromkeys(reasons) if reason), opens=opens)
 
+    def check_secret(self, word: ShellWord) -> Objections:
+        """Places only that may not be read unasked."""
+        judged = [one for one in self._judge_places(word.text) if isinstance(one, Judgement)] if word.static else []
+        return Objections(locks=tuple(f"{word.text}: {one.read_protection}" for one in judged if one.read_protection))
+
     def check_directory(self) -> Objections:
         """What stands against reading where the command runs."""
         if self._directories is None:

@@ -16,7 +16,7 @@ from ollm.policy.grants import Grant
 from ollm.policy.matching import condition_matches, rule_matches
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet
 from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
-from ollm.policy.shell.grants import find_grant, suggest_shell_grant
+from ollm.policy.shell.grants import find_grant, suggest_prefix, suggest_shell_grant
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import Level
@@ -230,7 +230,10 @@ def _apply_grants(judged: JudgedPart, command: str, grants: Sequence[Grant], app
     if judged.decision != "ask" or judged.locked:
         return judged
     grant = find_grant(judged.part, command, grants, plain=judged.plain)
-    if grant is not None:
+    if grant is not None and judged.part.ungranted:
+        reason = f"{'; '.join(judged.part.ungranted)}, which {grant} does not cover"
+        judged = msgspec.structs.replace(judged, reason=reason)
+    elif grant is not None:
         rule = RuleReference(layer="grant", text=str(grant))
         return msgspec.structs.replace(judged, decision="allow", reason=f"granted: {grant}", rule=rule)
     if approval == "yolo":
@@ -244,6 +247,7 @@ def _combine_verdict(command: str, answered: Sequence[JudgedPart], empty: Decisi
     if worst is None:
         return Verdict(decision=empty, reason="it runs no program", risk=Risk.HIGH, rule=_UNREADABLE)
     shown = [one for one in answered if not (one.part.transparent and one.decision == "allow")]
+    grant, prefix = _suggest_grants(command, answered)
     risk = Risk.LOW if reads and worst.decision == "allow" else worst.risk or Risk.HIGH
     return Verdict(
         decision=worst.decision,
@@ -254,13 +258,17 @@ def _combine_verdict(command: str, answered: Sequence[JudgedPart], empty: Decisi
         locked=worst.locked and worst.decision == "ask",
         approve=tuple(dict.fromkeys(path for one in answered for path in one.part.opens)),
         reads=reads,
-        grant=_suggest_grant(command, answered),
+        grant=grant,
+        prefix=prefix,
     )
 
 
-def _suggest_grant(command: str, answered: Sequence[JudgedPart]) -> str | None:
-    """The grant that would answer the line, unless nothing can or nothing needs to."""
+def _suggest_grants(command: str, answered: Sequence[JudgedPart]) -> tuple[str | None, str | None]:
+    """The grant that would answer the line and a wider one, unless nothing can or nothing needs to."""
     asking = [one for one in answered if one.decision == "ask"]
-    if not asking or any(one.locked or one.decision == "deny" for one in answered):
-        return None
-    return suggest_shell_grant(command, [one.part for one in asking], plain=all(one.plain for one in asking))
+    refused = any(one.locked or one.decision == "deny" for one in answered)
+    if not asking or refused or any(one.part.ungranted for one in asking):
+        return None, None
+    parts, plain = [one.part for one in asking], all(one.plain for one in asking)
+    grant = suggest_shell_grant(command, parts, plain=plain)
+    return grant, suggest_prefix(parts, grant) if plain else None

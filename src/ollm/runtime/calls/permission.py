@@ -51,7 +51,7 @@ class Permission(msgspec.Struct, frozen=True):
         if not answer.approved:
             raise ToolFailure(verdict.error_type, f"Not run: {answer.reason or 'the user declined.'}")
         if answer.scope != "once" and verdict.grant and not verdict.locked:
-            self.remember(verdict.grant, answer.scope)
+            self.remember(verdict.prefix if answer.prefix and verdict.prefix else verdict.grant, answer.scope)
         return Permit(context.boundary.approving(map(Path, verdict.approve)), approved=verdict.approve)
 
 
@@ -67,6 +67,7 @@ def build_policy_request(spec: ToolSpec, invocation: Invocation, boundary: Bound
         risk=spec.risk,
         locations=locations,
         reads_only=spec.reads_only,
+        identity=spec.identity,
     )
 
 

@@ -69,6 +69,7 @@ def build_confirmation(
         locations=tuple(location.target for location in locations),
         parts=verdict.parts,
         grant=None if verdict.locked else verdict.grant,
+        prefix=None if verdict.locked else verdict.prefix,
         locked=verdict.locked,
         rule=verdict.rule,
     )
@@ -201,6 +202,7 @@ class ToolDescription(Data, frozen=True):
     priority: Mapping[ModeName, int] = {}
     keep: Keep = "head"
     small: SmallForm | None = None
+    identity: str = ""
 
     @property
     def schema(self) -> ToolSchema:

@@ -87,8 +87,10 @@ async def fetch_url(
     method: str = "GET",
     headers: Mapping[str, str] | None = None,
     content: bytes | None = None,
+    same_host: bool = False,
 ) -> WebResponse:
-    """The answer after redirects, within the limits of the settings.
+    """The answer after redirects, within the limits of the settings; with `same_host` a redirect to another host is
+    told and not followed: that is a call of its own, to be judged like any.
 
     Raises ToolFailure: InvalidUrl, AddressRefused, Timeout, NetworkError, TooLarge, HttpError (odd answers only;
     the caller judges the status).
@@ -97,7 +99,10 @@ async def fetch_url(
     try:
         async with asyncio.timeout(settings.timeout):
             return await _follow_redirects(
-                url, settings, _WebRequest(method=method, headers=headers or {}, content=content)
+                url,
+                settings,
+                _WebRequest(method=method, headers=headers or {}, content=content),
+                same_host=same_host,
             )
     except (TimeoutError, httpcore2.TimeoutException) as error:
         spent = time.monotonic() - began
@@ -112,7 +117,7 @@ class _WebRequest(Data, frozen=True):
     content: bytes | None
 
 
-async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequest) -> WebResponse:
+async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequest, *, same_host: bool) -> WebResponse:
     target = parse_url(url)
     for hop in range(MAX_REDIRECTS + 1):
         answer = await _send_request(target, settings, sent)
@@ -121,6 +126,11 @@ async def _follow_redirects(url: str, settings: WebFetchSettings, sent: _WebRequ
             return msgspec.structs.replace(answer, redirected=hop > 0)
         following = parse_url(urljoin(target.url, location))
         if following.host_and_port != target.host_and_port:  # keys and what was sent are for the first place alone
+            if same_host and following.host != target.host:
+                reason = f"{url} redirects to {following.url}, another host; ask for that address if it is wanted."
+                if literal := following.literal_address:
+                    refuse_private(following, [literal], settings.allow_private)
+                raise ToolFailure("HttpError", reason)
             sent = _WebRequest(method="GET", headers={}, content=None)
         target = following
     raise ToolFailure("HttpError", f"{url} redirects more than {MAX_REDIRECTS} times.")
