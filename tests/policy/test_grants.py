@@ -39,7 +39,7 @@ def test_grants_are_taken_back_by_number_or_all(tmp_path: Path):
 
     assert str(book.revoke(2)) == "b"
     assert [str(grant) for grant in book.list_saved()] == ["a", "c"]
-    with pytest.raises(UsageError, match="no grant 3"):
+    with pytest.raises(UsageError, match="No grant 3"):
         book.revoke(3)
     assert book.revoke_all() == 2
     assert book.revoke_all() == 0

@@ -71,7 +71,10 @@ def test_questions_wait_in_order_and_take_keys_only_after_a_quiet_moment() -> No
     assert not questions.armed
     clock.time += 0.2
     assert questions.armed
-    assert questions.format_choices() == "[y] yes · [s] this session · [a] always (shell:ls) · [n] no · 1 more"
+    assert (
+        questions.format_choices()
+        == "[y] yes · [s] this session · [a] always in this workspace (shell:ls) · [e] everywhere · [n] no · 1 more"
+    )
     said = questions.answer("a")
     assert said is not None
     assert said.scope == "always"

@@ -15,7 +15,7 @@ from ollm.policy.shell.languages import find_called_commands
 from ollm.policy.shell.launchers import strip_command_prefix
 from ollm.policy.shell.model import CommandAnalysis, CommandPart, Directories, Redirection, SimpleCommand
 from ollm.policy.shell.options import scan_options
-from ollm.policy.shell.parse import close_here_document, explain_bash_refusal, parse_script, split_unparsed
+from ollm.policy.shell.parse import close_here_document, parse_script, split_unparsed
 from ollm.policy.shell.paths import PathJudge, is_stream
 from ollm.policy.shell.programs.system_tools import EVALUATING_BUILTINS
 from ollm.policy.shell.runners import INTERPRETERS
@@ -53,8 +53,6 @@ def analyse_command(command: str, start: Path, boundary: Boundary) -> CommandAna
         remarks.append(f"it is longer than {MAX_COMMAND_CHARS:,} characters")
     analyst = _CommandAnalyser(boundary)
     analyst.analyse_script(command, _ScriptContext(directories=(start,)))
-    if not analyst.remarks and (refusal := explain_bash_refusal(command)):
-        remarks.append(refusal)
     if hidden:
         analyst.analyse_script(
             "".join(one for one in command if not is_hidden(one)), _ScriptContext(directories=(start,), guess=True)

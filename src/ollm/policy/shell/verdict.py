@@ -17,6 +17,7 @@ from ollm.policy.matching import condition_matches, rule_matches
 from ollm.policy.rules import STRICTNESS, Rule, RuleSet
 from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
 from ollm.policy.shell.grants import find_grant, suggest_prefix, suggest_shell_grant
+from ollm.policy.shell.parse import explain_bash_refusal
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import Level
@@ -71,6 +72,9 @@ class ShellJudge:
         analysis = analyse_command(command, self._find_start(params), self._boundary)
         parts = [self._weigh_unknown(part) for part in analysis.parts]
         judged = [one for part in parts if (one := self._judge_part(part, params)) is not None]
+        if not analysis.remarks and all(one.decision == "allow" for one in judged):
+            refusal = explain_bash_refusal(command)
+            analysis = msgspec.structs.replace(analysis, remarks=(refusal,)) if refusal else analysis
         line = [_judge_remarks(command, analysis)] if analysis.remarks else []
         answered = [_apply_grants(one, command, grants, approval) for one in (*judged, *line)]
         reads = bool(judged) and not analysis.remarks and all(self._only_reads(one.part) for one in judged)
