@@ -44,7 +44,7 @@ async def test_an_answer_streams_and_questions_are_answered_each_way(tmp_path: P
 
     (session,) = runner.sessions()
     assert code == 0
-    assert terminal.text().endswith(f"ollm chat --session {session['sessionId'][:8]}")
+    assert terminal.text().endswith(f"Resume with: ollm -r {session['sessionId'][:8]}")
     assert terminal.paper.title_now == ""
     assert texts(session)[0] == ("user", "Tell a story")
 

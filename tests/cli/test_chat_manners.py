@@ -66,7 +66,7 @@ async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
             await terminal.wait_for("No.")
             terminal.type("/exit\n")
             assert await terminal.ended() == 0
-            assert "ollm chat --session " in terminal.text()
+            assert "ollm -r " in terminal.text()
         assert "moo" not in str(runner.server.chats[-1])
         assert (await runner.run("-p", "hi")).err == "", "it was answered"
         (runner.workspace / "AGENTS.md").write_text("Always say baa.\n")

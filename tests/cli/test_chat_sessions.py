@@ -15,7 +15,7 @@ async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path
     async with running(tmp_path, ["About cats.", "About dogs.", "Dogs again."]) as runner:
         async with at_terminal(runner, "chat") as terminal:
             await terminal.wait_for("scripted @")
-            assert "Resume which session?" not in terminal.text(), "the first time there is nothing to ask"
+            assert "Resume a chat" not in terminal.text(), "the first time there is nothing to ask"
             terminal.type("cats" + ENTER)
             await terminal.wait_for("About cats.", "· cats")
             terminal.type("/new" + ENTER)
@@ -32,13 +32,13 @@ async def test_sessions_are_offered_switched_archived_and_deleted(tmp_path: Path
 
 async def switches(terminal: Terminal) -> None:
     terminal.type("/sessions" + ENTER)
-    await terminal.wait_for("Resume which session?", "2 msgs")
+    await terminal.wait_for("Resume a chat", "2 msgs")
     terminal.type(ENTER)
-    await terminal.wait_for("Resumed", "› cats", gone="Resume which")
+    await terminal.wait_for("Resumed", "› cats", gone="Resume a chat")
 
 
 async def picks(terminal: Terminal, runner: Runner) -> None:
-    await terminal.wait_for("Resume which session?", " cats ", " dogs ", "About dogs.")
+    await terminal.wait_for("Resume a chat", " cats ", " dogs ", "About dogs.")
     terminal.type("dog")
     await terminal.wait_for(" dogs ", gone=" cats ")
     terminal.type(CTRL_A)
@@ -102,7 +102,7 @@ async def makes_way(terminal: Terminal, runner: Runner) -> None:
         await other.wait_for("› still there?", "Resumed")
         other.kill(signal.SIGTERM)
         assert await other.ended() == 130
-        assert "ollm chat --session " in other.text()
+        assert "ollm -r " in other.text()
     (session,) = runner.sessions()
     assert texts(session)[-1] == ("assistant", "Back.")
 
@@ -126,9 +126,9 @@ async def test_the_daemon_keeps_the_turn_when_the_terminal_leaves(tmp_path: Path
                 await terminal.wait_for("Slowly it")
                 terminal.type(CTRL_D)
                 assert await terminal.ended() == 0
-                assert "ollm chat --daemon --session " in terminal.text()
+                assert "--daemon" in terminal.text()
             async with at_terminal(runner, "chat", "--daemon") as terminal:
-                await terminal.wait_for("Resume which session?", " hi ")
+                await terminal.wait_for("Resume a chat", " hi ")
                 terminal.type(ENTER)
                 await terminal.wait_for("then it is over.", "› slow")
                 terminal.type("and?" + ENTER)

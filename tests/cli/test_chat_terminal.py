@@ -84,18 +84,18 @@ async def test_sessions_are_chosen_on_a_tiny_terminal_and_a_signal_ends_the_choi
     async with running(tmp_path, ["About cats.", "About dogs."]) as runner:
         await two_sessions(runner)
         async with at_terminal(runner, "chat", size=(40, 10)) as terminal:
-            await terminal.wait_for("Resume which session?", " cats ", " dogs ", "Esc quit")
+            await terminal.wait_for("Resume a chat", " cats ", " dogs ", "Esc new chat")
             terminal.resize(80, 24)
-            await terminal.wait_for("cats", "dogs", "Esc quit")
+            await terminal.wait_for("cats", "dogs", "Esc new chat")
             terminal.kill(signal.SIGTERM)
             assert await terminal.ended() == 130
         async with at_terminal(runner, "chat", "--continue") as terminal:
             await terminal.wait_for("› dogs", "scripted @")
             terminal.type("/sessions" + ENTER)
-            await terminal.wait_for("Resume which session?")
+            await terminal.wait_for("Resume a chat")
             await terminal.settle(0.4)
             terminal.type(ESCAPE)
-            await terminal.wait_for(gone="Resume which session?")
+            await terminal.wait_for(gone="Resume a chat")
             terminal.kill(signal.SIGTERM)
             assert await terminal.ended() == 130, "the chat listens again after the choice"
 

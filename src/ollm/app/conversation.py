@@ -85,6 +85,9 @@ class ConversationScope:
         if not self.options.newest:
             return None
         standing = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
+        if self.options.interactive and standing:
+            one_shots = self.workspace_sessions.get().list_one_shot_ids()
+            standing = [found for found in standing if found.session_id not in one_shots] or standing
         if not standing:
             self.storage.notices.append("No session in this workspace yet; starting a new one.")
         return standing[0].session_id if standing else None

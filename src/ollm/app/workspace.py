@@ -131,15 +131,15 @@ class WorkspaceScope:
             sandbox=sandbox or self.create_sandbox(),
         )
 
-    def create_policy_from_file(self, file: Path) -> PolicyEngine:
-        """The policy a file of rules makes when it replaces all others, built-in ones and grants too."""
+    def create_policy_from_file(self, file: Path, *, builtin: bool = False) -> PolicyEngine:
+        """The policy a file of rules makes when it replaces all others and grants; built-in ones stay if wanted."""
         from ollm.config.load import load_policy
         from ollm.policy.engine import PolicyEngine
 
         loaded = load_policy(file)
         approval = loaded.require_settings().policy.approval
         return PolicyEngine(
-            build_rule_set(loaded, builtin=False),
+            build_rule_set(loaded, builtin=builtin),
             self.boundary,
             approval=approval,
             trusted=self.process.trusted,

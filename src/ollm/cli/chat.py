@@ -28,6 +28,8 @@ def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[
         if option.kind == "path"
         else None
     )
+    if option.kind == "optional":
+        return click.option(*names, is_flag=False, flag_value="", metavar=option.metavar, help=option.help)
     return click.option(
         *names,
         type=kind,
@@ -39,11 +41,12 @@ def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[
 
 
 @click.command()
+@click.argument("text", metavar="[TEXT]", required=False)
 @_add_options
 def chat(**options: Any) -> int:
     """Chat about the current project.
 
-    Without -p this opens the chat; -p TEXT answers once and exits. Piped input is attached to TEXT.
+    TEXT is your first message. With -p TEXT ollm answers once and exits; piped input is attached to TEXT.
     """
     from ollm.cli.chat_command import run_chat
 

@@ -14,8 +14,12 @@ def run_chat(options: Mapping[str, Any]) -> int:
     """Talk, with a screen or without one; the exit code."""
     start = ChatArguments.from_options(options)
     prompt: str | None = options["prompt"]
+    if prompt is not None and start.text:
+        raise UsageError(
+            f"-p already has a prompt; {start.text[:40]!r} is a second one.", action="Quote it as one text."
+        )
     if prompt is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        prompt = "-"
+        prompt = start.text or "-"
     if prompt is not None and start.daemon:
         raise UsageError("--daemon needs the interactive chat.", action="Drop it when you use -p.")
     run = _prepare_run(start, prompt, options["output"])
@@ -47,7 +51,12 @@ def read_question(prompt: str) -> tuple[str, str]:
         if not text.strip():
             raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
         return text, ""
-    return prompt, "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
+    piped = "" if sys.stdin is None or sys.stdin.isatty() else read_stdin()
+    if not prompt.strip():
+        if not piped.strip():
+            raise UsageError("The prompt is empty.", action="Give a prompt: ollm -p 'explain this repository'.")
+        return piped, ""
+    return prompt, piped
 
 
 def read_stdin() -> str:

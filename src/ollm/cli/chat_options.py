@@ -10,7 +10,8 @@ from ollm.domain.struct import Data
 
 
 class ChatOption(Data, frozen=True):
-    """`kind` says what follows the name: nothing (flag), a word (text, path), a word each time it is given (many)."""
+    """`kind` says what follows the name: nothing (flag), a word (text, path), perhaps a word (optional), a word each
+    time it is given (many)."""
 
     names: tuple[str, ...]
     help: str
@@ -44,14 +45,19 @@ OPTIONS = (
     ChatOption(("-p", "--prompt"), "Answer one prompt and exit; - reads stdin.", metavar="TEXT|-"),
     ChatOption(("-o", "--output"), "Output format for -p.", choices=("text", "json", "stream-json"), default="text"),
     ChatOption(("--new",), "Start a new session.", "flag"),
-    ChatOption(("--session",), "Resume this session (a prefix of 4 characters is enough).", metavar="ID"),
-    ChatOption(("--continue",), "Resume the newest session in this workspace.", "flag", to="continue_"),
+    ChatOption(
+        ("-r", "--resume", "--session"),
+        "Resume this session (a prefix of 4 characters is enough); without ID choose one.",
+        "optional",
+        metavar="[ID]",
+    ),
+    ChatOption(("-c", "--continue"), "Resume the newest session in this workspace.", "flag", to="continue_"),
     ChatOption(("--full",), "Resume with as much of the full history as fits.", "flag"),
     ChatOption(("--force",), "Take over from the running instance.", "flag"),
     ChatOption(("--workspace",), "Project directory (default: current directory).", "path"),
-    ChatOption(("--provider",), "Model server type.", choices=("ollama", "openai", "embedded")),
+    ChatOption(("--provider",), "Model server type.", metavar="TYPE"),
     ChatOption(("--base-url",), "Address of the model server.", metavar="URL"),
-    ChatOption(("--model",), "Model to use.", metavar="NAME"),
+    ChatOption(("-m", "--model"), "Model to use.", metavar="NAME"),
     ChatOption(("--mode",), "Agent mode.", choices=("assistant", "plan", "code", "debug")),
     ChatOption(("--approval",), "What runs without asking.", choices=("read-only", "ask", "accept-edits", "yolo")),
     ChatOption(("--allow",), "Allow a tool or one command: 'shell:npm run test'.", "many", metavar="GRANT"),
@@ -63,7 +69,7 @@ OPTIONS = (
 def parse_simple_line(words: Sequence[str]) -> dict[str, Any] | None:
     """The options of a line that asks once, spelt out in full; None for any other line, which is click's to read."""
     known = {name: option for option in OPTIONS for name in option.names}
-    found = {option.destination: option.value_when_absent for option in OPTIONS}
+    found = {"text": None} | {option.destination: option.value_when_absent for option in OPTIONS}
     rest = iter(words)
     for name in rest:
         option = known.get(name)

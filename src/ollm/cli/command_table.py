@@ -21,3 +21,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
     "completion": ("ollm.cli.completion:completion", "Print a shell completion script."),
 }
+
+DEFAULT_SUBCOMMANDS = {
+    "sessions": "list",
+    "snapshots": "list",
+    "context": "show",
+    "tools": "list",
+    "policy": "show",
+    "env": "check",
+    "config": "show",
+    "models": "list",
+    "daemon": "status",
+    "extensions": "list",
+    "mcp": "list",
+}  # what a group does when it is called alone

@@ -8,15 +8,16 @@ from importlib import import_module
 import click
 
 from ollm import __version__
-from ollm.cli.command_table import COMMANDS
+from ollm.cli.command_table import COMMANDS, DEFAULT_SUBCOMMANDS
 from ollm.domain.errors import ExitCode, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-EPILOG = """`ollm [OPTIONS]` is `ollm chat [OPTIONS]`; `ollm -p TEXT` answers once, without a screen; `ollm chat --help`
-lists their options. --debug with any command prints the log and full errors to stderr."""
+EPILOG = """`ollm` opens the chat, `ollm "fix the bug"` opens it with that message, `ollm -c` continues the last chat,
+`ollm -p TEXT` answers once and exits; `ollm chat --help` lists all options.
+--debug with any command prints the log and full errors to stderr."""
 
 
 class LazyGroup(click.Group):
@@ -36,9 +37,11 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
             args = [*args[1:], "--help"]
+        if args and all(word.startswith("-") and word not in ("-h", "--help") for word in args[1:]):
+            args = [*args[:1], *([DEFAULT_SUBCOMMANDS[args[0]]] if args[0] in DEFAULT_SUBCOMMANDS else []), *args[1:]]
         own = bool(args) and args[0] in ("--help", "-h", "--version", "-V")
         completing = ctx.resilient_parsing and not args
-        if not own and not completing and (not args or args[0].startswith("-")):
+        if not own and not completing and (not args or args[0].startswith("-") or " " in args[0].strip()):
             args = ["chat", *args]
         return super().parse_args(ctx, args)
 
@@ -89,7 +92,15 @@ def run_command_line(words: list[str]) -> int:
         if context is not None:
             print(context.get_usage(), file=sys.stderr)
         action = f"See `{context.command_path} --help`." if context is not None else ""
-        raise UsageError(error.format_message(), action=action) from error
+        raise UsageError(_format_click_error(error), action=action) from error
     except click.Abort as error:
         return ExitCode.FAILED if isinstance(error.__cause__, EOFError) else ExitCode.INTERRUPTED
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _format_click_error(error: click.ClickException) -> str:
+    """As click says it, but an option is only ever taken for one that does no harm."""
+    if not isinstance(error, click.NoSuchOption):
+        return error.format_message()
+    near = [name for name in error.possibilities or () if name != "--yes"]
+    return f"unknown option {error.option_name}" + (f"; did you mean {' or '.join(near)}?" if near else ".")

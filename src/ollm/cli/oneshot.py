@@ -6,6 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
+import time
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ from ollm.domain.events import (
     TurnFinished,
     TurnReason,
 )
-from ollm.domain.tools import ConfirmationAnswer
+from ollm.domain.tools import ConfirmationAnswer, ToolResult
 from ollm.runtime.base import Attachment, CommandReply, Conversation
 from ollm.system.terminal_text import strip_controls
 
@@ -68,7 +69,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
                     await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=False))
                 printer.show(event)
         printer.close(conversation.session_id or "")
-        return 128 + received[0] if received else int(EXIT_CODES[printer.reason])
+        return 128 + received[0] if received else int(printer.exit_code)
 
 
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
@@ -113,10 +114,22 @@ class Printer:
     """What all three forms have in common: the outcome."""
 
     reason: TurnReason = "answered"
+    denied = 0
+    ran = 0
 
     def show(self, event: AnyEvent) -> None:
         if isinstance(event, TurnFinished):
             self.reason = event.reason
+        elif isinstance(event, ToolFinished):
+            self.denied += event.status == "denied"
+            self.ran += event.status != "denied"
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """A turn whose calls were all denied is not done."""
+        if self.reason == "answered" and self.denied and not self.ran:
+            return ExitCode.DENIED
+        return EXIT_CODES[self.reason]
 
     def close(self, session_id: str) -> None:
         """Called once, after the turn."""
@@ -127,18 +140,19 @@ class TextPrinter(Printer):
 
     def __init__(self) -> None:
         self._last = "\n"
+        self._ended = False  # a message of the model is over, and the next one has not begun
+        self._wait = WaitLine() if sys.stderr.isatty() and sys.stdout.isatty() else None
 
     def show(self, event: AnyEvent) -> None:
         super().show(event)
         match event:
             case TextDelta(text=text):
-                sys.stdout.write(strip_controls(text))
-                sys.stdout.flush()
-                self._last = text[-1:] or self._last
+                self._print_text(strip_controls(text))
             case ToolStarted():
+                self._end_message()
                 self._print_aside(f"· {event.summary}")
-            case ToolFinished(result=result) if result.error:
-                self._print_aside(f"  {result.error.type}: {result.error.message}")
+            case ToolFinished(result=result):
+                self._print_outcome(result)
             case Notice():
                 self._print_aside(f"ollm: {event.text}")
             case PromptTruncated():
@@ -151,21 +165,83 @@ class TextPrinter(Printer):
                 pass
 
     def close(self, session_id: str) -> None:
+        if self._wait:
+            self._wait.stop()
         if self._last != "\n":
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+            self._write("\n")
+
+    def _print_text(self, text: str) -> None:
+        """A blank line goes between two messages of the model."""
+        if self._ended:
+            text = text.lstrip("\n")
+            if not text:
+                return
+            self._write("\n")
+            self._ended = False
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        if self._wait:
+            self._wait.clear()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        self._last = text[-1:] or self._last
+
+    def _end_message(self) -> None:
+        if self._last != "\n":
+            self._write("\n")
+            self._ended = True
+
+    def _print_outcome(self, result: ToolResult) -> None:
+        if result.error:
+            self._print_aside(f"  {result.error.message}")
+        elif result.exit_code:
+            self._print_aside(f"  exit code {result.exit_code}")
 
     def _print_aside(self, line: str) -> None:
+        if self._wait:
+            self._wait.clear()
         if self._last != "\n" and sys.stderr.isatty():
             sys.stderr.write("\n")
         sys.stderr.write(strip_controls(line) + "\n")
+
+
+class WaitLine:
+    """A line on the terminal that counts the seconds while nothing else comes."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._shown = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._tick()
+
+    def clear(self) -> None:
+        """Something else is printed now; the counting starts anew."""
+        self._began = time.monotonic()
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False
+
+    def stop(self) -> None:
+        self.clear()
+        if self._timer:
+            self._timer.cancel()
+
+    def _tick(self) -> None:
+        seconds = time.monotonic() - self._began
+        if seconds >= 1:
+            sys.stderr.write(f"\r\x1b[K\x1b[2mwaiting for the model ({seconds:.0f} s) · Ctrl-C stops\x1b[0m")
+            sys.stderr.flush()
+            self._shown = True
+        self._timer = asyncio.get_running_loop().call_later(1, self._tick)
 
 
 class JsonPrinter(Printer):
     """One document at the end: `{sessionId, text, toolCalls, usage, reason}`."""
 
     def __init__(self) -> None:
-        self._text: list[str] = []
+        self._text: list[str] = [""]  # one for each message of the model
         self._calls: list[dict[str, Any]] = []
         self._started: dict[str, ToolStarted] = {}
         self._usage: Any = {}
@@ -175,9 +251,11 @@ class JsonPrinter(Printer):
         super().show(event)
         match event:
             case TextDelta(text=text):
-                self._text.append(text)
+                self._text[-1] += text
             case ToolStarted():
                 self._started[event.call_id] = event
+                if self._text[-1]:
+                    self._text.append("")
             case ToolFinished():
                 self._calls.append(self._serialize_call(event))
             case Notice():
@@ -190,7 +268,7 @@ class JsonPrinter(Printer):
     def close(self, session_id: str) -> None:
         document = {
             "sessionId": session_id,
-            "text": "".join(self._text),
+            "text": "\n\n".join(text.strip("\n") for text in self._text if text.strip()),
             "toolCalls": self._calls,
             "usage": self._usage,
             "reason": self.reason,

@@ -27,6 +27,8 @@ class ChatArguments(Data, frozen=True):
     allow: tuple[str, ...] = ()
     yes: bool = False
     daemon: bool = False
+    text: str = ""  # the first message
+    pick: bool = False  # whether the sessions are offered first, whatever else was given
     flags: dict[str, Any] = field(default_factory=dict)
 
     def build_options(self, *, one_shot: bool = False) -> ConversationOptions:
@@ -46,9 +48,9 @@ class ChatArguments(Data, frozen=True):
 
     @staticmethod
     def from_options(options: Mapping[str, Any]) -> ChatArguments:
-        chosen = [name for name in ("new", "session", "continue_") if options[name]]
+        chosen = [name for name in ("new", "session", "continue_") if options[name] not in (None, False)]
         if len(chosen) > 1:
-            raise UsageError("Use only one of --new, --session and --continue.", action="Give one of them.")
+            raise UsageError("Use only one of --new, --resume and --continue.", action="Give one of them.")
         workspace = (options["workspace"] or Path.cwd()).resolve()
         if not workspace.is_dir():
             raise UsageError(
@@ -58,6 +60,8 @@ class ChatArguments(Data, frozen=True):
         return ChatArguments(
             workspace=workspace,
             flags=build_settings_flags(options),
+            text=options.get("text") or "",
+            pick=options["session"] == "",
             **{name: options[name] for name in COPIED_OPTIONS},
         )
 

@@ -61,6 +61,7 @@ class Terminal:
         self._settings = load_screen_settings(process)
         self._plain = self._settings.plain or wants_plain(process.environment)
         self._lines = LineReader()
+        self._text = start.text  # the first message, until it is sent
         self._ending = ShutdownHandler()
 
     async def run(self) -> int:
@@ -89,6 +90,8 @@ class Terminal:
     async def _run_line_chat(self) -> CommandReply:
         from ollm.cli.line_chat.chat import LineChat
 
+        if text := self._take_text():
+            self._lines.put(text)
         after = CommandReply(follow_up="exit")
         with self._report_unsaved():
             async with self._open_and_track() as conversation:
@@ -101,6 +104,8 @@ class Terminal:
 
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
         screen = ChatScreen(self._build_screen_options(), files.find, self._pick_another)
+        if text := self._take_text():
+            screen.talking.submit(text)
         self._ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
         with self._report_unsaved():
             await screen.run(self._open_and_track)
@@ -115,6 +120,10 @@ class Terminal:
         except UnsavedError as error:
             self._unsaved = True
             print(f"ollm: {make_printable(error.message)}\n  {make_printable(error.action)}", file=sys.stderr)
+
+    def _take_text(self) -> str:
+        text, self._text = self._text, ""
+        return text
 
     def _switch_session(self, session: str | None) -> None:
         self._left = None
@@ -156,12 +165,14 @@ class Terminal:
     # Choosing a session
 
     def _should_pick(self) -> bool:
-        return not (self._start.new or self._start.session or self._start.continue_)
+        start = self._start
+        return start.pick or not (start.new or start.session or start.continue_ or start.text)
 
     async def _pick_session(self) -> bool:
         """Offer the sessions there are; False when the person leaves. The first time there is nothing to ask."""
         choice = await self._choose_session(without=None)
         if choice is None or choice.action == "new":
+            self._text = choice.text if choice and choice.text else self._text
             return True
         if choice.action == "leave":
             return False
@@ -192,7 +203,7 @@ class Terminal:
                 return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
 
-        picker = Picker(lines, shelf, colour=self._build_screen_options().colour)
+        picker = Picker(lines, shelf, colour=self._build_screen_options().colour, first=without is None)
         with self._ending.override_leave(picker.leave):
             return await picker.choose()
 
@@ -204,7 +215,7 @@ class Terminal:
     def _print_resume_hint(self) -> None:
         if self._left and self._process.session_files.places.find_home(self._left):
             daemon = " --daemon" if self._start.daemon else ""
-            print(f"ollm chat{daemon} --session {self._left[:8]}")
+            print(f"Resume with: ollm -r {self._left[:8]}{daemon}")
             sys.stdout.flush()
 
 

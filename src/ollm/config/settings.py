@@ -162,9 +162,27 @@ class ProviderTimeouts(Data, frozen=True):
     stall: Annotated[float, Meta(gt=0, description="Seconds without a new token.")] = 120
 
 
+ServerType = Literal[
+    "ollama",
+    "openai",
+    "embedded",
+    "llamacpp",
+    "llama.cpp",
+    "vllm",
+    "lmstudio",
+    "sglang",
+    "litellm",
+    "localai",
+    "koboldcpp",
+    "jan",
+    "openrouter",
+]
+
+
 class ProviderSettings(Data, frozen=True):
     type: Annotated[
-        Literal["ollama", "openai", "embedded"] | None, Meta(description="Unset: the first that answers.")
+        ServerType | None,
+        Meta(description="ollama, openai, embedded, or a server's name; unset: the first that answers."),
     ] = None
     extension: Annotated[str | None, Meta(description="A provider from an enabled extension, instead of type.")] = None
     base_url: Annotated[str | None, Meta(description="URL of the server; unset: the usual local port.")] = None

@@ -79,9 +79,12 @@ class OpenAICompatible:
     async def describe(self, model: str) -> ModelInfo:
         """A server that keeps no list is taken at its word for any name."""
         infos = {info.name: info for info in parse_model_infos(await self._get_listing())}
-        info = infos.get(model, ModelInfo(name=model))
         if len(infos) == 1 and self.kind == LLAMA_CPP:
             info = next(iter(infos.values()))  # it serves one model under any name
+        elif infos and model not in infos:
+            raise make_unknown_model_error(self.base_url, model, infos)
+        else:
+            info = infos.get(model, ModelInfo(name=model))
         page = {LLAMA_CPP: "/props", LM_STUDIO: "/api/v0/models"}.get(self.kind or "other")
         return add_server_details(
             info, self.kind or "other", await self._exchange.try_request_json("GET", page) if page else None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from ollm.config.environment import has_proxy
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
-from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
+from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
@@ -49,6 +51,18 @@ OLLAMA = ServerLocation("Ollama", "ollama", "http://127.0.0.1:11434")
 LM_STUDIO = ServerLocation("LM Studio", "openai", "http://127.0.0.1:1234")
 LLAMA_CPP = ServerLocation("llama.cpp", "openai", "http://127.0.0.1:8080")
 VLLM = ServerLocation("vLLM", "openai", "http://127.0.0.1:8000")
+SERVER_NAMES = {
+    "llamacpp": LLAMA_CPP.url,
+    "llama.cpp": LLAMA_CPP.url,
+    "vllm": VLLM.url,
+    "lmstudio": LM_STUDIO.url,
+    "sglang": "http://127.0.0.1:30000",
+    "litellm": "http://127.0.0.1:4000",
+    "localai": "http://127.0.0.1:8080",
+    "koboldcpp": "http://127.0.0.1:5001",
+    "jan": "http://127.0.0.1:1337",
+    "openrouter": "https://openrouter.ai/api/v1",
+}  # other names for servers with the OpenAI API, and where each listens
 DEFAULT_LOCATIONS = (OLLAMA, LM_STUDIO, LLAMA_CPP)
 
 
@@ -65,7 +79,7 @@ class ProviderRegistry:
         places: tuple[ServerLocation, ...] = DEFAULT_LOCATIONS,
         others: Mapping[str, Callable[[], Provider]] | None = None,
     ) -> None:
-        self._settings = settings
+        self._settings = resolve_server_name(settings)
         self._home = home
         self._environment = environment
         self._places = places
@@ -156,7 +170,7 @@ class ProviderRegistry:
             models = await self._wait_for_models(provider)
         except (OllmError, asyncio.CancelledError) as error:
             await provider.close()
-            if kind == "openai" and isinstance(error, ModelError):
+            if kind == "openai" and isinstance(error, ModelError) and not isinstance(error, ModelTimeoutError):
                 return ProviderChoice(
                     self.build(kind, url, self._read_api_key()),
                     UNNAMED_MODEL,
@@ -225,6 +239,13 @@ class ProviderRegistry:
                 f"provider.apiKeyEnv is {name}, but that variable is not set.", action=f"Set {name} or remove the key."
             )
         return self._environment[name] if name else ""
+
+
+def resolve_server_name(settings: ProviderSettings) -> ProviderSettings:
+    """A server that is named by its product speaks the OpenAI API at its usual place."""
+    if settings.type not in SERVER_NAMES:
+        return settings
+    return msgspec.structs.replace(settings, type="openai", base_url=settings.base_url or SERVER_NAMES[settings.type])
 
 
 def strip_ollama_path(url: str) -> str:

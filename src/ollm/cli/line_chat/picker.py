@@ -13,7 +13,8 @@ QUESTION = "Number to resume, words to search, Enter for a new session, q to qui
 
 
 async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
-    """Ask until a number, nothing, or q is said; anything else narrows the list."""
+    """Ask until a number, nothing, or q is said; anything else narrows the list, or is the first message of a
+    new session when nothing fits."""
     standing = [line for line in lines if not line.archived]
     shown = standing
     while True:
@@ -26,6 +27,8 @@ async def choose_session(lines: list[SessionListItem], typed: LineReader) -> Ses
             return SessionChoice(action="new")
         if not word.isdecimal():
             shown = filter_sessions(standing, word)
+            if not shown:
+                return SessionChoice(action="new", text=word)
         elif 1 <= int(word) <= len(shown):
             return SessionChoice(action="resume", session_id=shown[int(word) - 1].session_id)
 

@@ -23,18 +23,21 @@ def run_backtest(process: ProcessScope, today: PolicyEngine, proposed: PolicyEng
     now_counted: Counter[str] = Counter()
     then_counted: Counter[str] = Counter()
     changes: list[dict[str, Any]] = []
+    shown: set[tuple[str, ...]] = set()
     for session_id, call in _iterate_calls(process):
         request = PolicyRequest(tool=call.name, params=call.args)
         before, after = today.evaluate(request).decision, proposed.evaluate(request).decision
         now_counted[before] += 1
         then_counted[after] += 1
-        if before != after and len(changes) < _MAX_EXAMPLES:
+        example = (call.name, _describe_call(call), before, after)
+        if before != after and len(changes) < _MAX_EXAMPLES and example not in shown:
+            shown.add(example)
             changes.append(
                 {
                     "sessionId": session_id,
                     "callId": call.id,
                     "tool": call.name,
-                    "what": _describe_call(call),
+                    "what": example[1],
                     "now": before,
                     "then": after,
                 }

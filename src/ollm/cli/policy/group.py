@@ -109,7 +109,7 @@ def backtest(file: str, workspace: str | None, as_json: bool) -> None:
     from ollm.cli.policy.backtest import print_result, run_backtest
 
     process = _make_process(workspace)
-    result = run_backtest(process, _make_engine(process, None), _make_engine(process, file))
+    result = run_backtest(process, _make_engine(process, None), _make_engine(process, file, builtin=True))
     if as_json:
         print_json(result)
     else:
@@ -122,7 +122,7 @@ def _make_process(workspace: str | None) -> ProcessScope:
     return ProcessScope(workspace=resolve_workspace(workspace))
 
 
-def _make_engine(process: ProcessScope, rules: str | None) -> PolicyEngine:
+def _make_engine(process: ProcessScope, rules: str | None, *, builtin: bool = False) -> PolicyEngine:
     from pathlib import Path
 
     from ollm.app import WorkspaceScope
@@ -130,7 +130,7 @@ def _make_engine(process: ProcessScope, rules: str | None) -> PolicyEngine:
 
     assert process.workspace is not None
     scope = WorkspaceScope(process, process.workspace)
-    engine = scope.create_policy() if rules is None else scope.create_policy_from_file(Path(rules))
+    engine = scope.create_policy() if rules is None else scope.create_policy_from_file(Path(rules), builtin=builtin)
     for problem in engine.rules.problems:
         warn(problem)
     return engine

@@ -121,8 +121,8 @@ class ConversationRunner:
     async def _learn_commands(self, conversation: Conversation) -> None:
         """Those of the workspace are known where the conversation is."""
         listed = (await conversation.command("help")).data or []
-        for name in (str(line)[1:].partition(" ")[0] for line in listed):
-            self.commands.setdefault(name, ("from .ollm/commands", False))
+        for name, _, about in (str(line)[1:].partition(" ") for line in listed):
+            self.commands.setdefault(name, (about or "from .ollm/commands", False))
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
         self._stage.print(self._stage.painter.paint_user_message(typed) + "\n")

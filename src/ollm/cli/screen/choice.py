@@ -10,10 +10,11 @@ from ollm.domain.struct import Data
 
 
 class SessionChoice(Data, frozen=True):
-    """What the person decided: a session to resume, a new one, or to leave."""
+    """What the person decided: a session to resume, a new one (with a first message, if any), or to leave."""
 
     action: Literal["resume", "new", "leave"]
     session_id: str | None = None
+    text: str = ""
 
 
 def filter_sessions(lines: Iterable[SessionListItem], typed: str) -> list[SessionListItem]:

@@ -54,6 +54,8 @@ def collect_mentions(
         name = quoted or strip_punctuation(bare, workspace)
         path = workspace / Path(name).expanduser()
         if not path.exists():
+            if looks_like_path(name):
+                problems.append(f"@{name} was not attached: no such file")
             continue
         try:
             attachments.append(make_attachment(name, path, read))
@@ -62,6 +64,11 @@ def collect_mentions(
         except ValueError as error:
             problems.append(f"@{name} was not attached: {error}")
     return attachments, problems
+
+
+def looks_like_path(name: str) -> bool:
+    """Whether a name that is no file was meant as one: `@src/a.py` was, `@alice` was not."""
+    return "/" in name or "." in name.strip(".")
 
 
 def strip_punctuation(bare: str, workspace: Path) -> str:

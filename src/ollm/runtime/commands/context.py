@@ -82,7 +82,8 @@ async def take_snapshot(conversation: ContextNeeds, arguments: str) -> CommandRe
 async def list_snapshots(conversation: ContextNeeds, arguments: str) -> CommandReply:
     found = await conversation.snapshots.list_snapshots(conversation.session.recorder.session_id)
     rows = [
-        (entry.id, format_age(entry.timestamp), str(entry.token_count), entry.trigger, entry.summary) for entry in found
+        (entry.id[:8], format_age(entry.timestamp), str(entry.token_count), entry.trigger, entry.summary)
+        for entry in found
     ]
     text = render_table(("snapshot", "taken", "tokens", "why", "what"), rows) if rows else "No snapshots yet."
     return CommandReply(text=text, data=msgspec.to_builtins(found))

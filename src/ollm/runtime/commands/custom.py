@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 MAX_COMMAND_CHARS = 100_000
+MAX_DESCRIPTION_CHARS = 200
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _PLACEHOLDER = r"\$(ARGUMENTS|[1-9])"
 
@@ -20,17 +21,37 @@ class CustomCommands:
         found = {file.stem for directory in self._directories for file in _list_files(directory)}
         return sorted(name for name in found if re.fullmatch(_NAME, name))
 
+    def describe(self, name: str) -> str:
+        """The `description` of its front matter, else its first line."""
+        text = self._read(name) or ""
+        fields, body = split_front_matter(text)
+        first = next((line.strip("# \t") for line in body.splitlines() if line.strip()), "")
+        return (fields.get("description") or first)[:MAX_DESCRIPTION_CHARS]
+
     def expand(self, name: str, arguments: str) -> str | None:
         """The text to send: `$ARGUMENTS` is all that followed the name, `$1` to `$9` its words. None: there is none."""
+        text = self._read(name)
+        return None if text is None else _fill_arguments(split_front_matter(text)[1], arguments)
+
+    def _read(self, name: str) -> str | None:
         if not re.fullmatch(_NAME, name):
             return None
         for directory in self._directories:
             file = directory / f"{name}.md"
             if file.is_file() and not file.is_symlink():
-                return _fill_arguments(
-                    file.read_text(encoding="utf-8", errors="replace")[:MAX_COMMAND_CHARS], arguments
-                )
+                return file.read_text(encoding="utf-8", errors="replace")[:MAX_COMMAND_CHARS]
         return None
+
+
+def split_front_matter(text: str) -> tuple[dict[str, str], str]:
+    """The `key: value` lines between two lines of `---` at the top, and the text without them."""
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
+    if len(ends) < 2 or ends[0] != 0:
+        return {}, text
+    pairs = (line.partition(":") for line in lines[1 : ends[1]] if not line.startswith((" ", "#")))
+    fields = {key.strip(): value.strip().strip("\"'") for key, mark, value in pairs if mark}
+    return fields, "".join(lines[ends[1] + 1 :]).lstrip("\n")
 
 
 def _list_files(directory: Path) -> list[Path]:

@@ -6,6 +6,7 @@ from typing import get_args
 
 from ollm.domain.context import Approval, ModeName
 from ollm.domain.errors import UsageError
+from ollm.domain.suggest import suggest_names
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table
@@ -57,7 +58,7 @@ async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     if not arguments:
         known = ", ".join(MODE_NAMES)
         return CommandReply(
-            text=f"Mode: **{conversation.prompt.mode}**. There are: {known}.", data={"mode": conversation.prompt.mode}
+            text=f"Mode: **{conversation.prompt.mode}**. Options: {known}.", data={"mode": conversation.prompt.mode}
         )
     name = arguments.strip()
     if name == "auto":
@@ -84,7 +85,7 @@ async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     shown = {schema.name for schema in conversation.prompt.tools}
     specs = conversation.registry.get().list()
     rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
-    text = render_table(("tool", "risk", "shown", "what it does"), rows)
+    text = render_table(("tool", "risk", "shown", "description"), rows)
     return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
 
 
@@ -100,15 +101,19 @@ async def show_help(conversation: SettingsNeeds, arguments: str) -> CommandReply
     from ollm.runtime.commands import build_command_table
 
     name = arguments.strip().removeprefix("/")
-    known, custom = build_command_table(), CustomCommands(conversation.command_directories).list_names()
+    known, files = build_command_table(), CustomCommands(conversation.command_directories)
+    custom = files.list_names()
     if name:
         found = known.get(name)
         if name in custom:
-            return CommandReply(text=f"`/{name} [TEXT]` sends what `.ollm/commands/{name}.md` says.")
+            about = files.describe(name)
+            return CommandReply(text=f"`/{name} [TEXT]` sends the text of `.ollm/commands/{name}.md`.\n\n{about}")
         if found is None:
-            raise UsageError(f"Unknown command /{name}.", action="See /help for all commands.")
+            near = suggest_names(name, [command.name for command in known.list_all()])
+            hint = f"Did you mean /{near[0]}?" if near else "See /help for all commands."
+            raise UsageError(f"Unknown command /{name}.", action=hint)
         return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
-    rows += [(f"/{own}", "from .ollm/commands") for own in custom]
-    text = f"{render_table(('command', 'what it does'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
-    return CommandReply(text=text, data=[row[0] for row in rows])
+    rows += [(f"/{own}", files.describe(own) or "from .ollm/commands") for own in custom]
+    text = f"{render_table(('command', 'description'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
+    return CommandReply(text=text, data=[" ".join(row) for row in rows])

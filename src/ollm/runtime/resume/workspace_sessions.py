@@ -57,6 +57,10 @@ class WorkspaceContext:
         ]
         return sorted(found, key=lambda counted: counted[0].updated_at, reverse=True)
 
+    def list_one_shot_ids(self) -> set[str]:
+        """The sessions that `ollm -p` made."""
+        return {summary.session_id for summary in self._archived() if summary.origin == "one-shot"}
+
     def check_ownership(self, session: Session) -> None:
         """Raises UsageError when a session belongs to another workspace."""
         if not self.owns(session):

@@ -7,7 +7,7 @@ from html import escape
 
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
-from ollm.services.session_export.markdown import ROLE_NAMES, format_arguments
+from ollm.services.session_export.markdown import ROLE_NAMES, describe_outcome, format_arguments
 from ollm.services.session_export.source import ExportSource
 from ollm.services.session_export.text import gather_pieces, slice_text
 from ollm.system.terminal_text import escape_controls
@@ -88,7 +88,7 @@ def _render_image(part: ImagePart) -> str:
 
 
 def _render_call(call: ToolCallRecord) -> Iterator[str]:
-    yield f"<details><summary>{escape(call.name)} ({call.status})</summary>"
+    yield f"<details><summary>{escape(call.name)} ({describe_outcome(call)})</summary>"
     yield from _render_block(format_arguments(call))
     if call.result:
         yield from _render_block(call.result.full_output or call.result.llm_content)

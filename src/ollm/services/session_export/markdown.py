@@ -54,9 +54,15 @@ def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
 
 def _render_call(call: ToolCallRecord) -> Iterator[str]:
     arguments = fence_text(format_arguments(call), "json")
-    yield f"\n**Tool call: {_flatten_line(call.name)}** ({call.status})\n\n{arguments}\n"
+    yield f"\n**Tool call: {_flatten_line(call.name)}** ({describe_outcome(call)})\n\n{arguments}\n"
     if call.result:
         yield f"\n{fence_text(call.result.full_output or call.result.llm_content)}\n"
+
+
+def describe_outcome(call: ToolCallRecord) -> str:
+    """How it ended: a command that failed is not ok."""
+    failed = call.result is not None and call.result.exit_code
+    return f"exit {call.result.exit_code}" if failed and call.result else call.status
 
 
 def format_arguments(call: ToolCallRecord) -> str:

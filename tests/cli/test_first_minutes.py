@@ -1,0 +1,214 @@
+"""What a newcomer tries in the first five minutes, through the command and on a terminal."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ollm
+from tests.cli.running import running, texts
+from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, TAB, UP, at_terminal
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+READ = Answer(text="Fixing it now.", calls=[("ls", {})])
+
+
+async def test_two_messages_of_a_turn_are_two_paragraphs(tmp_path: Path) -> None:
+    async with running(tmp_path, [READ, "All done.", READ, "All done."]) as runner:
+        plain = await runner.run("-p", "fix")
+        document = await runner.run("-p", "fix", "-o", "json")
+
+    assert plain.out == "Fixing it now.\n\nAll done.\n"
+    assert json.loads(document.out)["text"] == "Fixing it now.\n\nAll done."
+
+
+async def test_a_turn_whose_calls_were_all_denied_exits_with_5(tmp_path: Path) -> None:
+    write = Answer(calls=[("write_file", {"path": "a.txt", "content": "x"})])
+    async with running(tmp_path, [write, "I may not.", READ, write, "Only half."]) as runner:
+        denied = await runner.run("-p", "write")
+        partly = await runner.run("-p", "look, then write")
+
+    assert (denied.code, partly.code) == (5, 0)
+
+
+async def test_an_empty_prompt_is_refused_and_piped_text_alone_is_the_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Read."]) as runner:
+        empty = await runner.run("-p", " ")
+        piped = await runner.run("-p", "", stdin="the text")
+
+    assert (empty.code, "prompt is empty" in empty.err) == (2, True)
+    assert piped.out == "Read.\n"
+    assert "the text" in str(runner.server.chats[0]["messages"][-1])
+
+
+async def test_a_model_the_server_does_not_list_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        wrong = await runner.run("-p", "hi", "-m", "scripte")
+        slashed = await runner.run("-p", "/model scripte")
+
+    assert (wrong.code, "Did you mean 'scripted'?" in wrong.err) == (4, True)
+    assert "has no model 'scripte'" in slashed.err
+    assert runner.server.chats == []
+
+
+async def test_a_server_may_be_called_by_its_name(tmp_path: Path) -> None:
+    async with ScriptedServer(["Hello."]) as server:
+        done = await asyncio.to_thread(
+            ollm, "-p", "hi", "--provider", "llamacpp", home=tmp_path, cwd=tmp_path, OLLM_BASE_URL=server.base_url
+        )
+        wrong = await asyncio.to_thread(ollm, "-p", "hi", "--provider", "lamacpp", home=tmp_path, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "Hello.\n")
+    assert (wrong.returncode, "llamacpp" in wrong.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("group", "shown"),
+    [
+        ("models", "MODEL"),
+        ("config", "maxSessions: 100"),
+        ("env", "PATH"),
+        ("mcp", "No MCP servers"),
+        ("extensions", "No extensions"),
+        ("policy", "Approval level"),
+        ("tools", "read_file"),
+        ("daemon", "not running"),
+    ],
+)
+def test_a_group_alone_does_the_obvious_thing(tmp_path: Path, group: str, shown: str) -> None:
+    done = ollm(group, home=tmp_path, cwd=tmp_path, OLLM_BASE_URL="http://127.0.0.1:9")
+
+    assert shown.lower() in (done.stdout + done.stderr).lower()
+    assert "Usage:" not in done.stderr
+
+
+def test_a_wrong_option_never_suggests_to_say_yes_to_everything(tmp_path: Path) -> None:
+    done = ollm("--resum", "-p", "hi", home=tmp_path, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "--yes" not in done.stderr
+
+
+async def test_a_backtest_keeps_the_built_in_rules(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {})]), "done"]) as runner:
+        await runner.run("-p", "look")
+        rules = tmp_path / "rules.yaml"
+        rules.write_text("policy:\n  rules:\n    - {tool: shell, action: deny}\n")
+        done = await runner.run("policy", "backtest", str(rules), "--json")
+
+    assert json.loads(done.out)["changes"] == []
+
+
+async def test_the_front_matter_of_a_command_is_for_people_not_for_the_model(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Reviewed."]) as runner:
+        folder = runner.home / "commands"
+        folder.mkdir(parents=True)
+        (folder / "review.md").write_text("---\ndescription: Review a file\n---\nReview $1 for $ARGUMENTS\n")
+        told = await runner.run("-p", "/help")
+        await runner.run("-p", "/review a.py bugs")
+
+    assert "Review a file" in told.out
+    assert runner.server.chats[0]["messages"][-1]["content"].startswith("Review a.py for a.py bugs")
+    assert "description:" not in str(runner.server.chats[0])
+
+
+async def test_an_export_to_an_unknown_kind_of_file_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        await runner.run("-p", "hi")
+        wrong = await runner.run("sessions", "export", "-o", "x.txt")
+        right = await runner.run("sessions", "export", "-o", "x.txt", "--format", "markdown")
+
+    assert (wrong.code, ".json, .md or .html" in wrong.err, right.code) == (2, True, 0)
+    assert (runner.workspace / "x.txt").read_text().startswith("# ")
+
+
+async def test_a_command_that_fails_is_not_shown_as_a_success(tmp_path: Path) -> None:
+    fail = Answer(calls=[("shell", {"command": "ls nowhere-at-all"})])
+    async with (
+        running(tmp_path, [fail, "It failed."]) as runner,
+        at_terminal(runner, "look for it", "--allow", "shell") as terminal,
+    ):
+        await terminal.wait_for("✗ Run ls", "exit 2", "It failed.")
+        assert "✓" not in terminal.text()
+        terminal.type(CTRL_D)
+        await terminal.ended()
+        shown = await runner.run("sessions", "view")
+
+    assert "exit 2" in shown.out
+
+
+async def test_a_file_that_is_not_there_is_not_dropped_in_silence(tmp_path: Path) -> None:
+    async with (
+        running(tmp_path, ["Which?"]) as runner,
+        at_terminal(runner, "see @missing.py and mail @alice") as terminal,
+    ):
+        await terminal.wait_for("@missing.py was not attached: no such file", "Which?")
+        assert "@alice was" not in terminal.text()
+        terminal.type(CTRL_D)
+        await terminal.ended()
+
+
+async def test_a_text_on_the_command_line_is_the_first_message(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Fixed.", "Again.", "Third."]) as runner:
+        async with at_terminal(runner, "fix the bug") as terminal:
+            await terminal.wait_for("fix the bug", "Fixed.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        await runner.run("-p", "one shot")
+        async with at_terminal(runner, "-c") as terminal:
+            await terminal.wait_for("fix the bug", "Resumed")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        typo = await runner.run("fixx")
+
+    assert texts(runner.sessions()[0])[0] == ("user", "fix the bug")
+    assert (typo.code, "unknown command" in typo.err) == (2, True)
+
+
+async def test_the_list_of_sessions_never_swallows_a_prompt(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two.", "Answer to it."]) as runner:
+        async with at_terminal(runner, "first chat") as terminal:
+            await terminal.wait_for("One.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        await runner.run("-p", "asked once")
+        async with at_terminal(runner) as terminal:
+            await terminal.wait_for("Resume a chat", "first chat")
+            assert "asked once" not in terminal.screen()
+            terminal.type(TAB)
+            await terminal.wait_for("One-shot sessions", "asked once")
+            terminal.type(TAB + "what is new here?" + ENTER)
+            await terminal.wait_for("what is new here?", "Answer to it.")
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        async with at_terminal(runner) as terminal:
+            await terminal.wait_for("Resume a chat")
+            await terminal.settle(0.4)
+            terminal.type(ESCAPE)
+            await terminal.wait_for("scripted", gone="Resume a chat")
+            terminal.type(CTRL_D)
+            assert await terminal.ended() == 0
+        async with at_terminal(runner) as terminal:
+            await terminal.wait_for("Resume a chat")
+            terminal.type(CTRL_C)
+            assert await terminal.ended() == 0
+
+
+async def test_a_queued_message_is_taken_back_with_up_and_not_doubled(tmp_path: Path) -> None:
+    slow = Answer(text="Slowly it comes, word by word, for a while.", stall_after=3)
+    async with running(tmp_path, [slow, "Fine."]) as runner, at_terminal(runner, "go on then") as terminal:
+        await terminal.wait_for("Slowly")
+        terminal.type("leave it" + ENTER)
+        await terminal.wait_for("queued: leave it")
+        terminal.type(UP)
+        await terminal.wait_for("› leave it", gone="queued: leave it")
+        terminal.type(CTRL_C)
+        await terminal.wait_for("stopped")
+        await terminal.settle(0.3)
+        assert "leave itleave it" not in terminal.screen().replace("\n", "")
+        terminal.type(ENTER)
+        await terminal.wait_for("Fine.")
+        terminal.type(CTRL_D)
+        await terminal.ended()
