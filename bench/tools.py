@@ -73,8 +73,8 @@ def _silent(_event: object) -> None:
 async def _dispatched(context: ToolContext) -> None:
     registry = ToolRegistry()
     registry.register(ReadFile, EditLedger())
-    desk = CallServices(registry=registry, policy=AllowAll(), context=context, emit=_silent)
-    dispatch = Dispatch(desk)
+    services = CallServices(registry=registry, policy=AllowAll(), context=context, emit=_silent)
+    dispatch = Dispatch(services)
     for number in range(200):
         arguments = {"path": "log.txt", "startLine": 1, "endLine": 5}
         await dispatch.run([ToolCall(id=f"c{number}", name="read_file", arguments=arguments)], 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ollm.config.settings import Settings, as_document, make_default_settings
+from ollm.config.settings import Settings, as_document
 from ollm.config.variables import VARIABLES
 from ollm.config.yaml_edit import format_flow_value
 
@@ -72,7 +72,7 @@ def configuration() -> str:
 
 def _sections() -> Iterator[str]:
     yield "## Every key\n"
-    document = as_document(make_default_settings())
+    document = as_document(Settings())
     for field in msgspec.structs.fields(Settings):
         rows = list(_rows(field, field.encode_name, document[field.encode_name]))
         yield (

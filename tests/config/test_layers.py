@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ollm.config.layers import USER_ONLY_KEYS, drop_other_server, merge_layers
-from ollm.config.settings import make_default_settings
+from ollm.config.settings import Settings
 from tests.config.files import loaded, problems
 
 
@@ -26,7 +26,7 @@ from tests.config.files import loaded, problems
 def test_a_workspace_gives_no_right_and_is_told_so(tmp_path: Path, text: str) -> None:
     found = loaded(tmp_path, workspace=text)
 
-    assert found.settings == make_default_settings()
+    assert found.settings == Settings()
     assert len(found.problems) == 1
     assert "workspace" in problems(found)[0]
 

@@ -7,7 +7,7 @@ import pytest
 from ollm.config.environment import copy_environment, find_home, read_log_level, wants_colour
 from ollm.config.load import load_policy, load_settings
 from ollm.config.paths import Home
-from ollm.config.settings import BUILTIN_IGNORES, Settings, make_default_settings
+from ollm.config.settings import BUILTIN_IGNORES, Settings
 from ollm.domain.errors import UsageError
 from tests.config.files import loaded, problems
 from tests.covers import covers
@@ -22,7 +22,7 @@ def test_without_a_file_the_defaults_of_the_requirements_stand(tmp_path: Path) -
     found = loaded(tmp_path)
     settings = found.settings
 
-    assert settings == make_default_settings()
+    assert settings == Settings()
     assert found.problems == ()
     assert (settings.sessions.data_dir, settings.sessions.max_sessions, settings.sessions.auto_save) == (
         "~/.ollm/sessions",
@@ -121,7 +121,7 @@ def test_each_layer_lies_over_the_one_below(tmp_path: Path) -> None:
 def test_a_workspace_that_is_not_trusted_is_not_read(tmp_path: Path) -> None:
     found = loaded(tmp_path, workspace="not: [yaml", trusted=False)
 
-    assert found.settings == make_default_settings()
+    assert found.settings == Settings()
     assert found.problems == ()
 
 
@@ -172,7 +172,7 @@ def test_a_number_must_be_a_number(tmp_path: Path, wrong: str) -> None:
 def test_a_section_left_empty_sets_nothing(tmp_path: Path) -> None:
     found = loaded(tmp_path, "sessions:\n#  maxSessions: 5\nenvironment:\nprovider:\nservices:\n")
 
-    assert (found.settings, found.problems) == (make_default_settings(), ())
+    assert (found.settings, found.problems) == (Settings(), ())
 
 
 def test_yaml_is_read_as_version_1_2(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_bad_provider_key_ends_the_command(tmp_path: Path, text: str) -> None:
 def test_a_file_that_is_not_usable_yaml_ends_the_command_and_says_where(tmp_path: Path, text: str) -> None:
     found = loaded(tmp_path, text)
 
-    assert found.settings == make_default_settings()
+    assert found.settings == Settings()
     with pytest.raises(UsageError, match=r"config\.yaml"):
         found.require_settings()
 
@@ -432,7 +432,3 @@ def test_the_level_of_the_log_and_colour_come_from_the_environment() -> None:
     assert not wants_colour({"NO_COLOR": "1"})
     assert not wants_colour({"TERM": "dumb"})
     assert "PATH" in copy_environment()
-
-
-def test_every_setting_has_a_default() -> None:
-    assert Settings() == make_default_settings()

@@ -8,6 +8,7 @@ from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk
 from ollm.policy.engine import PolicyEngine
 from ollm.policy.grants import GrantBook
 from ollm.policy.rules import RuleSet, RuleSource, read_rules
+from ollm.tools.shell import Shell
 from tests.covers import covers
 from tests.policy.conftest import Place, rule, shell
 
@@ -126,12 +127,12 @@ def test_risk_is_said_per_tool_and_per_call(place: Place):
 
 @covers("T7.8")
 def test_a_confirmation_names_tool_description_risk_locations_and_the_command(place: Place):
-    engine = place.engine()
-    request = PolicyRequest(tool="shell", params={"command": "make\u202e test", "cwd": "src"})
-    details = engine.build_confirmation(request, engine.evaluate(request), "call-1", "Run the tests.")
+    call = Shell(command="make\u202e test", cwd="src")
+    params = {"command": call.command, "cwd": call.cwd}
+    details = call.confirmation(place.engine().evaluate(PolicyRequest(tool="shell", params=params)))
 
     assert isinstance(details, ConfirmationDetails)
-    assert (details.tool, details.description, details.risk) == ("shell", "Run the tests.", Risk.HIGH)
+    assert (details.tool, details.description, details.risk) == ("shell", call.summary(), Risk.HIGH)
     assert details.locations == ("src",)
     assert details.command == "make⟨U+202E⟩ test"
     assert details.parts[0].command.startswith("make")

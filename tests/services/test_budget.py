@@ -32,10 +32,6 @@ def test_the_recent_window_is_at_most_a_quarter_of_what_is_available() -> None:
     assert rules.compute_recent_tokens(state, 300) == 300
 
 
-def test_usage_is_everything_over_the_limit() -> None:
-    assert rules.compute_usage_share(rules.compute_budget(8192, 500, 2000), 6963 - 2500) == 1.0
-
-
 @given(st.integers(512, 300_000), st.integers(0, 20_000), st.integers(0, 20_000), st.floats(0.01, 1))
 def test_no_part_is_ever_negative_or_larger_than_the_whole(window: int, fixed: int, kept: int, share: float) -> None:
     state = rules.compute_budget(window, fixed, kept, share)

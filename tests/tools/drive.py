@@ -50,10 +50,10 @@ class Driver:
 
         context = ToolContext(boundary=self.boundary, settings=settings or ToolSettings(), sees=sees)
         policy = PolicyEngine(RuleSet(), self.boundary)
-        desk = CallServices(
+        services = CallServices(
             registry=self.registry, policy=policy, context=context, emit=self.events.append, asker=self.person
         )
-        self.dispatch = Dispatch(desk)
+        self.dispatch = Dispatch(services)
         self._count = 0
 
     async def __call__(self, tool: str, **arguments: Any) -> ToolCallRecord:

@@ -46,14 +46,14 @@ class Bench:
         boundary = Boundary.around(self.workspace)
         registry = ToolRegistry()
         registry.register(Shell, self.jobs)
-        desk = CallServices(
+        services = CallServices(
             registry=registry,
             policy=PolicyEngine(RuleSet(), boundary),
             context=ToolContext(boundary=boundary, environment=self.environment, settings=self.settings),
             emit=self._hear,
             asker=Person(),
         )
-        (record,) = await Dispatch(desk).run([ToolCall(id="c1", name="shell", arguments=arguments)], 1)
+        (record,) = await Dispatch(services).run([ToolCall(id="c1", name="shell", arguments=arguments)], 1)
         if record.error is not None and record.error.type not in ("Timeout", "IdleTimeout"):
             raise ToolFailure(record.error.type, record.error.message)
         assert record.result is not None

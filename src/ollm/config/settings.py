@@ -255,10 +255,6 @@ class Settings(Data, frozen=True):
     mcp_servers: Annotated[dict[str, Any], Meta(description="MCP servers by name.")] = field(default_factory=dict)
 
 
-def make_default_settings() -> Settings:
-    return Settings()
-
-
 def as_document(settings: Settings) -> dict[str, Any]:
     """The settings with their YAML names."""
     document: dict[str, Any] = msgspec.to_builtins(settings)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.context import Approval
-from ollm.domain.tools import ConfirmationDetails, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
+from ollm.domain.tools import Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
 from ollm.policy.builtin import (
     BACKGROUND_COMMAND_RULE,
     CATEGORY_RULES,
@@ -90,27 +90,6 @@ class PolicyEngine:
         if verdict.decision == "ask" and not verdict.locked:
             return msgspec.structs.replace(verdict, grant=suggest_grant(request, self.boundary))
         return verdict
-
-    def build_confirmation(
-        self, request: PolicyRequest, verdict: Verdict, call_id: str, description: str
-    ) -> ConfirmationDetails:
-        """What a person is asked (T7.8). A tool adds its diff with `msgspec.structs.replace`."""
-        locations = self._find_locations(request)
-        command = request.params.get("command") if request.tool == "shell" else None
-        return ConfirmationDetails(
-            call_id=call_id,
-            tool=request.tool,
-            description=description,
-            risk=verdict.risk,
-            reason=verdict.reason,
-            locations=tuple(dict.fromkeys(location.target for location in locations)),
-            command=render_command(command) if isinstance(command, str) else "",
-            parts=verdict.parts,
-            grant=None if verdict.locked else verdict.grant,
-            prefix=None if verdict.locked else verdict.prefix,
-            locked=verdict.locked,
-            rule=verdict.rule,
-        )
 
     def _find_rule(self, request: PolicyRequest) -> Rule | None:
         for group in self._group_rules(request.tool):

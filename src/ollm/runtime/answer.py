@@ -17,19 +17,19 @@ SavePartial = Callable[[tuple[AnyPart, ...]], Awaitable[None]]
 class StreamedAnswer:
     """What one request brought, readable at any moment: also after the stream stopped early."""
 
-    def __init__(self, emit: Callable[[Event], None], keep: SavePartial, monotonic: Callable[[], float]) -> None:
+    def __init__(self, emit: Callable[[Event], None], save: SavePartial, monotonic: Callable[[], float]) -> None:
         self.calls: list[CallPiece] = []
         self.usage = Usage()
         self.finish: FinishReason = "unknown"
         self.started: float | None = None
         self._emit = emit
-        self._keep = keep
+        self._save = save
         self._monotonic = monotonic
-        self._kept_at = monotonic()
-        self._spoken: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
+        self._saved_at = monotonic()
+        self._passages: list[tuple[type[TextPart | ThinkingPart], list[str]]] = []
 
-    async def read(self, pieces: AsyncIterator[AnyPiece], hear: Callable[[str, bool], None]) -> None:
-        """Take in the stream to its end; `hear` gets every piece of text and may end it by raising."""
+    async def read(self, pieces: AsyncIterator[AnyPiece], check_text: Callable[[str, bool], None]) -> None:
+        """Take in the stream to its end; `check_text` gets every piece of text and may end it by raising."""
         async for piece in pieces:
             match piece:
                 case TextPiece(text=text):
@@ -53,12 +53,12 @@ class StreamedAnswer:
                     self.finish, self.usage = piece.reason, piece.usage
             if isinstance(piece, TextPiece | ThinkingPiece):
                 await self._save_periodically()
-                hear(piece.text, isinstance(piece, ThinkingPiece))
+                check_text(piece.text, isinstance(piece, ThinkingPiece))
 
     @property
     def parts(self) -> tuple[AnyPart, ...]:
         """What was said and thought, in the order it came."""
-        return tuple(kind(text) for kind, pieces in self._spoken if (text := "".join(pieces)))
+        return tuple(kind(text) for kind, texts in self._passages if (text := "".join(texts)))
 
     @property
     def text(self) -> str:
@@ -67,11 +67,11 @@ class StreamedAnswer:
     def _append_text(self, kind: type[TextPart | ThinkingPart], text: str) -> None:
         if self.started is None:
             self.started = self._monotonic()
-        if not self._spoken or self._spoken[-1][0] is not kind:
-            self._spoken.append((kind, []))
-        self._spoken[-1][1].append(text)
+        if not self._passages or self._passages[-1][0] is not kind:
+            self._passages.append((kind, []))
+        self._passages[-1][1].append(text)
 
     async def _save_periodically(self) -> None:
-        if self._monotonic() - self._kept_at >= SAVE_INTERVAL_SECONDS:
-            await self._keep(self.parts)
-            self._kept_at = self._monotonic()
+        if self._monotonic() - self._saved_at >= SAVE_INTERVAL_SECONDS:
+            await self._save(self.parts)
+            self._saved_at = self._monotonic()

@@ -220,8 +220,8 @@ class Turn:
     def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
         """The same call with another result is work, not a loop."""
         for call, record in zip(calls, records, strict=True):
-            said = record.result.llm_content if record.result else ""
-            self._parts.loops.record_tool_result(call.name, call.arguments, said)
+            output = record.result.llm_content if record.result else ""
+            self._parts.loops.record_tool_result(call.name, call.arguments, output)
 
     def _check_for_loop(self) -> None:
         if found := self._parts.loops.check_for_loop():

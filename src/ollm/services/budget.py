@@ -38,11 +38,6 @@ def needs_compression(state: Budget, messages: int) -> bool:
     return messages > state.trigger
 
 
-def compute_usage_share(state: Budget, messages: int) -> float:
-    """Used part of the limit; above 1 the prompt is over it."""
-    return (state.fixed + state.checkpoints + messages) / state.limit if state.limit else math.inf
-
-
 def compute_recent_tokens(state: Budget, wanted: int) -> int:
     """The newest tokens no compression touches: what the settings say, at most a quarter of what is available."""
     return min(wanted, state.available // 4)

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import get_args
 
-import msgspec
-
 from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.context import ContextEntry, EntrySource
 
@@ -164,8 +162,3 @@ def _find_fault(key: object, content: object, priority: object, source: object, 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def entries_to_json(entries: list[ContextEntry]) -> list[dict[str, object]]:
-    """For `--json` and the API."""
-    return [msgspec.to_builtins(entry) for entry in entries]

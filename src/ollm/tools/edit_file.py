@@ -110,8 +110,8 @@ class EditFile(Tool[EditLedger], frozen=True):
         assert before.encoding is not None
         write_change(context, needs, self.path, before.content, encode_text(self.path, text, before.encoding))
         count = "1 edit" if len(self.edits) == 1 else f"{len(self.edits)} edits"
-        said = "".join(f" Note: {note}." for note in notes)
-        return make_result(f"Edited {self.path}: {count} made.{said}", make_diff(self.path, before.text, text))
+        remarks = "".join(f" Note: {note}." for note in notes)
+        return make_result(f"Edited {self.path}: {count} made.{remarks}", make_diff(self.path, before.text, text))
 
     def _read_before(self, context: ToolContext) -> CurrentFile:
         before = read_current(context, self.path)

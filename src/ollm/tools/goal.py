@@ -41,10 +41,10 @@ class GoalTool(Tool[GoalKeeper], frozen=True):
 
     async def run(self, context: ToolContext, needs: GoalKeeper) -> ToolResult:
         try:
-            said = self._record_action(needs)
+            reply = self._record_action(needs)
         except UsageError as error:
             raise ToolFailure("ValidationError", error.message, action=error.action) from error
-        return ToolResult(llm_content=f"{said}\n\n{describe_goals(needs.stack)}".strip(), return_display=said)
+        return ToolResult(llm_content=f"{reply}\n\n{describe_goals(needs.stack)}".strip(), return_display=reply)
 
     def _record_action(self, goals: GoalKeeper) -> str:
         match self.action:

@@ -116,10 +116,10 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         output = search_files(
             scope.root, [*self._build_options(), option, "--with-filename", "--null"], _list_search_paths(found)
         )
-        said = b"".join([chunk async for chunk in output])
+        printed = b"".join([chunk async for chunk in output])
         wanted = set(found.paths)
-        told = sorted((path, count) for path, count in _parse_counts(said, self.output) if path in wanted)
-        counts = {path: count for path, count in told if scope.still_contains(path)}
+        counted = sorted((path, count) for path, count in _parse_counts(printed, self.output) if path in wanted)
+        counts = {path: count for path, count in counted if scope.still_contains(path)}
         lines = [
             scope.render_path(path) + (f": {count:,}" if self.output == "counts" else "")
             for path, count in counts.items()
@@ -144,9 +144,11 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         ]
 
     def _describe_no_match(self, searched: int) -> str:
-        told = f"No match for {self.pattern!r} in {searched:,} {_pluralize_files(searched)}."
+        text = f"No match for {self.pattern!r} in {searched:,} {_pluralize_files(searched)}."
         longest = max(_WORDS.findall(self.pattern), key=len, default="")
-        return f"{told} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else told
+        return (
+            f"{counted} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else counted
+        )
 
 
 def _list_search_paths(found: ReadableFiles) -> list[str]:
@@ -175,11 +177,11 @@ def _render_matches(scope: SearchScope, files: dict[str, list[FoundLine]], most:
         following = 0
 
 
-def _parse_counts(said: bytes, output: str) -> Iterator[tuple[str, int]]:
+def _parse_counts(printed: bytes, output: str) -> Iterator[tuple[str, int]]:
     if output == "files":
-        yield from ((os.fsdecode(name).removeprefix("./"), 1) for name in said.split(b"\0") if name)
+        yield from ((os.fsdecode(name).removeprefix("./"), 1) for name in printed.split(b"\0") if name)
         return
-    for line in said.split(b"\n"):
+    for line in printed.split(b"\n"):
         name, found, count = line.rpartition(b"\0")
         if found and count.isdigit():
             yield os.fsdecode(name).removeprefix("./"), int(count)

@@ -141,10 +141,10 @@ class Table:
         room: Callable[[], int | None] = parts.pop("room", lambda: None)
         context = ToolContext(boundary=Boundary.around(workspace), settings=ToolSettings(output=output))
         parts.setdefault("record", self.record)
-        desk = CallServices(
+        services = CallServices(
             registry=self.registry, policy=self.policy, context=context, emit=self.events.append, **parts
         )
-        self.dispatch = Dispatch(desk, room)
+        self.dispatch = Dispatch(services, room)
 
     async def record(self, record: ToolCallRecord) -> None:
         self.records.append(record)
@@ -430,7 +430,7 @@ async def test_nobody_answering_in_time_is_told_apart_from_a_refusal(tmp_path: P
 
     assert record.error is not None
     assert record.error.type == "Denied"
-    assert "Nobody answered" in record.error.message
+    assert "No answer" in record.error.message
 
 
 async def test_a_question_taken_back_cancels_the_call(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.services.redaction import MARK, Redactor, find_secret
+from ollm.services.redaction import MARK, Redactor, find_secrets
 from ollm.services.redaction.names import NameSensitivity, classify_name
 from ollm.services.redaction.shapes import SHAPES
 from tests.covers import covers
@@ -233,7 +233,7 @@ def test_code_prose_ids_and_public_keys_stay(text: str) -> None:
 @pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "line\\n{}", "({})", "x={}", "https://h/{}?a"])
 def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, token: str, around: str) -> None:
     assert token not in REDACT(around.format(token))
-    assert find_secret(around.format(token)) == kind
+    assert find_secrets([around.format(token)]) == {around.format(token): kind}
 
 
 def test_every_shape_has_a_name_of_its_own_words() -> None:
@@ -381,7 +381,7 @@ def test_the_time_is_linear_whatever_the_text() -> None:
         text = (unit * (200_000 // len(unit) + 1))[:200_000]
         started = time.process_time()
         REDACT(text)
-        find_secret(text)
+        find_secrets([text])
         assert time.process_time() - started < 3, unit
 
 

@@ -22,11 +22,12 @@ CANCEL_GRACE_SECONDS = 0.1
 
 
 class Dispatch:
-    """Runs the calls of one conversation. `room` is how many characters the results of a step may take together."""
+    """Runs the calls of one conversation. `max_step_chars` is how many characters the results of a step
+    may take together."""
 
-    def __init__(self, desk: CallServices, room: Callable[[], int | None] = lambda: None) -> None:
-        self._desk = desk
-        self._room = room
+    def __init__(self, services: CallServices, max_step_chars: Callable[[], int | None] = lambda: None) -> None:
+        self._services = services
+        self._max_step_chars = max_step_chars
         self._used_ids: set[str] = set()
         self._left_over: set[asyncio.Task[ToolResult]] = set()
 
@@ -68,10 +69,10 @@ class Dispatch:
             count += 1
             fresh = f"{call.id}-{count}"
         self._used_ids.add(fresh)
-        return ToolCallRun(self._desk, fresh, call, message_id, limits)
+        return ToolCallRun(self._services, fresh, call, message_id, limits)
 
     def _share_limits(self, count: int) -> OutputSettings:
-        limits, room = self._desk.context.settings.output, self._room()
+        limits, room = self._services.context.settings.output, self._max_step_chars()
         if room is None:
             return limits
         share = max(room // max(count, 2), 1)

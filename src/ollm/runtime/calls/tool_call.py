@@ -61,23 +61,23 @@ class ToolCallRun:
     """Ends exactly once: `finish` after the first time does nothing."""
 
     def __init__(
-        self, desk: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
+        self, services: CallServices, call_id: str, call: ToolCall, message_id: int, limits: OutputSettings
     ) -> None:
         self.record = ToolCallRecord(
             id=call_id,
             name=call.name,
             args=sanitize_arguments(call.arguments),
-            timestamp=format_stamp(desk.clock()),
+            timestamp=format_stamp(services.clock()),
             message_id=message_id,
         )
-        self._desk = desk
+        self._services = services
         self._arguments: Any = unwrap_arguments(call.arguments)
-        self._spec: ToolSpec | None = desk.registry.get(call.name)
+        self._spec: ToolSpec | None = services.registry.get(call.name)
         self._limits = limits
         self._invocation: Invocation | None = None
-        self._permission = Permission(desk.policy, desk.asker, desk.remember)
-        self._permit = Permit(desk.context.boundary)
-        self._began = desk.monotonic()
+        self._permission = Permission(services.policy, services.asker, services.remember)
+        self._permit = Permit(services.context.boundary)
+        self._began = services.monotonic()
         self._started = False
         self._finished = False
 
@@ -93,20 +93,20 @@ class ToolCallRun:
         try:
             self._invocation = await self._parse_call()
             self._permit = await self._permission.authorize_call(
-                self._require_spec(), self._invocation, self._desk.context, self.record.id
+                self._require_spec(), self._invocation, self._services.context, self.record.id
             )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             await self.finish(self._log_and_build_failure(error))
             return False
-        self._began = self._desk.monotonic()
+        self._began = self._services.monotonic()
         return True
 
     async def run(self) -> ToolResult:
         """The tool's own work. Never raises, except for cancellation."""
         assert self._invocation is not None
-        stream = StreamCleaner(lambda text: self._desk.emit(ToolOutput(call_id=self.record.id, text=text)))
+        stream = StreamCleaner(lambda text: self._services.emit(ToolOutput(call_id=self.record.id, text=text)))
         context = msgspec.structs.replace(
-            self._desk.context,
+            self._services.context,
             emit=stream.feed,
             boundary=self._permit.boundary,
             unasked=self._permit.unasked,
@@ -131,15 +131,17 @@ class ToolCallRun:
             self.record, result=to_recorded_result(result), status=get_call_status(result), error=result.error
         )
         await self._write_record()
-        seconds = round(self._desk.monotonic() - self._began, 3)
+        seconds = round(self._services.monotonic() - self._began, 3)
         status, name = self.record.status, self.record.name
-        self._desk.emit(ToolFinished(call_id=self.record.id, name=name, status=status, result=result, seconds=seconds))
+        self._services.emit(
+            ToolFinished(call_id=self.record.id, name=name, status=status, result=result, seconds=seconds)
+        )
         await self._run_after_hooks()
 
     def _require_spec(self) -> ToolSpec:
         if self._spec is not None:
             return self._spec
-        near = self._desk.registry.find_nearest(self.record.name)
+        near = self._services.registry.find_nearest(self.record.name)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"Available: {', '.join(self._list_tool_names())}."
         raise ToolFailure("UnknownTool", f'There is no tool named "{self.record.name[:100]}". {hint}')
 
@@ -147,7 +149,7 @@ class ToolCallRun:
         spec = self._require_spec()
         invocation = spec.parse(self._arguments)
         self._announce(render_command(invocation.summary()))
-        decision = await self._desk.hooks.before_tool(spec.name, invocation.params)
+        decision = await self._services.hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
             raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
         if decision.arguments is None:
@@ -159,19 +161,19 @@ class ToolCallRun:
         if not self._started:
             self._started = True
             call_id, name = self.record.id, self.record.name
-            self._desk.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=self.record.args))
+            self._services.emit(ToolStarted(call_id=call_id, name=name, summary=summary, args=self.record.args))
 
     async def _write_record(self) -> None:
         try:
-            await self._desk.record(self.record)
+            await self._services.record(self.record)
         except (OllmError, OSError) as error:
-            self._desk.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
+            self._services.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
 
     async def _run_after_hooks(self) -> None:
         try:
-            await self._desk.hooks.after_tool(self.record)
+            await self._services.hooks.after_tool(self.record)
         except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
-            self._desk.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
+            self._services.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
 
     def _log_and_build_failure(self, error: Exception) -> ToolResult:
         failure = to_tool_failure(error)
@@ -180,12 +182,12 @@ class ToolCallRun:
         return build_failure(failure.kind, str(failure))
 
     def _build_recall_hint(self) -> str:
-        if self._desk.registry.get("recall") is None:
+        if self._services.registry.get("recall") is None:
             return ""
         return f'read it with recall {{"callId": "{self.record.id}", "startLine": LINE}}'
 
     def _list_tool_names(self) -> list[str]:
-        return [spec.name for spec in self._desk.registry.list()]
+        return [spec.name for spec in self._services.registry.list()]
 
 
 def unwrap_arguments(arguments: Any) -> Any:

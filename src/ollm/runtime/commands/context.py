@@ -26,7 +26,7 @@ CONTEXT_HELP = """\
 - `list`: the snapshots there are
 - `restore ID`: go back to one; the archive keeps what came after
 - `add KEY TEXT`: tell the model something on every request
-- `entries`: what it is told so, and by whom
+- `entries`: what was added, and by whom
 - `remove KEY`: no longer
 - `size N`: another window, in tokens"""
 BAR_WIDTH_CHARS = 30
@@ -39,8 +39,8 @@ def register_commands(commands: CommandTable) -> None:
         context
     )
     commands.register("compact", "Compact old messages into a summary.")(compact)
-    told = "Show a message or call in full, or search."
-    commands.register("expand", told, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
+    help_text = "Show a message or call in full, or search."
+    commands.register("expand", help_text, usage="NUMBER|CALL|WORDS", during_turn=True)(expand)
 
 
 async def context(conversation: ContextNeeds, arguments: str) -> CommandReply:

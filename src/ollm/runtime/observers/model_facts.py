@@ -40,8 +40,8 @@ class ModelFactsObserver(TurnObserver):
         facts = self._state.model.facts
         if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return
-        if told := describe_changes(changes, self._state.model.advice):
-            self._emit(Notice(level="info", text=f"{self._state.model.name}: {told}"))
+        if news := describe_changes(changes, self._state.model.advice):
+            self._emit(Notice(level="info", text=f"{self._state.model.name}: {news}"))
         self._known = facts
         self._write(facts.key, changes)
 
@@ -69,10 +69,10 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
         "constrained": "its tool calls are constrained to the tools' schema",
     }
     read, write = changes.get("prefill_per_second"), changes.get("decode_per_second")
-    told = [forms.get(changes.get("call_form", ""), "")]
+    news = [forms.get(changes.get("call_form", ""), "")]
     if read and write:
-        told.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
-    line = "; ".join(filter(None, told))
+        news.append(f"prompt {read:.0f} tok/s, output {write:.0f} tok/s")
+    line = "; ".join(filter(None, news))
     line = f"{line}. Run `ollm models probe` for more." if line else ""
     if changes.get("takes_tools") is False:
         line = f"the server takes no tools, so they are listed in the prompt. {advice} {line}"

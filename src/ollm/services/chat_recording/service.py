@@ -253,10 +253,6 @@ class ChatRecordingService:
         """What the user said in an open session, in full, by number."""
         return self._files.read_user_words(self._require_writer(session_id))
 
-    def get_title(self, session_id: str) -> str:
-        """The title of an open session; empty before the first message."""
-        return str(self._require_writer(session_id).head["metadata"].get("title") or "")
-
     async def list_sessions(self) -> list[SessionSummary]:
         """All sessions, last active first. One damaged file is named and hides no other."""
         return self._library.list_summaries()

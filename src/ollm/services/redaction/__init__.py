@@ -53,11 +53,6 @@ def _redact_tokens(text: str) -> str:
     return redact_tokens(text)
 
 
-def find_secret(value: str) -> str | None:
-    """What kind of secret a value holds by its look alone, or None: a known token, a private key, a URL's password."""
-    return find_secrets([value]).get(value)
-
-
 def find_secrets(values: Iterable[str]) -> dict[str, str]:
     """The values that hold a secret by their look alone, with its kind. Many are looked at together: what none of
     them can hold is found out once."""

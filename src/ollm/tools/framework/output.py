@@ -126,10 +126,10 @@ def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str
 def _take_tail(text: str, chars: int, lines: int) -> str:
     """At most so much of the end, from the start of a line when one is near."""
     room = text[max(len(text) - chars, 0) :] if chars else ""
-    pieces = room.removesuffix("\n").rsplit("\n", lines)
-    if len(pieces) > lines:
-        return room[len(pieces[0]) + 1 :]
-    broken = len(pieces[0]) + 1
+    parts = room.removesuffix("\n").rsplit("\n", lines)
+    if len(parts) > lines:
+        return room[len(parts[0]) + 1 :]
+    broken = len(parts[0]) + 1
     return room[broken:] if len(room) < len(text) and 1 < broken <= len(room) // 2 else room
 
 

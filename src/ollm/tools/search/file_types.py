@@ -24,8 +24,8 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
 def _load_types() -> dict[str, tuple[str, ...]]:
     import subprocess
 
-    said = subprocess.run(
+    printed = subprocess.run(
         [find_ripgrep(), "--no-config", "--type-list"], capture_output=True, check=True, text=True
     ).stdout
-    listed = (line.partition(": ") for line in said.splitlines())
+    listed = (line.partition(": ") for line in printed.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}

@@ -61,8 +61,8 @@ class MatchCollector:
             self._take_record(self._decode(b"".join(self._waiting)))
         self._waiting, self._size = [], 0
 
-    def _take_record(self, said: Any) -> None:
-        kind, data = said["type"], said["data"]
+    def _take_record(self, record: Any) -> None:
+        kind, data = record["type"], record["data"]
         if kind in ("match", "context"):
             path = _decode_text(data["path"], "surrogateescape").removeprefix("./")
             if path not in self._wanted:
@@ -102,5 +102,5 @@ def _trim_line(line: str, start: int) -> str:
     return left + line[begin:end] + right
 
 
-def _decode_text(said: dict[str, str], errors: str) -> str:
-    return said["text"] if "text" in said else base64.b64decode(said["bytes"]).decode("utf-8", errors)
+def _decode_text(record: dict[str, str], errors: str) -> str:
+    return record["text"] if "text" in record else base64.b64decode(record["bytes"]).decode("utf-8", errors)

@@ -72,10 +72,10 @@ async def _describe_ignored(context: ToolContext, discovery: FileDiscoveryServic
     if not resolved.is_relative_to(context.workspace) or resolved == context.workspace:
         return ()
     relative = str(resolved.relative_to(context.workspace))
-    said = await discovery.explain(str(context.workspace), relative)
-    if said.shown or said.rule is None:
+    explained = await discovery.explain(str(context.workspace), relative)
+    if explained.shown or explained.rule is None:
         return ()
-    return (f"{render_name(relative)} is ignored ({said.reason}); searched because you named it",)
+    return (f"{render_name(relative)} is ignored ({explained.reason}); searched because you named it",)
 
 
 class ReadableFiles(Data, frozen=True):

@@ -106,11 +106,11 @@ async def _convert_in_child(
 
 def _read_child_answer(answer: WebResponse, out: bytes) -> str:
     try:
-        said = json.loads(out)
+        parsed = json.loads(out)
     except ValueError as error:
         raise ToolFailure(
             "TooLarge", f"{answer.url} is too malformed or too deeply nested to convert to text."
         ) from error
-    if "error" in said:
-        raise ToolFailure(said["error"], f"{answer.url}: {said['message']}.")
-    return str(said["text"])
+    if "error" in parsed:
+        raise ToolFailure(parsed["error"], f"{answer.url}: {parsed['message']}.")
+    return str(parsed["text"])
