@@ -146,9 +146,7 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
     def _describe_no_match(self, searched: int) -> str:
         text = f"No match for {self.pattern!r} in {searched:,} {_pluralize_files(searched)}."
         longest = max(_WORDS.findall(self.pattern), key=len, default="")
-        return (
-            f"{counted} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else counted
-        )
+        return f"{text} Try a shorter pattern, such as {longest}." if longest and longest != self.pattern else text
 
 
 def _list_search_paths(found: ReadableFiles) -> list[str]:
