@@ -161,7 +161,7 @@ def test_a_rule_that_cannot_be_read_makes_its_tool_ask_and_says_why(place: Place
     engine = place.engine([entry], "allow")
 
     assert call(engine, "t", x="a").decision == "ask"
-    assert "cannot be read" in engine.rules.problems[0]
+    assert "is invalid" in engine.rules.problems[0]
 
 
 def test_a_workspace_file_may_add_deny_and_ask_but_never_allow(place: Place):
