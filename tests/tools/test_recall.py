@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from ollm.domain.messages import Message, TextPart, ToolResultPart
+from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.tools import RecordedResult, ToolCallRecord
 from ollm.runtime.resume.session_archive import SessionArchive
@@ -65,9 +66,9 @@ async def test_a_message_is_read_by_its_number(drive: Driver) -> None:
     assert content(await drive("recall", messageId="3", endLine=2)) == "[shell c1]\nline 1\n"
 
 
-async def test_words_are_found_newest_first_whatever_their_case(drive: Driver) -> None:
+async def test_words_are_found_whatever_their_case_what_the_user_said_first(drive: Driver) -> None:
     assert content(await drive("recall", query="PARSER the")) == (
-        "message 2 (assistant): I look at the parser now.\nmessage 1 (user): Please fix the Parser."
+        "message 1 (user): Please fix the Parser.\nmessage 2 (assistant): I look at the parser now."
     )
 
 
@@ -99,3 +100,50 @@ async def test_before_there_is_a_session_nothing_is_found(workspace: Path) -> No
     assert error(await driver("recall", query="x"))[0] == "NotFound"
     assert error(await driver("recall", messageId=1))[0] == "NotFound"
     assert error(await driver("recall", callId="c1"))[0] == "NotFound"
+
+
+async def test_a_text_of_one_line_is_read_on_by_characters(workspace: Path) -> None:
+    line = "".join(f"<{number}>" for number in range(3000))
+
+    async def load(page: object) -> Session:
+        message = Message(id=1, role="user", parts=(TextPart(line),), timestamp=T)
+        return msgspec.structs.replace(session(), messages=(message,))
+
+    driver = Driver(workspace)
+    driver.registry.register(Recall, SessionArchive(load))
+    read, offset = "", 0
+    while offset < len(line):
+        page = content(await driver("recall", messageId=1, offset=offset)).partition("\n[characters ")[0]
+        read, offset = read + page, offset + len(page)
+
+    assert read == line
+    assert error(await driver("recall", messageId=1, offset=len(line)))[0] == "InvalidLineRange"
+
+
+async def test_what_was_recalled_before_answers_nothing(workspace: Path) -> None:
+    asked = ToolCallRecord(
+        id="c2",
+        name="recall",
+        args={"query": "Where does resamo keep its settings?"},
+        timestamp=T,
+        status="ok",
+        result=RecordedResult(llm_content="message 9: resamo keeps its settings nowhere"),
+    )
+    spoken = (
+        Message(
+            id=1, role="user", parts=(TextPart("The settings of resamo live in /etc/resamo/a.toml."),), timestamp=T
+        ),
+        Message(id=2, role="assistant", parts=(ToolCallPart("c2"),), timestamp=T),
+        Message(id=3, role="tool", parts=(ToolResultPart("c2"),), timestamp=T),
+    )
+
+    async def load(page: object) -> Session:
+        return msgspec.structs.replace(session(), messages=spoken, tool_calls=(asked,))
+
+    driver = Driver(workspace)
+    driver.registry.register(Recall, SessionArchive(load))
+
+    assert content(await driver("recall", query="Where is resamo configured?")) == (
+        "message 1 (user): The settings of resamo live in /etc/resamo/a.toml."
+    )
+    assert error(await driver("recall", query="nowhere"))[0] == "NotFound"

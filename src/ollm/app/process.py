@@ -139,7 +139,12 @@ class ProcessScope(RunSettings):
             await choice.provider.close()
             raise
         self.extend_timeout(choice.provider, size, facts)
-        return Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
+        said = size
+        if facts.served_window and facts.said_window == said and facts.served_window < said:
+            size, why = facts.served_window, f"learnt: the server refused or cut more, though {said} was said"
+        model = Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
+        model.said_window = said
+        return model
 
     def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
         """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""

@@ -69,6 +69,10 @@ class ToolsUnsupportedError(ModelError):
     """The server takes no tools for this model; calls must be asked for as text. `action`: how it would."""
 
 
+class RequestRefusedError(ModelError):
+    """The server refused the request as it was, in words that say nothing known."""
+
+
 class PromptTooLongError(ModelError):
     """The request does not fit into the window the server gives the model; 0 where it did not say the number.
 

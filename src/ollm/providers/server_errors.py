@@ -8,7 +8,13 @@ from typing import Any
 
 import msgspec
 
-from ollm.domain.errors import ModelError, PromptTooLongError, ToolsUnsupportedError, UnknownModelError
+from ollm.domain.errors import (
+    ModelError,
+    PromptTooLongError,
+    RequestRefusedError,
+    ToolsUnsupportedError,
+    UnknownModelError,
+)
 from ollm.domain.suggest import suggest_names
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
@@ -28,6 +34,12 @@ TOO_LONG_PHRASES = (
     "max_tokens' or 'max_completion_tokens' is too large",
     "`max_new_tokens` must be",
     "`inputs` must have less than",
+)
+REFUSING_STATUSES = (400, 413, 422)
+OVERFLOW_CODE = re.compile(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
+LENGTH_WORDS = re.compile(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
+EXCESS_WORDS = re.compile(
+    r"exceed|greater|longer|larger|too (?:long|large|many|big)|over the|at most|limit|maximum|less than|<=|shorten"
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300
@@ -68,7 +80,7 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
     lowered = words.lower()
     where = f"The model server at {url}"
     told = f": {words}" if words else ""
-    if any(phrase in lowered for phrase in TOO_LONG_PHRASES):
+    if any(phrase in lowered for phrase in TOO_LONG_PHRASES) or _names_overflow(lowered, status, body):
         return _make_too_long_error(where, words, body)
     if action := _explain_tool_support(lowered):
         return ToolsUnsupportedError(f"{where} does not support tools for this model{told}.", action=action)
@@ -81,7 +93,20 @@ def make_error_from_text(url: str, words: str, status: int, body: Any = None) ->
     if status == 200:
         return ModelError(f"{where} reported an error in the middle of its answer{told}.", action=LOG_ACTION)
     what, action = _explain_status(status)
-    return ModelError(f"{where} {what} (HTTP {status}){told}.", action=action)
+    kind = RequestRefusedError if status in REFUSING_STATUSES else ModelError
+    return kind(f"{where} {what} (HTTP {status}){told}.", action=action)
+
+
+def _names_overflow(lowered: str, status: int, body: Any) -> bool:
+    """Whether a refusal is about length in words nobody listed: it has a known code, or names a measure of prompts,
+    that it is too much, and a number."""
+    error = body.get("error") if isinstance(body, dict) else None
+    codes = [found.get(key) for found in (body, error) if isinstance(found, dict) for key in ("code", "type")]
+    if any(isinstance(code, str) and OVERFLOW_CODE.search(code) for code in codes):
+        return True
+    if status not in REFUSING_STATUSES:
+        return False
+    return bool(LENGTH_WORDS.search(lowered) and EXCESS_WORDS.search(lowered) and re.search(r"\d{3,}", lowered))
 
 
 def _explain_tool_support(lowered: str) -> str:

@@ -11,7 +11,14 @@ from contextlib import aclosing
 from typing import Protocol
 
 from ollm.domain.context import Usage
-from ollm.domain.errors import DeniedError, ModelTimeoutError, NoServerError, OllmError, PromptTooLongError
+from ollm.domain.errors import (
+    DeniedError,
+    ModelTimeoutError,
+    NoServerError,
+    OllmError,
+    PromptTooLongError,
+    RequestRefusedError,
+)
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
 from ollm.domain.lazy import Lazy
 from ollm.domain.messages import (
@@ -33,6 +40,9 @@ from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.recorder import Recorder
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
+
+MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
+PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
 
 class Dispatcher(Protocol):
@@ -89,6 +99,7 @@ class Turn:
         self._emit = emit
         self._prepare = prepare
         self._usage = Usage()
+        self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
 
     async def run(self, parts: tuple[AnyPart, ...]) -> TurnReason:
@@ -117,27 +128,67 @@ class Turn:
         """One request and the calls it asks for; True when the model is to be asked again."""
         self._parts.loops.record_turn()
         self._check_for_loop()
-        answer = await self._request_within_window()
+        answer = await self._request_whole_prompt()
         calls = self._assign_call_ids(answer)
         message = await self._record_answer(answer, calls)
-        await self._account_usage(answer, calls)
+        self._report_usage(answer, calls)
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._run_calls(calls, message.id)
         return bool(calls)
 
+    async def _request_whole_prompt(self) -> StreamedAnswer:
+        """An answer to all of the prompt: one that the server is proven to have cut is sent again, shorter, once."""
+        answer = await self._request_within_window()
+        if not await self._observe_cut(answer) or self._resent:
+            return answer
+        self._resent = True
+        self._emit(Notice(level="warning", text=PROMPT_CUT))
+        if answer.parts:
+            await self._record_message("assistant", answer.parts, interrupted=True)
+        answer = await self._request_within_window()
+        await self._observe_cut(answer)
+        return answer
+
     async def _request_within_window(self) -> StreamedAnswer:
-        """Make room and ask. A server that counts more than we do, or serves less than it said, is believed once."""
-        prompt = self._parts.prompt
-        await self._parts.compactor.compact_if_needed(prompt, self._emit, self._parts.model.summarise)
-        try:
-            return await self._request_answer()
-        except PromptTooLongError as error:
-            prompt.correct_sent_forms(self._parts.model.facts)
-            prompt.learn_from_rejection(error.prompt_tokens, error.window)
-            self._emit(Notice(level="warning", text=f"{error.message} Compacting to fit."))
-        await self._parts.compactor.compact_if_needed(prompt, self._emit, self._parts.model.summarise)
+        """Make room and ask. A server that counts more than we do, or serves less than it said, is believed: its
+        numbers are taken, and the request is sent again. So is one refused for no known reason, when it was long."""
+        for attempt in range(MAX_OVERFLOW_RETRIES):
+            await self._make_room()
+            try:
+                return await self._request_answer()
+            except PromptTooLongError as error:
+                if attempt and error.window:
+                    raise
+                self._learn_from_overflow(error)
+            except RequestRefusedError as error:
+                if self._retried_refusal or not self._parts.prompt.is_suspiciously_long:
+                    raise
+                return await self._retry_shorter(error)
+        await self._make_room()
         return await self._request_answer()
+
+    async def _retry_shorter(self, error: RequestRefusedError) -> StreamedAnswer:
+        """A long request that was refused in words nobody knows, once more and shorter; when that one is taken, the
+        length was the reason, and the window is known."""
+        prompt, self._retried_refusal = self._parts.prompt, True
+        refused = prompt.used_tokens
+        self._emit(Notice(level="warning", text=f"{error.message} The prompt was long; trying a shorter one."))
+        await self._parts.compactor.compact(prompt, self._emit, self._parts.model.summarise)
+        await self._make_room()
+        answer = await self._request_answer()
+        prompt.learn_window(refused)
+        return answer
+
+    async def _make_room(self) -> None:
+        parts = self._parts
+        await parts.compactor.compact_if_needed(parts.prompt, self._emit, parts.model.summarise)
+
+    def _learn_from_overflow(self, error: PromptTooLongError) -> None:
+        self._parts.prompt.correct_sent_forms(self._parts.model.facts)
+        self._parts.prompt.learn_from_rejection(error)
+        if not error.only_answer_too_long:
+            self._emit(Notice(level="warning", text=f"{error.message} Compacting to fit."))
 
     async def _request_answer(self) -> StreamedAnswer:
         """Stream one answer. What was said before a break or a cancel is recorded, marked interrupted."""
@@ -168,16 +219,21 @@ class Turn:
             ToolCall(id=new_id(), name=piece.name, arguments=wrap_arguments(piece.arguments)) for piece in answer.calls
         ]
 
-    async def _account_usage(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> None:
-        used = answer.usage
+    async def _observe_cut(self, answer: StreamedAnswer) -> bool:
+        """Count what was used; whether the window turned out to be smaller than thought."""
+        used, prompt = answer.usage, self._parts.prompt
         self._usage = Usage(
             prompt_tokens=self._usage.prompt_tokens + used.prompt_tokens,
             completion_tokens=self._usage.completion_tokens + used.completion_tokens,
             reused_tokens=self._usage.reused_tokens + used.reused_tokens,
         )
-        self._parts.prompt.correct_sent_forms(self._parts.model.counted)
-        if cut := self._parts.prompt.observe_usage(used, await self._count_exact_tokens(used)):
+        prompt.correct_sent_forms(self._parts.model.counted)
+        before = prompt.model.window
+        if cut := prompt.observe_usage(used, await self._count_exact_tokens(used)):
             self._emit(cut)
+        return prompt.model.window < before
+
+    def _report_usage(self, answer: StreamedAnswer, calls: Sequence[ToolCall]) -> None:
         self._parts.prompt.set_forms(self._parts.model.facts)
         self._emit(self._parts.prompt.measure_usage())
         if not answer.parts and not calls:

@@ -8,6 +8,7 @@ from ollm.domain.context import Budget
 
 DEFAULT_THRESHOLD_SHARE = 0.80
 OVERFLOW_SHARE = 0.95
+MIN_ANSWER_TOKENS = 64
 
 
 def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: float = DEFAULT_THRESHOLD_SHARE) -> Budget:
@@ -87,6 +88,6 @@ def compute_entries_cap(window: int) -> int:
     return compute_limit(window) // 4
 
 
-def compute_answer_tokens(state: Budget, prompt: int) -> int:
-    """Tokens an answer may take."""
-    return max(0, state.window - prompt)
+def compute_answer_tokens(state: Budget, prompt: int, doubt: int = 0) -> int:
+    """Tokens an answer may take: with the prompt, and what it may be counted short by, it stays within the window."""
+    return max(0, min(MIN_ANSWER_TOKENS, state.window - prompt), state.window - prompt - doubt)

@@ -16,7 +16,9 @@ from ollm.tools.files.file_text import LineRange, count_lines, render_lines
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
 Number = Annotated[int, Meta(ge=1)]
-MAX_FOUND_MESSAGES = 10
+Offset = Annotated[int, Meta(ge=0)]
+MAX_FOUND_MESSAGES = 6
+PAGE_CHARS = 4_000
 
 
 class Passage(Data, frozen=True):
@@ -48,15 +50,16 @@ class Recall(Tool[Archive], frozen=True):
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 7, "debug": 7, "plan": 6, "assistant": 6}
     small: ClassVar[SmallForm] = SmallForm(
         description="Read text that was cut or folded.",
-        parameters=("query", "messageId", "callId"),
+        parameters=("query", "messageId", "callId", "offset"),
         clear_name=False,
     )
 
-    query: Annotated[str | None, Meta(description="Words to look for.")] = None
+    query: Annotated[str | None, Meta(description="A question or words.")] = None
     message_id: Number | None = None
     call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None
     start_line: Annotated[Number | None, Meta(description="From 1.")] = None
     end_line: Number | None = None
+    offset: Annotated[Offset | None, Meta(description="Character to read on from.")] = None
 
     def summary(self) -> str:
         if self.query is not None:
@@ -88,6 +91,8 @@ class Recall(Tool[Archive], frozen=True):
     def _render_part(self, text: str | None, what: str, limits: OutputSettings) -> ToolResult:
         if text is None:
             raise ToolFailure("NotFound", f"No {what} in this session.")
+        if self.offset is not None:
+            return render_page(text, self.offset, what)
         wanted = LineRange(first=self.start_line or 1, last=self.end_line)
         shown = render_lines(what.capitalize(), text, wanted, limits)
         lines = count_lines(shown)
@@ -103,3 +108,15 @@ class Recall(Tool[Archive], frozen=True):
             raise ToolFailure("NotFound", f"No message in this session matches “{query}”.")
         lines = [f"message {one.message_id} ({one.role}): {one.snippet}" for one in found]
         return ToolResult(llm_content="\n".join(lines), return_display=f"{len(found)} messages match “{query}”")
+
+
+def render_page(text: str, offset: int, what: str) -> ToolResult:
+    """A page of a text from a character on: for texts that have no lines to count by."""
+    if offset >= len(text):
+        raise ToolFailure(
+            "InvalidLineRange", f"{what.capitalize()} has {len(text)} characters; offset {offset} is past it."
+        )
+    page = text[offset : offset + PAGE_CHARS]
+    end = offset + len(page)
+    more = f"\n[characters {offset} to {end} of {len(text)}; read on with offset {end}]" if end < len(text) else ""
+    return ToolResult(llm_content=page + more, return_display=f"{what}: characters {offset:,} to {end:,}")

@@ -160,7 +160,7 @@ async def test_entries_over_a_quarter_of_the_window_are_left_out_and_said() -> N
 
     assert "Short words" in talk.prompt.get_system_prompt()
     assert "nothing of note" not in talk.prompt.get_system_prompt()
-    assert any("'big' is left out" in event.text for event in talk.of(Notice) if isinstance(event, Notice))
+    assert any("Skipped context entry 'big'" in event.text for event in talk.of(Notice) if isinstance(event, Notice))
 
 
 def test_thinking_is_kept_and_never_sent() -> None:

@@ -28,11 +28,16 @@ class Model:
         self.provider = provider
         self.name = name
         self.window = window
+        self.said_window = window  # by the settings or the server, before it was learnt that less is served
         self.facts = self.counted = facts  # `counted`: by what the last request was sent
         self._stumbles = 0
         self._reading = ReadingTime()
         self.why = why  # why this server, model and window
         self.advice = ""  # how the server would take tools, when it refused them
+
+    def set_served_window(self, window: int) -> None:
+        """The server serves less than it said, or than it is set to."""
+        self.facts = msgspec.structs.replace(self.facts, served_window=window, said_window=self.said_window)
 
     def set_token_factor(self, factor: float, samples: int) -> None:
         """Tokens are counted better now."""

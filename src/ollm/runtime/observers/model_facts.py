@@ -37,6 +37,8 @@ class ModelFactsObserver(TurnObserver):
 
     async def after_turn(self, report: TurnReport) -> None:
         self._update_token_factor()
+        if self._prompt.window_learnt and self._prompt.model.window < self._state.model.window:
+            self._state.model.set_served_window(self._prompt.model.window)
         facts = self._state.model.facts
         if facts.key != self._known.key or not (changes := find_changed_fields(self._known, facts)):
             return

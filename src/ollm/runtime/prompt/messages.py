@@ -34,9 +34,10 @@ class MessageHistory:
 
     def add_message(
         self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = ""
-    ) -> None:
-        """A message that was just recorded; `aside` goes with a user's. What this costs does not depend on how long
-        the context is."""
+    ) -> bool:
+        """A message that was just recorded; `aside` goes with a user's. Whether it stands shortened. What this costs
+        does not depend on how long the context is."""
+        cut = False
         new = render_message(message, calls)
         if message.role == "tool":
             self._fitting.begin_step(budget, self._meter.message_tokens)
@@ -45,8 +46,10 @@ class MessageHistory:
             shown = self._limit_user_message(entry, budget, aside) if entry.role == "user" else entry
             if entry.role == "tool":
                 shown = self._fitting.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
+            cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
             self._meter.add_units(self._counter.count_message_units(shown))
+        return cut
 
     def replace_messages(self, messages: Sequence[PromptMessage]) -> None:
         """Others take their place: a compression, or a context that was kept."""

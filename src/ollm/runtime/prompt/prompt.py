@@ -13,6 +13,7 @@ import msgspec
 
 from ollm.config.settings import Settings
 from ollm.domain.context import ActiveContext, Budget, ModeName, Usage
+from ollm.domain.errors import PromptTooLongError
 from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ollm.services.snapshots import ContextState
 
 MIN_WINDOW_TOKENS = 512
+LONG_PROMPT_SHARE = 0.6  # of the window: a longer prompt may be refused for its length, whatever a server says
 Emit = Callable[[Event], None]
 
 
@@ -83,6 +85,7 @@ class Prompt:
         self._notes: list[Notice] = []
         self._known_goals = self.goals.stack
         self.just_compressed = False  # in this turn
+        self.window_learnt = False  # the server serves less than it said: worth keeping for the next process
         self.sent_as_restored = False  # a context somebody went back to is sent once before it is compacted
         self.snapshot_armed = True  # passing the threshold takes a snapshot
         self._request: int | None = None  # the message being worked on
@@ -186,8 +189,12 @@ class Prompt:
         aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
             self._known_goals = self.goals.stack
-        self._spoken.add_message(message, calls, self.compute_budget(), aside)
+        cut = self._spoken.add_message(message, calls, self.compute_budget(), aside)
         self.revision += 1
+        if cut and not self._context.folded:
+            self._context = msgspec.structs.replace(self._context, folded=True)
+            self._offer_recall()
+            self._count_prefix()
 
     def _begin_turn(self, message: Message) -> None:
         self._words.add_message(message.id, message.text)
@@ -224,17 +231,31 @@ class Prompt:
         proof = self._meter.observe_usage(usage, exact, said_so=said_so)
         if proof is not None:
             served = max(proof.read_tokens, self._meter.most_read, MIN_WINDOW_TOKENS)
-            if proof.read_tokens and served < self.model.window:
-                self.set_window(served)
+            if proof.read_tokens:
+                self.learn_window(served)
         return proof
 
-    def learn_from_rejection(self, tokens: int, window: int) -> None:
-        """The server refused the last request: so many tokens it was, so many it takes; 0 where it did not say."""
-        if tokens:
-            self.observe_usage(Usage(prompt_tokens=tokens))
-        served = window or (self.model.window * 3 // 4 if not tokens else self.model.window)
-        if served < self.model.window:
-            self.set_window(max(served, MIN_WINDOW_TOKENS))
+    def learn_from_rejection(self, error: PromptTooLongError) -> None:
+        """The server refused the last request: its numbers are taken, as far as it said them. One that has no room for
+        the answer only is asked for a shorter one, which the count of the prompt gives."""
+        if error.prompt_tokens and not error.prompt_at_least:
+            self.observe_usage(Usage(prompt_tokens=error.prompt_tokens))
+        self.learn_window(error.window or (0 if error.prompt_tokens else self.model.window * 3 // 4))
+        if error.prompt_at_least or not error.prompt_tokens:
+            self._meter.distrust()
+
+    def learn_window(self, tokens: int) -> None:
+        """The server takes no more than these; 0 when it is not known."""
+        if 0 < tokens < self.model.window:
+            self.set_window(max(tokens, MIN_WINDOW_TOKENS))
+            self.window_learnt = True
+
+    @property
+    def is_suspiciously_long(self) -> bool:
+        """Whether a request that is refused for no known reason may be too long: it takes much of the window, or more
+        than any that was taken."""
+        taken = self._meter.most_read
+        return self.used_tokens > LONG_PROMPT_SHARE * self.model.window or 0 < taken < self.used_tokens
 
     # How full it is
 
@@ -253,7 +274,7 @@ class Prompt:
 
     @property
     def max_answer_tokens(self) -> int:
-        return rules.compute_answer_tokens(self.compute_budget(), self.used_tokens)
+        return rules.compute_answer_tokens(self.compute_budget(), self.used_tokens, self._meter.doubtful_tokens)
 
     def measure_usage(self) -> ContextUsage:
         state, last = self.compute_budget(), self.ledger.last

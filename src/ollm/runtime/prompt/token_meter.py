@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from ollm.domain.context import Usage
@@ -12,6 +14,12 @@ PLAUSIBLE_TOKENS_PER_UNIT = (0.4, 4.0)  # tokens a unit; counts outside say noth
 TRUNCATION_PROOF_RATIO = 1.02  # an exact count must be over the reported one by this much
 MAX_SHORTFALL_RATIO = 1.5
 DOUBT_RATIO = 1.1
+DISTRUST_RATIO = 1.15
+SLACK_TOKENS = 16  # that a template may add
+NEW_DOUBT_SHARE = 0.35  # of what came since the last count
+DOUBT_SHARES = ((8, 0.06), (3, 0.1), (0, 0.2))  # of the whole where nothing of it was counted, by samples of the factor
+MIN_PLATEAU_TOKENS = 64  # by which a prompt must have grown for a count that stands still to prove a cut
+PLATEAU_SHARE = 0.2  # of that growth, at most, the count may show
 MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of what they can read
 
 
@@ -34,6 +42,7 @@ class Meter:
         self._counted: SentRequest | None = None
         self._exact = 0
         self._unsure = False
+        self._last_counted: tuple[float, int] | None = None  # units and tokens of the last request that was counted
         self._short = 1.0  # by how much the last estimate fell short, until the factor has caught up
         self.most_read = 0  # the largest prompt known to have been read whole
 
@@ -62,6 +71,18 @@ class Meter:
             return estimate
         exact = self._exact + self.counter.units_to_tokens(max(0.0, self.spoken - self._counted.spoken) * self._short)
         return max(exact, estimate) if self._unsure else exact
+
+    @property
+    def doubtful_tokens(self) -> int:
+        """What the count may be short by: little of what the server counted, more of what came since."""
+        if self._counted is not None and not self._unsure:
+            return SLACK_TOKENS + math.ceil(NEW_DOUBT_SHARE * max(0, self.total_tokens - self._exact))
+        share = next(share for samples, share in DOUBT_SHARES if self.counter.samples >= samples)
+        return SLACK_TOKENS + math.ceil(share * self.total_tokens)
+
+    def distrust(self) -> None:
+        """The server counts more than we do, and did not say how much more."""
+        self._short = min(MAX_SHORTFALL_RATIO, self._short * DISTRUST_RATIO)
 
     @property
     def message_tokens(self) -> int:
@@ -102,6 +123,7 @@ class Meter:
         self.counter.learn(amount, reported)
         self._short = min(MAX_SHORTFALL_RATIO, max(1.0, reported / self.counter.units_to_tokens(amount)))
         self._counted, self._exact, self._unsure = sent, reported, False
+        self._last_counted = amount, reported
         self.most_read = max(self.most_read, reported)
         return None
 
@@ -111,7 +133,22 @@ class Meter:
         Far less is no proof: some servers leave out what they had in their cache."""
         if reported <= 0:
             return False
+        if exact is not None and exact > reported * TRUNCATION_PROOF_RATIO:
+            return True
         earlier = self._exact if sent.extends else 0
-        return (
-            exact is not None and exact > reported * TRUNCATION_PROOF_RATIO
-        ) or MIN_TRUNCATED_RATIO * earlier <= reported < earlier
+        return MIN_TRUNCATED_RATIO * earlier <= reported < earlier or self._is_plateau(sent, reported)
+
+    def _is_plateau(self, sent: SentRequest, reported: int) -> bool:
+        """Whether the count stands still while prompts grow: the server reads so much, and cuts the rest silently."""
+        if self._counted is None or not sent.extends:
+            return self._is_repeated(sent, reported)
+        grown = self.counter.units_to_tokens(max(0.0, sent.spoken - self._counted.spoken))
+        return grown >= MIN_PLATEAU_TOKENS and self._exact <= reported < self._exact + PLATEAU_SHARE * grown
+
+    def _is_repeated(self, sent: SentRequest, reported: int) -> bool:
+        """Whether two quite different prompts were counted the same, to the token."""
+        before = self._last_counted
+        if before is None or before[1] != reported:
+            return False
+        amount = sent.front + sent.spoken
+        return abs(amount - before[0]) * self.counter.factor >= MIN_PLATEAU_TOKENS

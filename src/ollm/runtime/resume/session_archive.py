@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from ollm.domain.messages import Message
 from ollm.domain.session import Session
@@ -11,7 +12,11 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files import MessagePage
 from ollm.tools.recall import Passage
 
-SNIPPET_RADIUS_CHARS = 120
+if TYPE_CHECKING:
+    from ollm.services.message_search import SearchedMessage
+
+SNIPPET_CHARS = 240
+RECALL = "recall"  # whose own calls and results answer nothing
 
 
 class SessionArchive:
@@ -37,17 +42,30 @@ class SessionArchive:
 
 
 def find_passages(session: Session, query: str, limit: int) -> list[Passage]:
-    """Messages with every word of the query, the newest first."""
-    words = query.casefold().split()
-    found: list[Passage] = []
-    for message in reversed(session.messages if words else ()):
-        text = render_archived_message(message, session.tool_calls)
-        folded = text.casefold()
-        if all(word in folded for word in words):
-            snippet = _cut_snippet(text, folded.find(words[0]))
-            found.append(Passage(message_id=message.id, role=message.role, snippet=snippet))
-        if len(found) == limit:
-            break
+    """The messages that answer the query best, what the user said first; what was recalled before is none of them."""
+    from ollm.services.message_search import find_passage, search_messages
+
+    found = search_messages(_list_searched(session), query, limit)
+    return [
+        Passage(
+            message_id=hit.message.number,
+            role=hit.message.role,
+            snippet=find_passage(hit.message.text, hit.words, SNIPPET_CHARS),
+        )
+        for hit in found
+    ]
+
+
+def _list_searched(session: Session) -> list[SearchedMessage]:
+    from ollm.services.message_search import SearchedMessage
+
+    calls = {call.id: call for call in session.tool_calls if call.name != RECALL}
+    found = []
+    for message in session.messages:
+        mine = tuple(calls[name] for name in message.call_ids if name in calls)
+        text = render_archived_message(message, mine)
+        if text.strip():
+            found.append(SearchedMessage(number=message.id, role=message.role, text=text))
     return found
 
 
@@ -70,9 +88,3 @@ def render_archived_call(call: ToolCallRecord) -> str:
     """A call with its arguments whole, texts as they are."""
     given = [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in call.args.items()]
     return "\n".join([f"[called {call.name} {call.id}]", *given])
-
-
-def _cut_snippet(text: str, place: int) -> str:
-    start = max(place - SNIPPET_RADIUS_CHARS, 0)
-    piece = " ".join(text[start : place + SNIPPET_RADIUS_CHARS].split())
-    return ("…" if start else "") + piece + ("…" if len(text) > place + SNIPPET_RADIUS_CHARS else "")

@@ -51,8 +51,10 @@ def _split_ends(text: str, keep: int) -> tuple[str, str]:
 
 
 def _format_omission(head: str, gap: str, way: str) -> str:
-    """Line numbers count from the beginning of the whole, so they hold for what `recall` reads."""
+    """Line numbers and characters count from the beginning of the whole, so they hold for what `recall` reads."""
     lines, first = gap.count("\n") + 1, head.count("\n") + 1
+    if lines == 1 and way.endswith("}"):
+        return f'[... {len(gap)} characters left out; {way[:-1]}, "offset": {len(head)}}} reads them]'
     asked = f'{way[:-1]}, "startLine": {first}}}' if way.endswith("}") and first > 1 else way
     return f"[... {lines} lines, {len(gap)} characters omitted; {asked} reads them]"
 

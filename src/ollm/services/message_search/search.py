@@ -22,6 +22,8 @@ ALIKE_WEIGHT = 0.5  # of a word that looks much the same
 MIN_ALIKE_SHARE = 0.6  # of their trigrams two words have in common
 MIN_PART_CHARS = 3
 MIN_COVERAGE = 0.34  # of what a question asks for by weight that a message must hold
+MIN_RARE_COVERAGE = 0.12  # where it holds a word of the question, as it stands, that hardly any other does
+RARE_SHARE = 0.6  # of the weight of a word that nobody said
 MAX_SCANNED_CHARS = 60_000
 
 _WORD = re.compile(r"[a-z0-9à-ɏЀ-ӿ]+")
@@ -126,11 +128,15 @@ def search_messages(messages: Iterable[SearchedMessage], question: str, limit: i
     expanded = {word: texts.expand(word) for word in wanted}
     importance = {word: _importance(texts, found) for word, found in expanded.items()}
     whole = sum(importance.values())
+    rarest = RARE_SHARE * math.log(1 + 2 * len(looked))
     hits = []
     for place, message in enumerate(looked):
         held = {word: _best(texts, place, found) for word, found in expanded.items()}
         coverage = sum(importance[word] for word, (score, _) in held.items() if score) / whole
-        if coverage < MIN_COVERAGE:
+        rare = any(
+            score and found_word == word and importance[word] >= rarest for word, (score, found_word) in held.items()
+        )
+        if coverage < (MIN_RARE_COVERAGE if rare else MIN_COVERAGE):
             continue
         score = sum(score for score, _ in held.values()) * (0.5 + coverage) * ROLE_WEIGHTS.get(message.role, 1.0)
         words = tuple(dict.fromkeys(word for score, word in held.values() if score))
