@@ -41,15 +41,17 @@ class Runner:
             SCRIPT,
             *arguments,
             cwd=self.workspace,
-            env=self.environment(),
+            env={**self.environment(), **more.get("variables", {})},
             stdin=more.get("stdin", asyncio.subprocess.DEVNULL),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def run(self, *arguments: str, stdin: str | None = None) -> Ended:
+    async def run(self, *arguments: str, stdin: str | None = None, **variables: str) -> Ended:
         process = await self.start(
-            *arguments, stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+            variables=variables,
         )
         out, err = await process.communicate(None if stdin is None else stdin.encode())
         return Ended(process.returncode or 0, out, err)

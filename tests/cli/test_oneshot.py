@@ -245,3 +245,23 @@ async def test_nothing_a_model_or_server_says_drives_the_terminal(tmp_path: Path
 
     assert done.out == "a[2Jb2Jc0;tdefghi 👩\u200d🔬 j\n"
     assert not set("\x1b\x9b\x9c\x9d\u202e\u2066\u200b\u2028\U000e0041") & set(done.err)
+
+
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(status=401, body={"error": {"message": "no access for Bearer local-key-0815-secret"}}),
+        Answer(status=500, body="headers were {authorization: Bearer local-key-0815-secret}"),
+        Answer(text="one two", error_after=1, error="upstream said: local-key-0815-secret is wrong"),
+    ],
+    ids=["refused", "page", "stream"],
+)
+async def test_a_key_that_a_server_repeats_is_shown_nowhere(tmp_path: Path, answer: Answer, output: str) -> None:
+    async with running(tmp_path, [answer, answer, answer, answer, answer]) as runner:
+        done = await runner.run("-p", "go", "-o", output, OLLM_API_KEY="local-key-0815-secret")
+
+    assert runner.server.requests[-1].headers["authorization"] == "Bearer local-key-0815-secret"
+    assert done.code == 4
+    assert "local-key-0815-secret" not in done.out + done.err
+    assert "[redacted]" in done.out + done.err

@@ -218,3 +218,21 @@ def test_names_are_logged_at_debug_level_only_and_values_never(caplog: pytest.Lo
 
 def test_what_is_kept_back_is_known_for_redaction() -> None:
     assert SERVICE.list_removed_values({"A_KEY": "sesame-street", "PLAIN": "open"}) == ["sesame-street"]
+
+
+CODE = ("BASH_ENV", "ENV", "BASH_FUNC_ls%%", "PROMPT_COMMAND", "SHELLOPTS")
+
+
+def test_keys_and_code_for_shells_are_kept_back() -> None:
+    given = dict.fromkeys((*CODE, "KEY", "KUBE_CONFIG_DATA", "KEYBOARD", "NODE_ENV", "VIRTUAL_ENV"), "x")
+
+    assert set(EnvironmentSanitizationService().sanitize(given)) == {"KEYBOARD", "NODE_ENV", "VIRTUAL_ENV"}
+
+
+def test_a_pattern_that_lets_everything_through_warns_and_lets_no_code_through() -> None:
+    service = EnvironmentSanitizationService(EnvironmentSettings(allow_list=("*",)))
+
+    assert "API_KEY" in service.warnings[0]
+    assert set(service.sanitize(dict.fromkeys((*CODE, "API_KEY"), "x"))) == {"API_KEY"}
+    named = EnvironmentSanitizationService(EnvironmentSettings(allow_list=("BASH_ENV",)))
+    assert set(named.sanitize(dict.fromkeys(CODE, "x"))) == {"BASH_ENV"}

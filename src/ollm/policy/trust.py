@@ -19,6 +19,8 @@ INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore")
 _DIRECTORIES = (".ollm/commands", ".ollm/hooks", ".ollm/extensions")
 _MAX_FILES = 2_000
+_BLOCK_BYTES = 1 << 20
+_MAX_HASHED_BLOCKS = 16
 
 
 class TrustState(Data, frozen=True):
@@ -176,9 +178,14 @@ def _hash_file(path: Path) -> str:
         digest.update(b"link:" + os.fsencode(path.readlink()) + b"\0")
     try:
         if path.is_file():
+            found = path.stat()
             with path.open("rb") as stream:
-                while block := stream.read(1 << 20):
+                for _ in range(_MAX_HASHED_BLOCKS):
+                    if not (block := stream.read(_BLOCK_BYTES)):
+                        break
                     digest.update(block)
+                else:  # a hole of 50 GB, or a file of the system without end: known by its size and when it changed
+                    digest.update(f"\0larger: {found.st_size} {found.st_mtime_ns}".encode())
     except OSError as error:
         digest.update(f"unreadable: {error.errno}".encode())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,6 +18,9 @@ from ollm.system import http
 QUICK_TIMEOUT_SECONDS = 10.0
 LOADING_SECONDS = 0.5
 BUSY_STATUSES = (429, 502, 503, 504)
+MIN_HIDDEN_KEY_CHARACTERS = 8
+HIDDEN_KEY = "[redacted]"
+Received = TypeVar("Received", bytes, str)
 
 
 class ServerBusy(Exception):  # noqa: N818 - a reason to try again, not a fault
@@ -34,7 +37,8 @@ class Exchange:
     def __init__(self, url: str, timeouts: ProviderTimeouts, *, api_key: str = "", proxied: bool = False) -> None:
         self.url = url
         self._timeouts = http.Timeouts(connect=timeouts.connect, first=timeouts.first_token, stall=timeouts.stall)
-        headers = {"Authorization": f"Bearer {_clean_api_key(api_key)}"} if api_key else {}
+        self._api_key = _clean_api_key(api_key) if api_key else ""
+        headers = {"Authorization": f"Bearer {self._api_key}"} if api_key else {}
         try:
             self._client = http.open_client(url, headers=headers, timeouts=self._timeouts, proxied=proxied)
         except ValueError as error:
@@ -70,7 +74,7 @@ class Exchange:
         """A whole answer, decoded. Statuses other than 200 are raised, unreadable JSON too."""
         answer = await self.send_request(method, path, body, timeout=timeout)
         if answer.status != 200:
-            raise make_server_error(self.url, answer)
+            raise self._explain_answer(answer)
         return self.decode(answer.body)
 
     async def try_request_json(
@@ -95,14 +99,33 @@ class Exchange:
 
     def decode(self, data: bytes | str) -> Any:
         try:
-            return msgspec.json.decode(data)
+            return msgspec.json.decode(self._hide_api_key(data.encode() if isinstance(data, str) else data))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
                 f"The model server at {self.url} sent something that is not JSON.",
                 action="Check provider.baseUrl and provider.type (ollama or openai).",
             ) from error
 
+    def _explain_answer(self, answer: http.FullResponse) -> ModelError:
+        """The error for an answer that is not 200."""
+        shown = http.FullResponse(status=answer.status, headers=answer.headers, body=self._hide_api_key(answer.body))
+        return make_server_error(self.url, shown)
+
+    def _hide_api_key(self, data: Received) -> Received:
+        """What a server sent, without the key it was sent: some repeat it in their errors, which are shown."""
+        key = self._api_key
+        if len(key) < MIN_HIDDEN_KEY_CHARACTERS:
+            return data
+        if isinstance(data, str):
+            return data.replace(key, HIDDEN_KEY)
+        return data.replace(key.encode(), HIDDEN_KEY.encode())
+
     def explain(self, failure: http.HttpFailure) -> OllmError:
+        error = self._explain_failure(failure)
+        error.message = self._hide_api_key(error.message)
+        return error
+
+    def _explain_failure(self, failure: http.HttpFailure) -> OllmError:
         where = f"The model server at {self.url}"
         match failure:
             case http.CertificateNotTrusted():
@@ -155,7 +178,7 @@ class Exchange:
                 with attempt:
                     return await self._attempt(stack, path, data)
         except ServerBusy as busy:
-            raise make_server_error(self.url, busy.answer) from busy
+            raise self._explain_answer(busy.answer) from busy
         raise AssertionError("retry_context ends by returning or raising")
 
     async def _attempt(self, stack: AsyncExitStack, path: str, data: bytes) -> http.Response:
@@ -163,7 +186,7 @@ class Exchange:
             response = await trial.enter_async_context(self._client.stream("POST", path, data, timeouts=self._timeouts))
             if response.status != 200:
                 answer = await _read_full_response(response)
-                error = make_server_error(self.url, answer)
+                error = self._explain_answer(answer)
                 if answer.status in BUSY_STATUSES and not isinstance(error, ModelLoadingError):
                     raise ServerBusy(answer)
                 raise error

@@ -153,7 +153,8 @@ class OpenAICompatible:
                     if done := assembly.calls_complete:  # llama.cpp misses the end of a call that it gave whole
                         break
                     raise
-                response.patience.reset(begun=assembly.writing)
+                if assembly.grew:
+                    response.patience.reset(begun=assembly.writing)
                 for piece in pieces:
                     yield piece
         if not done and not assembly.ended:

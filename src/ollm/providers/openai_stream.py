@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ollm.domain.context import Usage
+from ollm.domain.errors import ModelError
 from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, FinishReason, ProgressPiece, TextPiece, ThinkingPiece
 from ollm.providers.server_errors import as_int
 from ollm.providers.wire import as_entries, as_mapping, as_text, parse_arguments
@@ -18,13 +19,17 @@ REASONS: dict[str, FinishReason] = {
 DONE_MARK = "[DONE]"
 
 
+MAX_CALL_CHARACTERS = 8 << 20  # what one answer may bring of calls
+MAX_CALLS = 1_000
+
+
 class CallFragments:
     """One call as its pieces arrive."""
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
         self.name = ""
-        self.written = ""
+        self._written: list[str] = []
         self.whole: dict[str, Any] | None = None
 
     def add(self, function: dict[str, Any]) -> None:
@@ -32,7 +37,13 @@ class CallFragments:
         given = function.get("arguments")
         if isinstance(given, dict):
             self.whole = given
-        self.written += as_text(given)
+        self._written.append(as_text(given))
+
+    @property
+    def written(self) -> str:
+        if len(self._written) > 1:
+            self._written = ["".join(self._written)]
+        return "".join(self._written)
 
     @property
     def ended(self) -> bool:
@@ -52,6 +63,8 @@ class StreamAssembler:
         self._by_index: dict[int, CallFragments] = {}
         self._reason: FinishReason | None = None
         self._usage = Usage()
+        self._call_characters = 0
+        self.grew = False  # the last chunk brought something
         self.writing = False  # the model has begun: text, thinking or a fragment of a call came
 
     @property
@@ -65,12 +78,14 @@ class StreamAssembler:
         return bool(self._calls) and all(call.ended for call in self._calls)
 
     def add_chunk(self, chunk: dict[str, Any]) -> list[AnyPiece]:
+        before = self._call_characters, self._reason
         self._update_usage(chunk)
         pieces: list[AnyPiece] = []
         if progress := as_mapping(chunk.get("prompt_progress")):
             pieces.append(ProgressPiece(as_int(progress.get("processed")), as_int(progress.get("total"))))
         for choice in as_entries(chunk.get("choices"))[:1]:
             pieces += self._read_choice(choice)
+        self.grew = bool(pieces) or before != (self._call_characters, self._reason)
         return pieces
 
     def finish(self) -> list[AnyPiece]:
@@ -101,6 +116,11 @@ class StreamAssembler:
             call = self._by_index[index] = CallFragments(identity)
             self._calls.append(call)
         call.add(function)
+        self._call_characters += len(as_text(function.get("arguments"))) + len(as_text(function.get("name")))
+        if self._call_characters > MAX_CALL_CHARACTERS or len(self._calls) > MAX_CALLS:
+            raise ModelError(
+                "The model server sent a tool call that does not end.", action="Try again, or use another model."
+            )
 
     def _update_usage(self, chunk: dict[str, Any]) -> None:
         usage, timings = as_mapping(chunk.get("usage")), as_mapping(chunk.get("timings"))

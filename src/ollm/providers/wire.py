@@ -33,7 +33,7 @@ def parse_arguments(value: Any) -> JsonObject | str:
         return {}
     try:
         decoded = msgspec.json.decode(written)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # no object, or one nested so deeply that nothing can be done with it
         return written
     return decoded if isinstance(decoded, dict) else written
 

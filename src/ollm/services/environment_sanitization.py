@@ -30,6 +30,7 @@ EXTRA_DENY_PATTERNS = (
         "*AUTHTOKEN*",
         "*_PWD",
     ),
+    *("KEY", "KUBE_CONFIG_DATA", "KUBECONFIG_DATA", "*_KUBECONFIG_DATA"),
     *("*_PAT", "*_DSN", "*PGPASSWORD*", "*CONNECTION_STRING*", "*CONNECTIONSTRING*", "*_CONNSTR", "npm_config_*auth*"),
 )
 SECRET_WORDS = frozenset(
@@ -38,6 +39,7 @@ SECRET_WORDS = frozenset(
 )
 MAX_KNOWN_VARIABLES = 4096
 HARMLESS_NAMES = ("SSH_AUTH_SOCK", "XAUTHORITY")
+SHELL_CODE_RULE = "it is code or settings for every shell that is started"
 _WORD_ENDS = re.compile(r"[^A-Z0-9]+")
 
 
@@ -68,7 +70,8 @@ class EnvironmentSanitizationService:
         allow, deny, troubles = _read_settings(config)
         good_allow, more = _split_usable(allow)
         good_deny, most = _split_usable(deny)
-        self.warnings = (*troubles, *more, *most)
+        self.warnings = (*troubles, *more, *most, *_warn_of_wide_patterns(good_allow))
+        self._named = frozenset(pattern.upper() for pattern in good_allow)
         for warning in self.warnings:
             _log.warning("%s", warning)
         self._allow = _NamePatterns((*CORE_ALLOW, *HARMLESS_NAMES, *good_allow))
@@ -100,6 +103,10 @@ class EnvironmentSanitizationService:
         """Whether the allow list has this name."""
         return self._allow.find_match(name) is not None
 
+    def _names(self, name: str) -> bool:
+        """Whether the configured allow list has this very name, not a pattern that matches it."""
+        return name.upper() in self._named
+
     def is_denied(self, name: str) -> bool:
         """Whether a deny pattern or a secret word matches this name, whatever the allow list says."""
         return self._find_rule(name) is not None
@@ -117,8 +124,9 @@ class EnvironmentSanitizationService:
     def _judge(self, environment: Mapping[str, str]) -> None:
         unnamed = []
         for name, value in environment.items():
-            allowed = self.is_allowed(name)
-            rule = None if allowed else self._find_rule(name)
+            runs = SHELL_CODE.find_match(name) is not None and not self._names(name)
+            allowed = self.is_allowed(name) and not runs
+            rule = None if allowed else SHELL_CODE_RULE if runs else self._find_rule(name)
             self._known[name, value] = rule
             if not allowed and rule is None and len(value) >= MIN_KNOWN_VALUE_CHARS:
                 unnamed.append((name, value))
@@ -175,6 +183,20 @@ def _classify_pattern(text: str) -> str:
     return "start" if text.endswith("*") else "exact"
 
 
+_SHELL_CODE_NAMES = (
+    "BASH_ENV",
+    "ENV",
+    "BASH_FUNC_*",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS4",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "CDPATH",
+)
+SHELL_CODE = _NamePatterns(_SHELL_CODE_NAMES)
+
+
 def _read_settings(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[list[Any], list[Any], list[str]]:
     if isinstance(config, EnvironmentSettings):
         return list(config.allow_list), list(config.deny_patterns), []
@@ -183,6 +205,16 @@ def _read_settings(config: EnvironmentSettings | Mapping[str, Any]) -> tuple[lis
         if isinstance(allow, list | tuple) and isinstance(deny, list | tuple):
             return list(allow), list(deny), []
     return [], ["*"], ["the environment settings are invalid: tools get only the core variables"]
+
+
+def _warn_of_wide_patterns(patterns: list[str]) -> list[str]:
+    """Patterns that let through what was to be kept back: everything, or what is named after a secret."""
+    probes = ("API_KEY", "GITHUB_TOKEN", "DB_PASSWORD")
+    return [
+        f"environment.allowList has {pattern!r}, which passes secrets such as {probe} to every tool"
+        for pattern in patterns
+        if "*" in pattern and (probe := next((one for one in probes if _NamePatterns([pattern]).find_match(one)), None))
+    ]
 
 
 def _split_usable(patterns: list[Any]) -> tuple[list[str], list[str]]:

@@ -18,7 +18,7 @@ from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.file_types import find_type_globs
 from ollm.tools.search.matches import MAX_COUNTED_MATCHES, FoundLine, MatchCollector
-from ollm.tools.search.ripgrep import group_by_directory, search_files
+from ollm.tools.search.ripgrep import MAX_SEARCHED_BYTES, group_by_directory, search_files
 from ollm.tools.search.scope import (
     PositiveInt,
     ReadableFiles,
@@ -84,6 +84,9 @@ class Grep(Tool[FileDiscoveryService], frozen=True):
         self, context: ToolContext, discovery: FileDiscoveryService, scope: SearchScope
     ) -> ReadableFiles:
         if scope.file is not None:
+            if (scope.root / scope.file).stat().st_size > MAX_SEARCHED_BYTES:
+                most = f"{MAX_SEARCHED_BYTES >> 30} GiB"
+                raise ToolFailure("TooLarge", f"{self.path} is larger than {most}; search it with a shell command.")
             return ReadableFiles(paths=[scope.file])
         named = (self.file_pattern,) if self.file_pattern else ()
         typed = await find_type_globs(self.file_type) if self.file_type else ()

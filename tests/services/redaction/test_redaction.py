@@ -398,3 +398,28 @@ def test_importing_the_service_compiles_no_pattern() -> None:
     )
 
     assert ran.stdout.split() == ["False", "False"]
+
+
+AWS_SIGNATURE = "fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024"
+HIDDEN = {
+    "https://api.telegram.org/bot123456789:AAabcdefghijklmnopqrstuvwxyz012345678/getMe": "AAabcdef",
+    "pul-" + "a1b2c3d4" * 5: "a1b2c3d4",
+    "ops_eyJzaWduSW5BZGRyZXNzIjoibXkuMXBhc3N3b3JkLmNvbSIsInVzZXJBdXRoIjp7Im1": "eyJzaWdu",
+    f"https://b.s3.amazonaws.com/x?X-Amz-Signature={AWS_SIGNATURE}": AWS_SIGNATURE,
+    f"X-Amz-Signature={AWS_SIGNATURE}": AWS_SIGNATURE,
+    "\x1b[32mghp_abcdefghijABCDEFGHIJ0123456789abcdef\x1b[0m": "ghp_abc",
+    "token=\x1b[31mabc123def456\x1b[0m": "abc123",
+    "      GITHUB_TOKEN: letmein": "letmein",
+}
+
+
+@pytest.mark.parametrize("text", HIDDEN)
+def test_secrets_in_odd_places_are_taken_out(text: str) -> None:
+    assert HIDDEN[text] not in Redactor().redact(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["token_type=bearer expires_in=3600", "API_KEY: str", "\x1b[32mall good\x1b[0m", "basic auth is fine"]
+)
+def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
+    assert Redactor().redact(text) == text

@@ -23,7 +23,17 @@ class Redactor:
         self._values = sorted({form for value in known for form in _list_forms(value)}, key=len, reverse=True)
 
     def redact(self, text: str) -> str:
-        """The text with every secret replaced by a mark; the same text when there is none."""
+        """The text with every secret replaced by a mark; the same text when there is none. Colours are taken out of a
+        text that has secrets between them."""
+        if "\x1b[" in text:
+            import re
+
+            plain = re.sub(r"\x1b\[[0-9;:]*m", "", text)
+            clean = self._redact_plain(plain)
+            return text if clean == plain and self._redact_plain(text) == text else clean
+        return self._redact_plain(text)
+
+    def _redact_plain(self, text: str) -> str:
         if "-----BEGIN " in text:
             from ollm.services.redaction.credentials import redact_private_keys
 

@@ -95,7 +95,9 @@ def _compile_cookie() -> re.Pattern[str]:
 
 @cache
 def _compile_bearer() -> re.Pattern[str]:
-    return re.compile(r"(?i)(?<![A-Za-z0-9_\-])((?:bearer|basic)\s{1,4})([A-Za-z0-9._~+/\-]{8,4096}={0,2})")
+    return re.compile(
+        r"(?i)(?<![A-Za-z0-9_\-])((?:bearer|basic)\s{1,4})([A-Za-z0-9._~+/\-]{8,4096}(?![A-Za-z0-9._~+/\-])(?!=[^=\s])={0,2})"
+    )
 
 
 @cache

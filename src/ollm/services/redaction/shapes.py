@@ -48,7 +48,13 @@ SHAPES: tuple[tuple[str, str, str], ...] = (  # name, texts one of which is in e
         "eyJ",
         rf"eyJ{_WORD}{{6,8000}}\.{_WORD}{{4,16000}}\.{_WORD}{{4,16000}}(?:\.{_WORD}{{2,8000}}){{0,2}}",
     ),
-    ("Telegram token", ":AA", rf"[0-9]{{8,10}}:AA{_WORD}{{32,35}}"),
+    ("Telegram token", ":AA", rf"(?:bot)?[0-9]{{6,12}}:AA{_WORD}{{30,40}}"),  # core.telegram.org/bots/api
+    ("Pulumi token", "pul-", r"pul-[a-f0-9]{40}(?![A-Za-z0-9])"),  # www.pulumi.com/docs/pulumi-cloud/access-management
+    (
+        "1Password token",
+        "ops_eyJ",
+        r"ops_eyJ[A-Za-z0-9_\-+/=]{40,8000}",
+    ),  # developer.1password.com/docs/service-accounts
     ("Discord token", ".", rf"[MNO][A-Za-z0-9]{{23,25}}\.{_WORD}{{6}}\.{_WORD}{{27,40}}"),
     ("DigitalOcean token", "doo_v1_ dop_v1_ dor_v1_", r"do[opr]_v1_[a-f0-9]{40,64}"),
     ("Shopify token", "shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}"),

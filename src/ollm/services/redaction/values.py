@@ -55,7 +55,7 @@ class AssignmentContext(NamedTuple):
     @property
     def suits_weak_names(self) -> bool:
         """Signatures are secret in a URL alone."""
-        return self.query or "sig" not in self.name.lower()
+        return self.query or "sig" not in self.name.lower() or "amz" in self.name.lower()
 
 
 def is_code(value: str) -> bool:
@@ -86,6 +86,8 @@ def _is_configured(value: str, place: AssignmentContext) -> bool:
         return False
     if place.family is NameSensitivity.PASSWORD:
         return place.own_line or place.listed
+    if place.name.isupper() and "_" in place.name:
+        return place.own_line and value.islower()
     return place.own_line and len(value) >= 8 and value.islower()
 
 

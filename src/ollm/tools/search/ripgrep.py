@@ -18,6 +18,7 @@ from ollm.domain.errors import ToolFailure
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
 _CHUNK_BYTES = 1 << 18
+MAX_SEARCHED_BYTES = 4 << 30  # a larger file, which may be a hole on the disk, is left out
 _WRAPPER = "(?:"
 
 
@@ -66,6 +67,7 @@ async def _run_ripgrep(root: Path, arguments: Sequence[str | bytes]) -> AsyncGen
             "--hidden",
             "--binary",
             "--max-depth=1",
+            f"--max-filesize={MAX_SEARCHED_BYTES}",
             "--no-messages",
             "--color=never",
             *arguments,

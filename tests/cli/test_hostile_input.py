@@ -1,0 +1,104 @@
+"""Files and servers that never end, or are nested without end: the command stops, and says why."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ollm
+from tests.cli.running import Runner, running
+from tests.servers.answers import Answer
+
+DELTA = {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": "x" * 20_000}}]}}]}
+PIECES = {
+    "comments": b": ping\n\n" * 10,
+    "arguments": b"data: " + json.dumps(DELTA).encode() + b"\n\n",
+    "nothing": b'data: {"choices":[{"delta":{}}]}\n\n',
+}
+
+
+@asynccontextmanager
+async def endless_server(piece: bytes) -> AsyncIterator[str]:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = b'{"data":[{"id":"scripted"}]}'
+        if not head.startswith(b"POST"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            writer.close()
+            return
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        try:
+            while True:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0.005)
+        except ConnectionError:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        server.close()
+
+
+@pytest.mark.parametrize("kind", PIECES)
+async def test_an_answer_that_never_ends_is_given_up(tmp_path: Path, kind: str) -> None:
+    home, workspace = tmp_path / "home", tmp_path / "work"
+    workspace.mkdir()
+    home.mkdir()
+    (home / "config.yaml").write_text("provider: {timeouts: {firstToken: 3, stall: 3}}\n")
+    async with endless_server(PIECES[kind]) as url:
+        done = await asyncio.to_thread(
+            ollm, "-p", "go", home=home, cwd=workspace, OLLM_BASE_URL=url, OLLM_PROVIDER="openai", OLLM_MODEL="scripted"
+        )
+
+    assert done.returncode in (4, 124)
+    assert "Traceback" not in done.stderr
+    assert "ollm: " in done.stderr
+
+
+async def test_arguments_nested_without_end_are_a_mistake_of_the_model(tmp_path: Path) -> None:
+    deep = '{"path":' + "[" * 100_000 + "]" * 100_000 + "}"
+    async with running(tmp_path, [Answer(calls=[("read_file", deep)]), "I see."]) as runner:
+        done = await runner.run("-p", "go", "-o", "json")
+
+    answer = json.loads(done.out)
+    assert (answer["text"], answer["toolCalls"][0]["status"]) == ("I see.", "failed")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "link"])
+async def test_instructions_without_end_do_not_hold_the_start_up(tmp_path: Path, kind: str) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        make_endless(runner, kind)
+        began = time.monotonic()
+        done = await runner.run("-p", "go")
+
+    assert done.code == 0
+    assert time.monotonic() - began < 30
+
+
+def make_endless(runner: Runner, kind: str) -> None:
+    file = runner.workspace / "AGENTS.md"
+    if kind == "link":
+        file.symlink_to("/proc/self/pagemap")
+        return
+    with file.open("wb") as stream:
+        stream.truncate(50 << 30)
+
+
+def test_a_hole_of_50_gigabytes_is_not_searched(tmp_path: Path) -> None:
+    with (tmp_path / "hole").open("wb") as stream:
+        stream.truncate(50 << 30)
+    (tmp_path / "note").write_text("needle\n")
+    arguments = [json.dumps({"pattern": "needle", **more}) for more in ({}, {"path": "hole"})]
+    home = tmp_path.parent / f"{tmp_path.name}-home"
+
+    began = time.monotonic()
+    found, refused = (ollm("tools", "run", "grep", "--args", one, home=home, cwd=tmp_path) for one in arguments)
+    assert time.monotonic() - began < 30
+    assert "note" in found.stdout
+    assert "larger than" in refused.stdout + refused.stderr
