@@ -217,7 +217,7 @@ def test_a_giant_damaged_file_gives_all_that_can_be_read_and_is_not_changed(path
 
     viewed = run(home, "sessions", "view", ID)
     within(viewed, mapped)
-    assert "not everything could be read" in viewed.err
+    assert "some data could not be read" in viewed.err
     document = run(home, "sessions", "export", ID, "--output", "-")
     within(document, mapped)
     found = {entry["id"] for entry in json.loads(document.out)["messages"]}

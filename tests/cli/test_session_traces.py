@@ -158,4 +158,4 @@ def test_output_that_cannot_be_taken_ends_in_a_sentence_or_quietly(home: Home, c
     )
     assert "internal error" not in done.stderr
     assert done.returncode == (1 if output == "full" else 0)
-    assert ("cannot be written" in done.stderr) == (output == "full")
+    assert ("Cannot write" in done.stderr) == (output == "full")

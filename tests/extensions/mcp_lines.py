@@ -12,6 +12,7 @@ from ollm.extensions.mcp.servers import McpServers
 from ollm.extensions.mcp.settings import McpServer, read_servers
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
+from ollm.system.sandbox.sandbox import Sandbox
 from ollm.tools.framework.base import ToolContext
 
 SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
@@ -44,7 +45,10 @@ async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Li
     assert not problems
 
     def connect(server: McpServer) -> McpConnection:
-        return McpConnection(server, make_opener(server, host, directory, ENVIRONMENT))
+        return McpConnection(
+            server,
+            make_opener(server, host, directory, ENVIRONMENT, Sandbox(directory, directory / "home", mode="off")),
+        )
 
     servers = McpServers(found, connect, CatalogueFile(directory / "cache" / "mcp.json"), told.append)
     try:

@@ -94,7 +94,7 @@ async def test_the_token_budget_is_kept_and_what_is_left_out_is_named(
 
     page, _, notes = shown.rpartition("\n[")
     assert estimate_units(page) <= budget + 20
-    assert "not shown to save space" in notes
+    assert "not shown (too long)" in notes
 
 
 async def test_a_glob_skips_env_files_and_says_how_many(drive: Driver, workspace: Path) -> None:

@@ -118,7 +118,7 @@ async def test_tavily_gets_a_document_and_a_bearer_key(workspace: Path, server: 
         ("429 Too Many Requests", "rate limiting"),
         ("500 Oops", "500"),
         ("404 Not Found", "404"),
-        ("401 Unauthorized", "refused"),
+        ("401 Unauthorized", "401"),
     ],
 )
 async def test_errors_of_a_service_are_said_in_words(

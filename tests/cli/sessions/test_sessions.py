@@ -237,9 +237,9 @@ def test_damage_is_named_with_the_way_out_and_mended_by_check(home):
     healthy, hurt = home.recorded("well"), home.recorded("one", "two")
     home.document(hurt).write_bytes(home.document(hurt).read_bytes()[:-12])
     done = ollm("sessions", "list", home=home.root)
-    assert (done.returncode, healthy[:8] in done.stdout, hurt in done.stderr) == (0, True, True)
+    assert (done.returncode, healthy[:4] in done.stdout, hurt[:4] in done.stderr) == (0, True, True)
     viewed = ollm("sessions", "view", hurt, home=home.root)
-    assert (viewed.returncode, "two" in viewed.stdout, "not everything could be read" in viewed.stderr) == (
+    assert (viewed.returncode, "two" in viewed.stdout, "some data could not be read" in viewed.stderr) == (
         0,
         True,
         True,
@@ -304,7 +304,7 @@ def test_a_damaged_session_is_still_one_json_document_and_said_to_be_damaged(hom
     for arguments in (("view", session_id, "--json"), ("export", session_id, "--output", "-")):
         done = ollm("sessions", *arguments, home=home.root)
         assert json.loads(done.stdout)["sessionId"] == session_id
-        assert "not everything could be read" in done.stderr
+        assert "some data could not be read" in done.stderr
 
 
 def test_the_document_of_a_crashed_session_holds_the_answer_as_far_as_it_got(home: Home):
