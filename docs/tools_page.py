@@ -68,8 +68,8 @@ Each is tested with a stand-in that answers as the service documents it, with it
 FileExists, InvalidLineRange, EditTargetNotFound, EditTargetAmbiguous, EditsOverlap, FileChanged, EncodingError,
 InvalidPattern,
 PermissionDenied, OutsideWorkspace, Timeout, IdleTimeout, Cancelled, Denied, LoopStopped, InvalidUrl, AddressRefused,
-HttpError, NetworkError, TooLarge, NoBackend, NotFound, Interrupted, UnknownTool. The message names the path or the URL
-and says what to do next where there is something.
+HttpError, NetworkError, TooLarge, NoBackend, NotFound, Interrupted, McpError, UnknownTool. The message names the path
+or the URL and says what to do next where there is something.
 """
 
 

@@ -89,7 +89,7 @@ async def test_a_hook_may_stop_a_turn_and_the_message_stays_recorded(tmp_path: P
         configure(runner, {"before-turn": ['echo \'{"continue": false, "message": "closed today"}\'']})
         done = await runner.run("-p", "hi")
 
-    assert done.code == 130
+    assert done.code == 5
     assert "closed today" in done.err
     assert runner.server.chats == []
     assert runner.sessions()[0]["messages"][0]["parts"][0]["text"] == "hi"

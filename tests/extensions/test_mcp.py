@@ -137,9 +137,8 @@ async def test_hostile_servers_do_no_harm(tmp_path: Path, monkeypatch: pytest.Mo
             await found.call("talkative__chatter")
 
 
-async def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "OPEN_TIMEOUT_SECONDS", 0.3)
-    async with lines(tmp_path, {"silent": entry("silent")}) as found:
+async def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+    async with lines(tmp_path, {"silent": entry("silent", startTimeout=0.3)}) as found:
         await found.servers.before_turn()
 
     assert "silent cannot be used: no initialize reply within 0.3 s" in found.told[0]
@@ -214,7 +213,8 @@ async def test_an_address_where_nobody_answers_is_told(tmp_path: Path) -> None:
         ({"a": {"url": "file:///x"}}, "url: expected"),
         ({"a": {"command": "x", "args": "y"}}, "args: expected"),
         ({"a": {"command": "x", "env": ["y"]}}, "env: expected a mapping"),
-        ({"a": {"command": "x", "comand": 1}}, "unknown key comand"),
+        ({"a": {"command": "x", "startTimeout": -1}}, "startTimeout: expected"),
+        ({"a": {"command": "x", "include": "y"}}, "include: expected"),
         ({"a": {"command": "x", "timeout": 0}}, "timeout: expected"),
         ({"a": {"command": "x", "type": "sse"}}, "type: expected stdio or http"),
     ],

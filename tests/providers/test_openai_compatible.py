@@ -317,7 +317,7 @@ async def test_a_server_that_does_not_stream_is_understood_too() -> None:
         pieces = await said(openai(server.base_url))
 
     assert text_of(pieces) == "whole"
-    assert pieces[-1] == FinishPiece("stop", Usage(prompt_tokens=3))
+    assert pieces[-1] == FinishPiece("stop", Usage(prompt_tokens=3), counts_reuse=False)
 
 
 async def test_the_key_goes_into_the_header_and_nowhere_else() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,11 +26,12 @@ def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...
     A server of the user's own file may name any variable; one that a workspace brings only those that tools get."""
     from ollm.extensions.mcp.settings import expand_variables, read_servers
 
-    found, problems = read_servers(process.settings.mcp_servers)
+    configured, notes = collect_entries(process)
+    found, problems = read_servers(configured)
     own = process.own_settings.mcp_servers
 
     def fill_variables(server: McpServer) -> McpServer:
-        mine = own.get(server.name) == process.settings.mcp_servers[server.name]
+        mine = own.get(server.name) == configured[server.name]
         variables = process.environment if mine else process.tool_environment
         return msgspec.structs.replace(
             server,
@@ -41,7 +43,27 @@ def read_configured_servers(process: ProcessScope) -> tuple[tuple[McpServer, ...
             headers={name: expand_variables(value, variables) for name, value in server.headers.items()},
         )
 
-    return tuple(fill_variables(server) for server in found), problems
+    return tuple(fill_variables(server) for server in found), (*notes, *problems)
+
+
+def has_servers(process: ProcessScope) -> bool:
+    """Whether any server is configured, in the settings or in the `.mcp.json` of a trusted workspace."""
+    return bool(process.settings.mcp_servers) or _has_project_file(process)
+
+
+def _has_project_file(process: ProcessScope) -> bool:
+    return process.workspace is not None and (process.workspace / ".mcp.json").exists() and process.trusted
+
+
+def collect_entries(process: ProcessScope) -> tuple[dict[str, Any], list[str]]:
+    """The entries of the settings, and beside them those of the workspace's `.mcp.json` when it is trusted."""
+    if not _has_project_file(process):
+        return dict(process.settings.mcp_servers), []
+    from ollm.extensions.mcp.foreign_settings import read_project_servers
+
+    assert process.workspace is not None
+    project, notes = read_project_servers(process.workspace)
+    return {**project, **process.settings.mcp_servers}, notes
 
 
 def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
@@ -51,15 +73,22 @@ def open_catalogue_file(process: ProcessScope) -> CatalogueFile:
 
 
 def create_mcp_servers(
-    process: ProcessScope, workspace: Path, host: ProcessHost, sandbox: Sandbox, tell: Callable[[str], None]
+    process: ProcessScope,
+    workspace: Path,
+    host: ProcessHost,
+    sandbox: Sandbox,
+    tell: Callable[[str], None],
+    first_wait: float | None = None,
 ) -> tuple[McpServers, tuple[str, ...]]:
-    """The servers of one conversation, none of them started, and what is wrong with the settings of others."""
+    """The servers of one conversation, none of them started, and what is wrong with the settings of others.
+    `first_wait`: seconds a first turn waits for servers nothing is known of."""
     from ollm.extensions.mcp.connection import McpConnection, make_opener
     from ollm.extensions.mcp.servers import McpServers
 
     servers, problems = read_configured_servers(process)
 
     def connect(server: McpServer) -> McpConnection:
-        return McpConnection(server, make_opener(server, host, workspace, process.tool_environment, sandbox))
+        opener = make_opener(server, host, workspace, process.tool_environment, sandbox)
+        return McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath))
 
-    return McpServers(servers, connect, open_catalogue_file(process), tell), problems
+    return McpServers(servers, connect, open_catalogue_file(process), tell, first_wait), problems

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
 
+ONE_SHOT_WAIT_SECONDS = 3600.0  # there is no later turn that could use what comes late: each has its own startTimeout
+
 
 class Toolbox:
     """The `ToolServices` of one conversation, and what runs its calls. Each is built when a call first needs it: most
@@ -125,15 +127,25 @@ class Toolbox:
     @cached_property
     def mcp(self) -> McpServers | None:
         """The configured MCP servers, none of them started yet; None when there are none."""
-        if not self.process.settings.mcp_servers:
+        if not self.process.settings.mcp_servers and not (self.scope.path / ".mcp.json").exists():
             return None
-        from ollm.app.mcp_setup import create_mcp_servers
+        from ollm.app.mcp_setup import create_mcp_servers, has_servers
+
+        if not has_servers(self.process):
+            return None
         from ollm.domain.events import Notice
 
         def tell(text: str) -> None:
             self.storage.stream.emit(Notice(level="warning", text=text))
 
-        servers, problems = create_mcp_servers(self.process, self.scope.path, self.host, self.sandbox, tell)
+        servers, problems = create_mcp_servers(
+            self.process,
+            self.scope.path,
+            self.host,
+            self.sandbox,
+            tell,
+            ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
+        )
         self.storage.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
@@ -176,9 +188,20 @@ class Toolbox:
         self.storage.notices.extend(problems)
         runner = HookRunner(self.host, self.scope.path, self.process.tool_environment, self.sandbox)
         context = HookContext(
-            lambda: self.storage.session.id, str(self.scope.path), self.storage.stream.emit, self.add_hook_context
+            lambda: self.storage.session.id,
+            str(self.scope.path),
+            self.storage.stream.emit,
+            self.add_hook_context,
+            lambda: (
+                str(self.process.home.sessions / f"{self.storage.session.id}.json") if self.storage.session.id else ""
+            ),
         )
         return Hooks(found, runner, context)
+
+    def find_session_file(self) -> str:
+        """Where the session is recorded; nothing before it is."""
+        session_id = self.storage.session.id
+        return str(self.process.home.sessions / f"{session_id}.json") if session_id else ""
 
     def add_hook_context(self, entry: Mapping[str, Any]) -> None:
         """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""

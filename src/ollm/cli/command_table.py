@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
     "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
     "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
+    "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code."),
     "completion": ("ollm.cli.completion:completion", "Print a shell completion script."),
 }
 

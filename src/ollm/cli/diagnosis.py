@@ -14,6 +14,7 @@ from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
     from ollm.app import ProcessScope
+    from ollm.providers.base import Provider
 
 RECOMMENDED_WINDOW_TOKENS = 8192
 
@@ -29,6 +30,7 @@ class ServerReport(Data, frozen=True):
     window_why: str
     served: int | None
     trained: int | None
+    guessed: bool = False
 
 
 class ReachableServer(Data, frozen=True):
@@ -113,11 +115,12 @@ async def _find_reachable_servers(process: ProcessScope) -> tuple[ReachableServe
 
 
 async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[ServerReport, ModelFacts]:
-    from ollm.providers.window import choose_window
+    from ollm.providers.window import FALLBACK_WINDOW_TOKENS, choose_window
     from ollm.store.model_facts import make_facts_key
 
     choice = await process.providers.choose()
     try:
+        await check_model_list(choice.provider, choice.model)
         info = await choice.provider.describe(choice.model)
         tokens, why = await choose_window(choice.provider, choice.model, process.settings.provider)
         key = make_facts_key(choice.provider.name, choice.provider.base_url, choice.model)
@@ -141,8 +144,27 @@ async def _inspect_server(process: ProcessScope, *, measured: bool) -> tuple[Ser
         window_why=why,
         served=info.window,
         trained=info.trained_window,
+        guessed=tokens == FALLBACK_WINDOW_TOKENS
+        and info.window is None
+        and process.settings.provider.context_window is None,
     )
     return report, facts
+
+
+async def check_model_list(provider: Provider, model: str) -> None:
+    """A server that refuses to list its models is told so; a model that is not on the list is named."""
+    from ollm.domain.errors import ModelError
+    from ollm.providers.server_errors import lists_no_models, make_unknown_model_error
+
+    try:
+        names = [info.name for info in await provider.models()]
+    except ModelError as error:
+        if lists_no_models(error):
+            return
+        raise
+    serves_any = getattr(provider, "kind", None) == "llama.cpp" or provider.name != "openai"
+    if names and model not in names and not serves_any:
+        raise make_unknown_model_error(provider.base_url, model, names)
 
 
 def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
@@ -162,6 +184,12 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
 def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.type == "embedded" and server.model == "smollm2":
         return "This model is only for trying ollm: start Ollama, LM Studio or llama.cpp with a coding model."
+    if server.guessed:
+        return "The server does not say its context window: set provider.contextWindow to what it serves."
+    if server.served and server.window > server.served:
+        return (
+            f"provider.contextWindow is {server.window}, the server gives {server.served}: set it to {server.served}."
+        )
     if server.window < RECOMMENDED_WINDOW_TOKENS and (server.trained or RECOMMENDED_WINDOW_TOKENS) > server.window:
         return f"The context window is small ({server.window:,}): serve {RECOMMENDED_WINDOW_TOKENS:,} tokens or more."
     if facts.probed is None:

@@ -56,6 +56,9 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
 @mcp.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--transport", type=click.Choice(["stdio", "http"]), help="As Claude Code has it: with http the COMMAND is the URL."
+)
 @click.option("--url", help="URL of an HTTP server.")
 @click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="Environment variable for the server.")
 @click.option("--header", "headers", metavar="NAME:VALUE", multiple=True, help="HTTP header to send.")
@@ -65,6 +68,7 @@ def list_servers(workspace: str | None, as_json: bool) -> None:
 def add(
     name: str,
     command: tuple[str, ...],
+    transport: str | None,
     url: str | None,
     variables: tuple[str, ...],
     headers: tuple[str, ...],
@@ -76,10 +80,8 @@ def add(
 
     Give a COMMAND after --, or --url. Values may contain ${VARIABLE}.
     """
-    from ollm.app import ProcessScope
-    from ollm.config.change import put_mapping_entry
-    from ollm.extensions.mcp.settings import McpServer, read_server
-
+    if transport == "http" and command and not url:
+        url, command = command[0], command[1:]
     entry: dict[str, Any] = {
         "url": url,
         "command": command[0] if command else None,
@@ -90,6 +92,66 @@ def add(
         "timeout": timeout,
     }
     entry = {key: value for key, value in entry.items() if value}
+    save_server(name, entry, force=force)
+
+
+@mcp.command("add-json")
+@click.argument("name")
+@click.argument("text", metavar="JSON")
+@click.option("--force", is_flag=True, help="Replace the server of that name.")
+def add_json(name: str, text: str, force: bool) -> None:
+    """Add server NAME from its JSON, as other clients write it."""
+    import json
+
+    from ollm.extensions.mcp.foreign_settings import convert_entry
+
+    try:
+        given = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"That is not JSON: {error}.") from error
+    entry, notes = convert_entry(given) if isinstance(given, dict) else ({}, [])
+    for note in notes:
+        warn(f"{name}: {note}")
+    save_server(name, entry, force=force)
+
+
+@mcp.command("import")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option("--force", is_flag=True, help="Replace servers of the same names.")
+@workspace_option
+def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -> None:
+    """Copy the servers of Claude Code, Cursor, VS Code or Gemini into your settings.
+
+    From FILE, or from where these clients keep them, here and in your home directory.
+    """
+    from pathlib import Path
+
+    from ollm.app import ProcessScope
+    from ollm.extensions.mcp.foreign_settings import find_foreign_files, read_foreign_file
+
+    place, known = resolve_workspace(workspace), ProcessScope().settings.mcp_servers
+    named = [Path(file) for file in files] or find_foreign_files(place, Path.home())
+    taken = 0
+    for file in named:
+        servers, notes = read_foreign_file(file, place)
+        for note in notes:
+            warn(f"{file}: {note}.")
+        for name, entry in servers.items():
+            if name in known and not force:
+                warn(f"{name} of {file} was skipped: there is a server of that name; --force replaces it.")
+                continue
+            taken += 1
+            save_server(name, entry, force=True)
+    if not taken:
+        raise UsageError("No server was imported.", action="Name a file: ollm mcp import FILE.")
+
+
+def save_server(name: str, entry: dict[str, Any], *, force: bool) -> None:
+    """Check the entry and write it into the user's settings."""
+    from ollm.app import ProcessScope
+    from ollm.config.change import put_mapping_entry
+    from ollm.extensions.mcp.settings import McpServer, read_server
+
     found = read_server(name, entry)
     if not isinstance(found, McpServer):
         raise UsageError(f"{name}: {found}.", action="For example: ollm mcp add files -- npx some-server .")

@@ -37,6 +37,7 @@ EXIT_CODES: dict[TurnReason, ExitCode] = {
     "loop": ExitCode.LOOP,
     "timeout": ExitCode.TIMED_OUT,
     "cancelled": ExitCode.INTERRUPTED,
+    "denied": ExitCode.DENIED,
 }
 
 

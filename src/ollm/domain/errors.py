@@ -53,6 +53,7 @@ class ModelError(OllmError):
     """The server answered, but with an error, or stopped early."""
 
     exit_code = ExitCode.MODEL_FAILED
+    status: int = 0  # the HTTP status of a refusal
 
 
 class ModelTimeoutError(ModelError):

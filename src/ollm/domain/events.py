@@ -13,7 +13,7 @@ import msgspec
 from ollm.domain.context import ModeName, Usage
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo, ToolResult
 
-TurnReason = Literal["answered", "no-server", "model-error", "context-full", "loop", "timeout", "cancelled"]
+TurnReason = Literal["answered", "no-server", "model-error", "context-full", "loop", "timeout", "cancelled", "denied"]
 NoticeLevel = Literal["info", "warning", "error"]
 
 

@@ -10,10 +10,12 @@ from ollm.domain.tools import ToolCallRecord
 
 
 class HookDecision(Data, frozen=True):
-    """What hooks say before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own."""
+    """What hooks say before a call: `blocked` is the reason it must not run, `arguments` stand in place of its own.
+    `ask` is why a person is to be asked, whatever policy says."""
 
     blocked: str | None = None
     arguments: JsonObject | None = None
+    ask: str = ""
 
 
 class ToolHooks(Protocol):
@@ -21,7 +23,9 @@ class ToolHooks(Protocol):
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision: ...
 
-    async def after_tool(self, record: ToolCallRecord) -> None: ...
+    async def after_tool(self, record: ToolCallRecord) -> str:
+        """What the model is to be told about the call, besides its result."""
+        ...
 
 
 class NoHooks:
@@ -30,5 +34,5 @@ class NoHooks:
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         return HookDecision()
 
-    async def after_tool(self, record: ToolCallRecord) -> None:
-        return None
+    async def after_tool(self, record: ToolCallRecord) -> str:
+        return ""

@@ -20,17 +20,23 @@ from ollm.system.terminal_text import strip_controls
 MAX_OUTPUT_BYTES = 1024 * 1024
 BLOCK_EXIT_CODE = 2
 MAX_SHOWN_CHARACTERS = 500
+CLAUDE_KEYS = frozenset({"hookSpecificOutput", "decision", "reason", "stopReason", "systemMessage", "suppressOutput"})
 LAST_OUTPUT_SECONDS = 0.5  # seconds for output that is still in the pipe when the hook has ended
 
 
 class HookReply(Data, frozen=True):
-    """What a hook said. `failure` tells why it said nothing that counts."""
+    """What a hook said. `failure` tells why it said nothing that counts; `ask` why a person is to be asked; `told` is
+    for the model, `notice` for the person; `updated_input` are arguments in Claude Code's words."""
 
     go_on: bool = True
     message: str = ""
     context: tuple[dict[str, Any], ...] = ()
     arguments: dict[str, Any] | None = None
     failure: str = ""
+    ask: str = ""
+    told: str = ""
+    notice: str = ""
+    updated_input: dict[str, Any] | None = None
 
 
 class HookRunner:
@@ -59,11 +65,12 @@ class HookRunner:
             return HookReply(
                 failure=f"it exited with code {code}: {decode_output(errors) or decode_output(out)}".rstrip(": ")
             )
-        return read_reply(out)
+        return read_plain_text(out) if hook.claude and not out.lstrip().startswith(b"{") else read_reply(out)
 
     def _build_command(self, hook: Hook) -> ProcessCommand:
         """A hook runs in a working box, unless the user's own file lets it run outside."""
-        sandbox, environment = self._sandbox, dict(self._environment)
+        sandbox = self._sandbox
+        environment = {**self._environment, "CLAUDE_PROJECT_DIR": str(self._workspace)}
         box = None
         if sandbox is not None and hook.boxed:
             words = hook.command.replace('"', " ").replace("'", " ").split()
@@ -160,12 +167,22 @@ def read_reply(out: bytes) -> HookReply:
         return HookReply(failure="its output is not a JSON object")
     context, arguments = found.get("context", []), found.get("arguments")
     entries = context if isinstance(context, list) else [context]
-    return HookReply(
+    reply = HookReply(
         go_on=found.get("continue") is not False,
         message=str(found.get("message") or ""),
         context=tuple(entry for entry in entries if isinstance(entry, dict)),
         arguments=arguments if isinstance(arguments, dict) else None,
     )
+    if not CLAUDE_KEYS & found.keys():
+        return reply
+    from ollm.extensions.claude_hooks import read_claude_reply
+
+    return msgspec.structs.replace(reply, **read_claude_reply(found))
+
+
+def read_plain_text(out: bytes) -> HookReply:
+    """Words in place of a document: for the model where a hook may speak to it."""
+    return HookReply(told=decode_output(out))
 
 
 def find_reason(out: bytes, errors: bytes) -> str:

@@ -22,6 +22,16 @@ HookEvent = Literal[
     "notification",
 ]
 EVENTS: tuple[HookEvent, ...] = get_args(HookEvent)
+CLAUDE_EVENT_NAMES: dict[str, HookEvent] = {
+    "PreToolUse": "before-tool",
+    "PostToolUse": "after-tool",
+    "UserPromptSubmit": "before-turn",
+    "Stop": "after-turn",
+    "SessionStart": "session-start",
+    "SessionEnd": "session-end",
+    "PreCompact": "before-compression",
+    "Notification": "notification",
+}
 KEYS = {"command", "tools", "required", "timeout", "sandbox"}
 SANDBOX_OFF = (False, "off")
 DEFAULT_TIMEOUT_SECONDS = 30.0
@@ -29,8 +39,9 @@ MAX_TIMEOUT_SECONDS = 600.0
 
 
 class Hook(Data, frozen=True):
-    """A command to run at an event. `tools` narrows tool events by name (globs); a `required` hook before a tool
-    stops the call when it fails; `boxed` is false for one that the user's own file lets run outside the sandbox."""
+    """A command to run at an event. `tools` narrows tool events by name (globs), `matcher` as Claude Code does. A
+    `required` hook before a tool or a turn stops it when it fails. `claude`: written for Claude Code. `boxed` is false
+    for one that the user's own file lets run outside the sandbox."""
 
     event: HookEvent
     command: str
@@ -38,6 +49,8 @@ class Hook(Data, frozen=True):
     required: bool = False
     timeout: float = DEFAULT_TIMEOUT_SECONDS
     boxed: bool = True
+    matcher: str = ""
+    claude: bool = False
 
     def applies_to(self, tool: str | None) -> bool:
         return tool is None or not self.tools or any(fnmatchcase(tool, pattern) for pattern in self.tools)
@@ -51,17 +64,36 @@ def read_hooks(
     hooks: list[Hook] = []
     problems: list[str] = []
     for name, entries in configured.items():
-        if name not in EVENTS:
-            problems.append(f"hooks.{name}: unknown event; available: {', '.join(EVENTS)}")
+        event = name if name in EVENTS else CLAUDE_EVENT_NAMES.get(name)
+        if event is None:
+            problems.append(f"hooks.{name}: unknown event; available: {', '.join(EVENTS)}, and those of Claude Code")
             continue
-        for place, entry in enumerate(entries if isinstance(entries, list | tuple) else [entries]):
-            found = read_hook(name, entry)
-            if isinstance(found, Hook):
-                mine = own is None or entry in _list_entries(own.get(name))
-                hooks.append(found if mine or found.boxed else msgspec.structs.replace(found, boxed=True))
-            else:
-                problems.append(f"hooks.{name}[{place}]: {found}")
+        for place, entry in enumerate(_list_entries(entries)):
+            mine = own is None or entry in _list_entries(own.get(name))
+            for found in read_entry(event, entry, claude=event != name):
+                if isinstance(found, Hook):
+                    hooks.append(found if mine or found.boxed else msgspec.structs.replace(found, boxed=True))
+                else:
+                    problems.append(f"hooks.{name}[{place}]: {found}")
     return tuple(hooks), tuple(problems)
+
+
+def read_entry(event: HookEvent, entry: Any, *, claude: bool) -> list[Hook | str]:
+    """The hooks of one entry: one of ours, or Claude Code's `{matcher, hooks: [{type, command, timeout}]}`."""
+    if not isinstance(entry, Mapping) or "hooks" not in entry:
+        found = read_hook(event, entry)
+        return [msgspec.structs.replace(found, claude=claude) if isinstance(found, Hook) else found]
+    matcher, listed = entry.get("matcher") or "", entry["hooks"]
+    if not isinstance(matcher, str) or not isinstance(listed, list | tuple):
+        return ["expected a matcher and a list of hooks"]
+    return [_read_claude_hook(event, matcher, each) for each in listed]
+
+
+def _read_claude_hook(event: HookEvent, matcher: str, entry: Any) -> Hook | str:
+    if not isinstance(entry, Mapping) or entry.get("type", "command") != "command":
+        return "only hooks of type command are run"
+    found = read_hook(event, {key: value for key, value in entry.items() if key in KEYS})
+    return msgspec.structs.replace(found, matcher=matcher, claude=True) if isinstance(found, Hook) else found
 
 
 def _list_entries(entries: Any) -> list[Any]:

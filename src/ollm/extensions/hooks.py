@@ -13,6 +13,7 @@ from ollm.domain.events import Event, Notice
 from ollm.domain.messages import JsonObject
 from ollm.domain.tools import ToolCallRecord
 from ollm.extensions.base import HookDecision
+from ollm.extensions.claude_hooks import build_claude_fields, match_tool
 from ollm.extensions.hook_process import HookReply, HookRunner
 from ollm.extensions.hook_settings import Hook, HookEvent
 
@@ -20,12 +21,13 @@ AddContext = Callable[[Mapping[str, Any]], None]
 
 
 class HookContext(msgspec.Struct, frozen=True):
-    """Where hooks speak to: whom they are about, the person, and the prompt."""
+    """Where hooks speak to: whom they are about, the person, and the prompt. `transcript` is the session's file."""
 
     session: Callable[[], str | None]
     workspace: str
     emit: Callable[[Event], None]
     add_context: AddContext
+    transcript: Callable[[], str] = str
 
 
 class Hooks:
@@ -41,27 +43,56 @@ class Hooks:
 
     async def before_tool(self, tool: str, arguments: JsonObject) -> HookDecision:
         changed: JsonObject | None = None
+        ask = ""
         for hook in self._select_hooks("before-tool", tool):
             reply = await self._run(hook, {"tool": tool, "arguments": arguments if changed is None else changed})
             if reply.failure and hook.required:
                 return HookDecision(blocked=f"the required hook {hook.command!r} failed: {reply.failure}")
             if not reply.go_on:
                 return HookDecision(blocked=reply.message)
-            changed = changed if reply.arguments is None else reply.arguments
-        return HookDecision(arguments=changed)
+            ask = ask or reply.ask
+            given = self._find_changed_arguments(tool, reply)
+            changed = changed if given is None else given
+        return HookDecision(arguments=changed, ask=ask)
 
-    async def after_tool(self, record: ToolCallRecord) -> None:
-        await self._run_all("after-tool", {"call": msgspec.to_builtins(record)}, record.name)
+    def _find_changed_arguments(self, tool: str, reply: HookReply) -> JsonObject | None:
+        if reply.updated_input is None:
+            return reply.arguments
+        from ollm.extensions.claude_hooks import to_our_arguments
+
+        return to_our_arguments(tool, reply.updated_input, self._context.workspace)
+
+    async def after_tool(self, record: ToolCallRecord) -> str:
+        """What hooks have to say about the call, for the model."""
+        replies = await self._run_all("after-tool", {"call": msgspec.to_builtins(record)}, record.name)
+        return "\n".join(text for reply in replies if (text := self._get_words(reply)))
 
     async def before_turn(self, text: str) -> None:
-        """Raises DeniedError when a hook says that the turn is not to be."""
-        for reply in await self._run_all("before-turn", {"text": text}):
+        """Raises DeniedError when a hook says that the turn is not to be, or a required one fails."""
+        hooks = self._select_hooks("before-turn")
+        for hook, reply in zip(hooks, await self._run_all("before-turn", {"text": text}), strict=True):
+            if reply.failure and hook.required:
+                raise DeniedError(f"The required hook {hook.command!r} failed: {reply.failure}. The turn was stopped.")
             if not reply.go_on:
                 raise DeniedError(f"A hook stopped this turn: {reply.message}")
+            self._tell_model(hook, reply)
 
     async def run_event(self, event: HookEvent, data: Mapping[str, Any]) -> None:
-        """Tell the hooks of an event, and wait for them."""
-        await self._run_all(event, data)
+        """Tell the hooks of an event, and wait for them. What they object to is told to the person, and to the model
+        with the next turn."""
+        hooks = self._select_hooks(event)
+        for hook, reply in zip(hooks, await self._run_all(event, data), strict=True):
+            if not reply.go_on and reply.message:
+                self._context.emit(Notice(level="warning", text=f"A hook says after {event}: {reply.message}"))
+            self._tell_model(hook, reply)
+
+    def _get_words(self, reply: HookReply) -> str:
+        return "\n".join(text for text in ("" if reply.go_on else reply.message, reply.told) if text)
+
+    def _tell_model(self, hook: Hook, reply: HookReply) -> None:
+        if words := self._get_words(reply):
+            key = f"hook {hook.event} {self._hooks.index(hook)}"
+            self._context.add_context({"key": key, "content": words, "volatile": True})
 
     def notify(self, data: Mapping[str, Any]) -> None:
         """Tell notification hooks without waiting."""
@@ -85,18 +116,22 @@ class Hooks:
             "data": data,
             "session": context.session(),
             "workspace": context.workspace,
+            **build_claude_fields(hook.event, data, context.session(), context.workspace, context.transcript()),
         }
         reply = await self._runner.run(hook, document)
         if reply.failure:
             self._warn_once(hook, reply.failure)
         elif reply.message and reply.go_on:
             context.emit(Notice(level="info", text=reply.message))
+        if reply.notice:
+            context.emit(Notice(level="info", text=reply.notice))
         for entry in reply.context:
             context.add_context(entry)
         return reply
 
     def _select_hooks(self, event: HookEvent, tool: str | None = None) -> list[Hook]:
-        return [hook for hook in self._hooks if hook.event == event and hook.applies_to(tool)]
+        found = [hook for hook in self._hooks if hook.event == event and hook.applies_to(tool)]
+        return [hook for hook in found if tool is None or match_tool(hook.matcher, tool)]
 
     def _warn_once(self, hook: Hook, failure: str) -> None:
         if hook.command not in self._told:

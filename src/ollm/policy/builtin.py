@@ -16,6 +16,7 @@ CATEGORY_RULES: dict[ToolCategory, tuple[Decision, Risk, str]] = {
     "run": ("ask", Risk.HIGH, "it may modify files"),
 }
 READING_CATEGORIES: frozenset[ToolCategory] = frozenset({"read", "notes", "web"})
+FIND_TOOL = "find_tool"  # finds tools from outside by words: known wherever there are such tools
 # For an engine that is not handed what the classes of the tools say.
 KNOWN_CATEGORIES: Mapping[str, ToolCategory] = {
     **dict.fromkeys(("read_file", "read_many_files", "glob", "grep", "ls", "recall"), "read"),

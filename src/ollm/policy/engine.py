@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.context import Approval
-from ollm.domain.tools import Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
+from ollm.domain.tools import Decision, Location, PolicyRequest, Risk, RuleReference, ToolCategory, Verdict
 from ollm.policy.builtin import (
     BACKGROUND_COMMAND_RULE,
     CATEGORY_RULES,
+    FIND_TOOL,
     KNOWN_CATEGORIES,
     READING_CATEGORIES,
     find_locations,
@@ -66,7 +67,7 @@ class PolicyEngine:
     @cached_property
     def builtin_rules(self) -> dict[str, Rule]:
         """The rules that stand when nothing is configured, by tool."""
-        return {rule.tool: rule for rule in list_builtin_rules(self.categories)}
+        return {rule.tool: rule for rule in list_builtin_rules({**self.categories, FIND_TOOL: "read"})}
 
     @cached_property
     def _shell(self) -> ShellJudge:
@@ -90,6 +91,12 @@ class PolicyEngine:
         if verdict.decision == "ask" and not verdict.locked:
             return msgspec.structs.replace(verdict, grant=suggest_grant(request, self.boundary))
         return verdict
+
+    def get_plain_action(self, tool: str) -> Decision | None:
+        """What configured rules say of a tool whatever it is given; None when they say nothing."""
+        request = PolicyRequest(tool=tool, params={})
+        rule = self._tighten_rule(request, self._find_rule(request))
+        return rule.action if rule is not None and rule.reference.layer != "built-in" else None
 
     def _find_rule(self, request: PolicyRequest) -> Rule | None:
         for group in self._group_rules(request.tool):
@@ -142,8 +149,14 @@ class PolicyEngine:
             return verdict
         verdict = self._apply_concerns(verdict, self._find_locations(request))
         if self.approval == "read-only" and verdict.decision != "deny" and not self._only_reads(request):
-            return deny_read_only(verdict)
+            return verdict if self._is_foreign_allowed(request, verdict) else deny_read_only(verdict)
         return verdict
+
+    def _is_foreign_allowed(self, request: PolicyRequest, verdict: Verdict) -> bool:
+        """A tool from outside that a rule of the user's allows by name: nobody here knows better what it does."""
+        rule = self._find_rule(request)
+        named = rule is not None and names_tool(rule, request.tool) and rule.reference.layer == "configured"
+        return named and verdict.decision == "allow" and request.tool not in self.categories
 
     def _find_locations(self, request: PolicyRequest) -> Sequence[Location]:
         """What the call touches, as its tool said or as its parameters tell."""

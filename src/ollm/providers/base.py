@@ -59,10 +59,12 @@ class ProgressPiece(Piece, frozen=True, tag="progress"):
 
 
 class FinishPiece(Piece, frozen=True, tag="finish"):
-    """Always the last one. `usage` holds the server's own counts, 0 where it gave none."""
+    """Always the last one. `usage` holds the server's own counts, 0 where it gave none; `counts_reuse` says whether it
+    tells what it took from its prompt cache."""
 
     reason: FinishReason = "unknown"
     usage: Usage = Usage()
+    counts_reuse: bool = True
 
 
 AnyPiece = TextPiece | ThinkingPiece | CallPiece | ProgressPiece | FinishPiece

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from ollm.domain.errors import ModelError, ModelTimeoutError, OllmError, UnknownModelError
+from ollm.domain.errors import (
+    ModelError,
+    ModelTimeoutError,
+    OllmError,
+    PromptTooLongError,
+    ToolsUnsupportedError,
+    UnknownModelError,
+)
 from ollm.domain.messages import JsonObject
 from ollm.providers.base import AnyPiece, ChatRequest, CompletionRequest, ModelInfo, ProgressPiece, relay
 from ollm.providers.exchange import Exchange
@@ -24,6 +32,7 @@ from ollm.providers.server_kind import (
     VLLM,
     Kind,
     add_server_details,
+    add_window_of_pages,
     convert_completion_chunk,
     detect_kind,
     parse_model_infos,
@@ -32,6 +41,9 @@ from ollm.providers.wire import as_mapping, as_text
 from ollm.system.http import Response, iter_server_events
 
 Chunk = dict[str, Any]
+REFUSAL_STATUSES = (400, 404, 422)
+WINDOW_PAGES = ("/model/info", "/info")  # litellm; text-generation-inference and transformers
+PAGE_TIMEOUT_SECONDS = 2.0
 
 # For llama.cpp: inside a string a schema allows anything, and small models fill it with line breaks for ever. Only what
 # was just written counts, and only long repetitions do, so that a text copied from further up is not held against it.
@@ -56,10 +68,13 @@ class OpenAICompatible:
             body |= {"return_progress": True, "cache_prompt": True}
 
         async def list_models(error: OllmError) -> OllmError | None:
-            if not isinstance(error, UnknownModelError):
+            if not may_name_model(error):
                 return None
             names = [info.name for info in parse_model_infos(await self._get_listing(anew=True))]
-            return make_unknown_model_error(self.base_url, request.model, names) if names else None
+            if isinstance(error, UnknownModelError):
+                return make_unknown_model_error(self.base_url, request.model, names) if names else None
+            unknown = bool(names) and request.model not in names and self.kind != LLAMA_CPP
+            return make_unknown_model_error(self.base_url, request.model, names) if unknown else None
 
         return relay(self._stream_when_loaded(body), list_models)
 
@@ -86,9 +101,14 @@ class OpenAICompatible:
         else:
             info = infos.get(model, ModelInfo(name=model))
         page = {LLAMA_CPP: "/props", LM_STUDIO: "/api/v0/models"}.get(self.kind or "other")
-        return add_server_details(
-            info, self.kind or "other", await self._exchange.try_request_json("GET", page) if page else None
-        )
+        if page is None:
+            return info if info.window else await self._ask_other_pages(info)
+        return add_server_details(info, self.kind or "other", await self._exchange.try_request_json("GET", page))
+
+    async def _ask_other_pages(self, info: ModelInfo) -> ModelInfo:
+        """What proxies and servers that are not told apart by their list say about the window, where they say it."""
+        pages = (self._exchange.try_request_json("GET", page, timeout=PAGE_TIMEOUT_SECONDS) for page in WINDOW_PAGES)
+        return add_window_of_pages(info, await asyncio.gather(*pages))
 
     async def count_tokens(self, model: str, text: str) -> int | None:
         await self._get_listing()
@@ -195,6 +215,13 @@ class OpenAICompatible:
         found = as_mapping(await self._exchange.try_request_json("POST", "/tokenize", body))
         tokens = found.get("tokens")
         return len(tokens) if isinstance(tokens, list) else None
+
+
+def may_name_model(error: OllmError) -> bool:
+    """Whether a refusal may be about the name of the model, in whatever words."""
+    if isinstance(error, PromptTooLongError | ToolsUnsupportedError) or not isinstance(error, ModelError):
+        return False
+    return isinstance(error, UnknownModelError) or error.status in REFUSAL_STATUSES
 
 
 def _select_template_fields(request: ChatRequest) -> JsonObject:

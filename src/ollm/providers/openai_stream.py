@@ -65,6 +65,7 @@ class StreamAssembler:
         self._usage = Usage()
         self._call_characters = 0
         self.grew = False  # the last chunk brought something
+        self._counts_reuse = False
         self.writing = False  # the model has begun: text, thinking or a fragment of a call came
 
     @property
@@ -90,7 +91,7 @@ class StreamAssembler:
 
     def finish(self) -> list[AnyPiece]:
         reason = "tool_calls" if self._calls else self._reason or "unknown"
-        return [*(call.build_piece() for call in self._calls), FinishPiece(reason, self._usage)]
+        return [*(call.build_piece() for call in self._calls), FinishPiece(reason, self._usage, self._counts_reuse)]
 
     def _read_choice(self, choice: dict[str, Any]) -> list[AnyPiece]:
         delta = as_mapping(choice.get("delta")) or as_mapping(choice.get("message"))
@@ -127,6 +128,9 @@ class StreamAssembler:
         details = as_mapping(usage.get("prompt_tokens_details"))
         if not usage and not timings:
             return
+        self._counts_reuse = (
+            self._counts_reuse or "cached_tokens" in details or "cache_n" in timings or "prompt_n" in timings
+        )
         reused = as_int(details.get("cached_tokens")) or as_int(timings.get("cache_n"))
         read = as_int(timings.get("prompt_n")) + as_int(timings.get("cache_n"))
         self._usage = Usage(

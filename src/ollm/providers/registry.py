@@ -11,11 +11,11 @@ from ollm.config.environment import has_proxy
 from ollm.config.paths import Home
 from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
-from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
+from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo, Provider
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
-from ollm.providers.server_errors import ModelLoadingError
+from ollm.providers.server_errors import ModelLoadingError, lists_no_models
 from ollm.providers.server_kind import split_base_url
 
 PROBE_SECONDS = 1.0
@@ -170,7 +170,7 @@ class ProviderRegistry:
             models = await self._wait_for_models(provider)
         except (OllmError, asyncio.CancelledError) as error:
             await provider.close()
-            if kind == "openai" and isinstance(error, ModelError) and not isinstance(error, ModelTimeoutError):
+            if kind == "openai" and isinstance(error, ModelError) and lists_no_models(error):
                 return ProviderChoice(
                     self.build(kind, url, self._read_api_key()),
                     UNNAMED_MODEL,

@@ -72,7 +72,14 @@ def make_server_error(url: str, answer: FullResponse) -> ModelError:
         body = msgspec.json.decode(answer.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         body = re.sub(r"<[^>]*>", " ", answer.body[:2000].decode("utf-8", "replace"))
-    return make_error_from_text(url, extract_error_text(body), answer.status, body)
+    error = make_error_from_text(url, extract_error_text(body), answer.status, body)
+    error.status = answer.status
+    return error
+
+
+def lists_no_models(error: ModelError) -> bool:
+    """Whether a refused list of models means that the server keeps none; any other refusal is one."""
+    return error.status in (404, 405, 501)
 
 
 def make_error_from_text(url: str, words: str, status: int, body: Any = None) -> ModelError:

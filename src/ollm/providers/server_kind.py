@@ -15,6 +15,8 @@ Kind = Literal["llama.cpp", "vllm", "lm-studio", "other"]
 LLAMA_CPP: Final = "llama.cpp"
 VLLM: Final = "vllm"
 LM_STUDIO: Final = "lm-studio"
+PROXY_WINDOW_KEYS = ("max_input_tokens", "max_tokens")
+WINDOW_KEYS = ("max_total_tokens", "max_model_len", "context_length", "max_input_tokens", "max_input_length")
 OWNERS: dict[str, Kind] = {"llamacpp": LLAMA_CPP, "vllm": VLLM, "organization_owner": LM_STUDIO}
 
 
@@ -67,6 +69,16 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
             vision=found.get("type") == "vlm",
         )
     return info
+
+
+def add_window_of_pages(info: ModelInfo, pages: list[Any]) -> ModelInfo:
+    """The model with the window that `/model/info` (litellm) or `/info` (TGI and others) gives it."""
+    proxied, served = (as_mapping(page) for page in pages)
+    entries = [e for e in as_entries(proxied.get("data")) if as_text(e.get("model_name")) == info.name]
+    described = as_mapping(entries[0].get("model_info")) if entries else {}
+    window = next((as_int(described.get(key)) for key in PROXY_WINDOW_KEYS if as_int(described.get(key))), 0)
+    window = window or next((as_int(served.get(key)) for key in WINDOW_KEYS if as_int(served.get(key))), 0)
+    return replace(info, window=window or None)
 
 
 def convert_completion_chunk(value: dict[str, Any]) -> dict[str, Any]:

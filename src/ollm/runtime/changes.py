@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.runtime.model.model import Model
     from ollm.services.snapshots import SnapshotManager
+    from ollm.tools.framework.base import ToolSpec
     from ollm.tools.framework.registry import ToolRegistry
 
 
@@ -45,6 +46,9 @@ class ShowsTools(Protocol):
     @property
     def registry(self) -> Lazy[ToolRegistry]: ...
 
+    @property
+    def policy(self) -> Lazy[PolicyEngine]: ...
+
 
 class Changeable(ShowsTools, Protocol):
     """A conversation whose model, mode and context can be changed."""
@@ -59,9 +63,6 @@ class Changeable(ShowsTools, Protocol):
     def snapshots(self) -> SnapshotManager: ...
 
     @property
-    def policy(self) -> Lazy[PolicyEngine]: ...
-
-    @property
     def choose_model(self) -> Callable[[str], Awaitable[Model]]: ...
 
     @property
@@ -73,14 +74,35 @@ def update_tools(conversation: ShowsTools) -> None:
     from ollm.tools.framework.tool_selection import select_tools
 
     prompt, model = conversation.prompt, conversation.state.model
-    tools, mode, window, most = conversation.registry.get().list(), prompt.mode, model.window, model.facts.max_tools
+    mode, window, most = prompt.mode, model.window, model.facts.max_tools
+    tools, permitted = judge_foreign_tools(conversation)
     instructions = count_instruction_tokens(window, mode)
 
     def select(*, folded: bool) -> tuple[ToolSchema, ...]:
-        return select_tools(mode, tools, window, most, folded=folded, instruction_tokens=instructions)
+        return select_tools(
+            mode, tools, window, most, folded=folded, instruction_tokens=instructions, permitted=permitted
+        )
 
     prompt.set_forms(model.facts)
     prompt.set_tools(select(folded=False), when_folded=lambda: select(folded=True))
+
+
+def judge_foreign_tools(conversation: ShowsTools) -> tuple[list[ToolSpec], frozenset[str]]:
+    """The tools without those from outside that a rule denies, and the names of those that a rule allows. What finds
+    the tools that will not fit is registered here. Policy is asked only where there are tools from outside."""
+    registry = conversation.registry.get()
+    tools = registry.list()
+    foreign = [tool for tool in tools if tool.category is None]
+    if not foreign:
+        return tools, frozenset()
+    from ollm.tools.framework.deferred_tools import make_find_spec
+
+    actions = {tool.name: conversation.policy.get().get_plain_action(tool.name) for tool in foreign}
+    denied = {name for name, action in actions.items() if action == "deny"}
+    found = tuple(tool.schema for tool in foreign if tool.name not in denied)
+    registry.register(make_find_spec(lambda: found))
+    permitted = frozenset(name for name, action in actions.items() if action == "allow")
+    return [tool for tool in tools if tool.name not in denied], permitted
 
 
 def get_approval(conversation: Changeable) -> Approval:

@@ -160,7 +160,7 @@ class LocalConversation:
             else:
                 parts.stream.emit(event)
 
-        turn = Turn(parts, recorder, emit, self._prepare_turn)
+        turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request)
         self._in_turn = True
         try:
             await turn.run(build_message_parts(text, attachments))
@@ -173,6 +173,10 @@ class LocalConversation:
         for observer in self._observers:
             await observer.before_turn(text)
         await auto_switch_mode(self.parts, text)
+
+    async def _prepare_request(self) -> None:
+        for observer in self._observers:
+            await observer.before_request()
 
     async def _after_turn(self, finished: TurnFinished) -> None:
         """Save, tell the observers, and only then say that the turn is over."""

@@ -85,7 +85,7 @@ class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
 
 class Turn:
     """Runs once. Ends with exactly one `TurnFinished`, also when cancelled. `prepare` is called between the user's
-    message and the first request."""
+    message and the first request, `before_request` before each."""
 
     def __init__(
         self,
@@ -93,11 +93,13 @@ class Turn:
         recorder: Recorder,
         emit: Callable[[Event], None],
         prepare: Callable[[str], Awaitable[None]],
+        before_request: Callable[[], Awaitable[None]],
     ) -> None:
         self._parts = parts
         self._recorder = recorder
         self._emit = emit
         self._prepare = prepare
+        self._before_request = before_request
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
@@ -128,6 +130,7 @@ class Turn:
         """One request and the calls it asks for; True when the model is to be asked again."""
         self._parts.loops.record_turn()
         self._check_for_loop()
+        await self._before_request()
         answer = await self._request_whole_prompt()
         calls = self._assign_call_ids(answer)
         message = await self._record_answer(answer, calls)
@@ -215,9 +218,8 @@ class Turn:
     def _assign_call_ids(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
         new_id = self._recorder.new_call_id
-        return [
-            ToolCall(id=new_id(), name=piece.name, arguments=wrap_arguments(piece.arguments)) for piece in answer.calls
-        ]
+        asked = [unwrap_deferred_call(piece.name, wrap_arguments(piece.arguments)) for piece in answer.calls]
+        return [ToolCall(id=new_id(), name=name, arguments=arguments) for name, arguments in asked]
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count what was used; whether the window turned out to be smaller than thought."""
@@ -306,6 +308,15 @@ def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
     return arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
 
 
+def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
+    """What `use_tool` is to call, in place of it; any other call as it is."""
+    if name != "use_tool":
+        return name, arguments
+    from ollm.tools.framework.deferred_tools import unwrap_call
+
+    return unwrap_call(name, arguments)
+
+
 def classify_error(error: OllmError) -> TurnReason:
     match error:
         case ContextFull() | PromptTooLongError():
@@ -315,6 +326,6 @@ def classify_error(error: OllmError) -> TurnReason:
         case ModelTimeoutError():
             return "timeout"
         case DeniedError():
-            return "cancelled"
+            return "denied"
         case _:
             return "model-error"

@@ -36,6 +36,9 @@ class TurnObserver:
     async def before_turn(self, text: str) -> None:
         """The user's message is recorded, the model was not connected yet. Raises DeniedError to stop the turn."""
 
+    async def before_request(self) -> None:
+        """The model is asked next, for the first time in this turn or again."""
+
     async def after_turn(self, report: TurnReport) -> None:
         """Everything of the turn is recorded."""
 

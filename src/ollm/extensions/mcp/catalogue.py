@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
@@ -12,6 +13,7 @@ import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.struct import Data
+from ollm.extensions.mcp.schemas import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
 from ollm.tools.framework.output import clean_text
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 MAX_TOOLS = 128
 MAX_PAGES = 20
 MAX_DESCRIPTION_CHARACTERS = 1_000
-MAX_SCHEMA_BYTES = 16 * 1024
 MAX_NAME_CHARACTERS = 64
 FRESH_SECONDS = 3600.0
 READ_RESOURCE = "read_resource"
@@ -45,11 +46,14 @@ class OfferedPrompt(Data, frozen=True):
 
 
 class Catalogue(Data, frozen=True):
-    """`resources`: whether there are any to read. `left_out` says in sentences what was not taken, and why."""
+    """`resources`: whether there are any to read; `uris`: those that are listed. `instructions` is what the server says
+    about itself. `left_out` says in sentences what was not taken, and why."""
 
     tools: tuple[OfferedTool, ...] = ()
     prompts: tuple[OfferedPrompt, ...] = ()
     resources: bool = False
+    uris: tuple[str, ...] = ()
+    instructions: str = ""
     left_out: tuple[str, ...] = ()
     timestamp: str = ""
 
@@ -59,14 +63,27 @@ async def fetch_catalogue(client: Client, server: McpServer, clock: Clock = now)
     can = client.server_capabilities
     tools = await _fetch_pages(client.list_tools, "tools") if can.tools else []
     prompts = await _fetch_pages(client.list_prompts, "prompts") if can.prompts else []
-    taken, left_out = select_tools(server.name, tools)
+    uris, templates = await fetch_resource_names(client) if can.resources else ((), ())
+    taken, left_out = await asyncio.to_thread(select_tools, server, tools)
     return Catalogue(
         tools=taken,
         prompts=tuple(_build_prompt(prompt) for prompt in prompts[:MAX_TOOLS]),
-        resources=bool(can.resources),
+        resources=bool(uris or templates),
+        uris=uris[:MAX_TOOLS],
+        instructions=_shorten_line(client.instructions or "", MAX_DESCRIPTION_CHARACTERS),
         left_out=left_out,
         timestamp=format_stamp(clock()),
     )
+
+
+async def fetch_resource_names(client: Client) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The URIs of all resources, and the templates of those that are made when they are asked for."""
+    listed = await _fetch_pages(client.list_resources, "resources")
+    try:
+        templates = await _fetch_pages(client.list_resource_templates, "resource_templates")
+    except Exception:  # noqa: BLE001 - many servers have resources and do not know this request
+        templates = []
+    return tuple(str(item.uri) for item in listed), tuple(str(item.uri_template) for item in templates)
 
 
 async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
@@ -81,22 +98,22 @@ async def _fetch_pages(ask: Callable[..., Awaitable[Any]], field: str) -> list[A
     return found
 
 
-def select_tools(server: str, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
+def select_tools(server: McpServer, tools: list[Any]) -> tuple[tuple[OfferedTool, ...], tuple[str, ...]]:
     """The tools that can be used under names of their own, and a sentence for each that cannot."""
     taken: dict[str, OfferedTool] = {}
     left_out: list[str] = []
-    for tool in tools[:MAX_TOOLS]:
-        name = make_tool_name(server, tool.name)
-        fault = "its name is already taken" if name in taken else find_schema_fault(tool.input_schema)
+    wanted = [tool for tool in tools if server.offers(tool.name)]
+    for tool in wanted[:MAX_TOOLS]:
+        name = make_tool_name(server.name, tool.name)
+        parameters, fault = prepare_schema(tool.input_schema)
+        fault = "its name is already taken" if name in taken else fault
         if fault:
-            left_out.append(f"{_shorten_line(tool.name, 60)} of the MCP server {server} was skipped: {fault}.")
+            left_out.append(f"{_shorten_line(tool.name, 60)} of the MCP server {server.name} was skipped: {fault}.")
             continue
         description = _shorten_line(tool.description or tool.title or tool.name, MAX_DESCRIPTION_CHARACTERS)
-        taken[name] = OfferedTool(
-            name=name, remote=tool.name, description=description, parameters=tidy_schema(tool.input_schema)
-        )
-    if len(tools) > MAX_TOOLS:
-        left_out.append(f"The MCP server {server} has more than {MAX_TOOLS} tools; the rest are skipped.")
+        taken[name] = OfferedTool(name=name, remote=tool.name, description=description, parameters=parameters)
+    if len(wanted) > MAX_TOOLS:
+        left_out.append(f"The MCP server {server.name} has more than {MAX_TOOLS} tools; the rest are skipped.")
     return tuple(taken.values()), tuple(left_out)
 
 
@@ -107,37 +124,6 @@ def make_tool_name(server: str, tool: str) -> str:
         return name
     digest = hashlib.sha256(tool.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{name[: MAX_NAME_CHARACTERS - 9]}_{digest}"
-
-
-def find_schema_fault(schema: Any) -> str:
-    """Why a schema cannot be shown to a model; empty when it can."""
-    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
-        return "its parameters are not an object"
-    try:
-        size = len(msgspec.json.encode(schema))
-    except (TypeError, ValueError, RecursionError):
-        return "its parameters cannot be read"
-    if size > MAX_SCHEMA_BYTES:
-        return f"its parameter schema is {size // 1024} KiB; the limit is {MAX_SCHEMA_BYTES // 1024} KiB"
-    return ""
-
-
-def tidy_schema(schema: Any) -> Any:
-    """Without titles, which cost tokens and say nothing, and with nothing where a list or a mapping must stand."""
-    if isinstance(schema, list):
-        return [tidy_schema(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: tidy_schema(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
-    if "properties" in schema:
-        named = schema["properties"] if isinstance(schema["properties"], dict) else {}
-        kept["properties"] = {
-            name: tidy_schema(value) if isinstance(value, dict) else {} for name, value in named.items()
-        }
-    if "required" in schema:
-        listed = schema["required"] if isinstance(schema["required"], list) else []
-        kept["required"] = [name for name in listed if isinstance(name, str)]
-    return kept
 
 
 def _build_prompt(prompt: Any) -> OfferedPrompt:

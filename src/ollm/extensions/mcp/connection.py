@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
     from mcp import Client
 
 T = TypeVar("T")
-OPEN_TIMEOUT_SECONDS = 30.0  # seconds to start and to say hello
 CLOSE_TIMEOUT_SECONDS = 2.0
 MAX_FAILURES = 5
 MAX_RETRY_PAUSE_SECONDS = 8.0
+FAILURE_KIND = "McpError"
+LOST_SESSION_PATTERN = re.compile(r"session.{0,40}(terminated|not found|expired|invalid|unknown)", re.IGNORECASE)
 
 Open = Callable[["McpConnectionState"], AbstractAsyncContextManager[Any]]
 
@@ -33,6 +36,7 @@ class McpConnectionState:
     def __init__(self) -> None:
         self.over = asyncio.Event()
         self.why = ""
+        self.status = 0  # the last HTTP status that was a refusal
         self.last_words: Callable[[], str] = str
 
     def mark_lost(self, why: str) -> None:
@@ -44,11 +48,19 @@ class McpConnectionState:
         return f"{self.why or why}; last stderr: {words}" if words else self.why or why
 
 
+class SessionLostError(Exception):
+    """The server no longer knows the session it gave."""
+
+
 class McpConnection:
     """`ask` runs a request. After a crash the next request opens the line again; a success forgets earlier failures."""
 
-    def __init__(self, server: McpServer, open_transport: Open) -> None:
+    def __init__(
+        self, server: McpServer, open_transport: Open, workspace: Path | None = None, search_path: str | None = None
+    ) -> None:
         self.server = server
+        self._workspace = workspace  # told to the server as its root
+        self._search_path = search_path  # where programs are looked for
         self.failures = 0
         self.offers_changed = False  # the server said that it has other tools now
         self._open = open_transport
@@ -62,8 +74,20 @@ class McpConnection:
         return self._client is not None
 
     async def ask(self, request: Callable[[Client], Awaitable[T]]) -> T:
-        """The answer; ToolFailure when the server fails, refuses or takes too long."""
+        """The answer; ToolFailure when the server fails, refuses or takes too long. A server that has forgotten the
+        session it gave has not done anything: the session is begun anew and the request sent again."""
         client, line = await self._ensure_connected()
+        try:
+            return await self._ask_once(request, client, line)
+        except SessionLostError:
+            line.mark_lost("the server forgot the session")
+        client, line = await self._ensure_connected()
+        try:
+            return await self._ask_once(request, client, line)
+        except SessionLostError as error:
+            raise self._make_failure("forgets its session at once") from error
+
+    async def _ask_once(self, request: Callable[[Client], Awaitable[T]], client: Client, line: McpConnectionState) -> T:
         try:
             async with asyncio.timeout(self.server.timeout):
                 answer = await request(client)
@@ -79,6 +103,8 @@ class McpConnection:
             if line.over.is_set():
                 self.failures += 1
                 raise self._make_failure(f"stopped during the call ({line.explain_loss('')})") from error
+            if self.server.url and LOST_SESSION_PATTERN.search(summarize_error(error)):
+                raise SessionLostError from error
             raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
         self.failures = 0
         return answer
@@ -106,13 +132,14 @@ class McpConnection:
             return self._client, self._line
 
     async def _connect(self) -> None:
+        self._check_program()
         await import_sdk()
         line, ready = McpConnectionState(), asyncio.get_running_loop().create_future()
         holding = self._holding = asyncio.create_task(self._hold(line, ready), name=f"mcp {self.server.name}")
         try:
-            await asyncio.wait({ready, holding}, timeout=OPEN_TIMEOUT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ready, holding}, timeout=self.server.start_timeout, return_when=asyncio.FIRST_COMPLETED)
             if not ready.done():
-                line.mark_lost(f"no initialize reply within {OPEN_TIMEOUT_SECONDS:g} s")
+                line.mark_lost(f"no initialize reply within {self.server.start_timeout:g} s (startTimeout)")
                 raise self._make_failure(f"cannot be used: {line.explain_loss('')}")
             self._client = ready.result()
         except asyncio.CancelledError:
@@ -124,22 +151,57 @@ class McpConnection:
             raise
         self._line = line
 
+    def _check_program(self) -> None:
+        """A program that is not there is told before anything else is done."""
+        import shutil
+
+        command, place = self.server.command, self._search_path
+        if command and place is not None and not shutil.which(command, path=place):
+            beside = (self._workspace or Path()) / self.server.cwd / command
+            if os.sep not in command or not beside.exists():
+                self.failures = MAX_FAILURES
+                raise self._make_failure(f"cannot be started: there is no program {command}")
+
     async def _hold(self, line: McpConnectionState, ready: asyncio.Future[Client]) -> None:
         """Keep the line open in a task of its own: what the SDK enters in a task it must leave in it."""
         from mcp import Client
 
         try:
-            mode = "auto" if self.server.url else "legacy"
-            async with Client(self._open(line), mode=mode, message_handler=self._handle_message) as client:
+            async with Client(self._open(line), **self._build_client_options()) as client:
                 # Output schemas come from the server; checking them would run its regular expressions.
                 client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign,assignment]
+                _mend_tool_lists(client)
                 ready.set_result(client)
                 await line.over.wait()
         except StartError as error:
             _fail(ready, self._make_failure(f"cannot be started: {error.message}"))
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises for a foreign server is that server's failure
-            line.mark_lost(summarize_error(error))
+            line.mark_lost(self._explain_refusal(line.status) or summarize_error(error))
             _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
+
+    def _build_client_options(self) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        from mcp_types import Implementation
+
+        return {
+            "mode": "auto" if self.server.url else "legacy",
+            "message_handler": self._handle_message,
+            "client_info": Implementation(name="ollm", version=version("ollm-cli")),
+            "list_roots_callback": self._list_roots if self._workspace else None,
+        }
+
+    async def _list_roots(self, _context: object) -> Any:
+        from mcp_types import ListRootsResult, Root
+        from pydantic import FileUrl
+
+        assert self._workspace is not None
+        return ListRootsResult(roots=[Root(uri=FileUrl(self._workspace.as_uri()), name=self._workspace.name)])
+
+    def _explain_refusal(self, status: int) -> str:
+        if status == 401:
+            return f"it wants a login (HTTP 401): set headers.Authorization, or `ollm mcp login {self.server.name}`"
+        return f"it refuses the key (HTTP {status})" if status == 403 else ""
 
     async def _handle_message(self, message: object) -> None:
         from mcp.types import ToolListChangedNotification
@@ -148,7 +210,7 @@ class McpConnection:
             self.offers_changed = True
 
     def _make_failure(self, what: str) -> ToolFailure:
-        return ToolFailure("Interrupted", f"The MCP server {self.server.name} {what}.")
+        return ToolFailure(FAILURE_KIND, f"The MCP server {self.server.name} {what}.")
 
 
 def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
@@ -159,6 +221,20 @@ def _fail(ready: asyncio.Future[Any], error: Exception) -> None:
 
 async def _skip_validation(_name: str, _result: object) -> None:
     """What a server says about its own answers is not checked here."""
+
+
+def _mend_tool_lists(client: Client) -> None:
+    """Let one tool that is badly described lose itself and not the whole list: the SDK checks the list as one."""
+    from ollm.extensions.mcp.schemas import mend_tool_list
+
+    dispatcher = client.session._dispatcher  # noqa: SLF001 - the only place between the wire and the check
+    send = dispatcher.send_raw_request
+
+    async def send_mended(method: str, *arguments: Any, **options: Any) -> dict[str, Any]:
+        answer = await send(method, *arguments, **options)
+        return mend_tool_list(answer) if method == "tools/list" else answer
+
+    dispatcher.send_raw_request = send_mended  # type: ignore[method-assign]
 
 
 def summarize_error(error: BaseException) -> str:
@@ -193,7 +269,7 @@ async def import_sdk() -> None:
     try:
         await done
     except ImportError as error:
-        raise ToolFailure("Interrupted", "MCP servers need the package mcp; install ollm-cli[mcp].") from error
+        raise ToolFailure(FAILURE_KIND, "MCP servers need the package mcp; install ollm-cli[mcp].") from error
 
 
 def make_opener(
@@ -221,10 +297,13 @@ def make_opener(
                 yield streams
 
     @asynccontextmanager
-    async def open_address(_line: McpConnectionState) -> AsyncIterator[Any]:
+    async def open_address(line: McpConnectionState) -> AsyncIterator[Any]:
         from ollm.extensions.mcp.http import open_http_transport
 
-        async with open_http_transport(server) as streams:
+        def note_refusal(status: int) -> None:
+            line.status = status
+
+        async with open_http_transport(server, note_refusal) as streams:
             yield streams
 
     return open_address if server.url else open_program

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,13 +13,18 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 
 
 @asynccontextmanager
-async def open_http_transport(server: McpServer) -> AsyncIterator[Any]:
-    """The streams an SDK client speaks over."""
+async def open_http_transport(server: McpServer, note_refusal: Callable[[int], None]) -> AsyncIterator[Any]:
+    """The streams an SDK client speaks over. `note_refusal` hears of every status that is a refusal."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
     timeout = httpx2.Timeout(CONNECT_TIMEOUT_SECONDS, read=max(server.timeout, CONNECT_TIMEOUT_SECONDS))
-    hooks = {"response": [limit_response]}
+
+    async def note_status(response: Any) -> None:
+        if response.status_code >= 400:
+            note_refusal(response.status_code)
+
+    hooks = {"response": [note_status, limit_response]}
     async with (
         httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks) as client,
         streamable_http_client(server.url, http_client=client) as streams,

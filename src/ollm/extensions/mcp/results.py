@@ -21,8 +21,8 @@ def build_result(answer: Any) -> ToolResult:
         text = msgspec.json.encode(answer.structured_content).decode()
     text = text or "(no output)"
     if answer.is_error:
-        error = ErrorInfo(type="Interrupted", message=text[:1_000])
-        return ToolResult(llm_content=f"Error Interrupted: {text}", return_display=text, error=error)
+        error = ErrorInfo(type="McpError", message=text[:1_000])
+        return ToolResult(llm_content=f"Error McpError: {text}", return_display=text, error=error)
     return ToolResult(llm_content=text, return_display=text, images=extract_images(answer.content))
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
 FIRST_WAIT_SECONDS = 10.0  # seconds a first turn waits for servers nothing is known of
+CHANGE_WAIT_SECONDS = 5.0  # seconds a request waits for a list that has changed
 
 
 class McpServerState(Data, frozen=True):
@@ -41,6 +42,7 @@ class McpServers:
         connect: Callable[[McpServer], McpConnection],
         kept: CatalogueFile,
         tell: Callable[[str], None],
+        first_wait: float | None = None,
     ) -> None:
         self._connections = {server.name: connect(server) for server in servers if not server.disabled}
         self._kept = kept
@@ -51,6 +53,8 @@ class McpServers:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, str] = {}
         self._waited_for: dict[str, None] = {}
+        self._late: set[str] = set()  # servers that a turn went on without
+        self._first_wait = first_wait
         self._changed = False
 
     def list_specs(self) -> list[ToolSpec]:
@@ -77,9 +81,28 @@ class McpServers:
         unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
         if unknown:
             self._waited_for = dict.fromkeys(self._asking)
-            await asyncio.wait(unknown, timeout=FIRST_WAIT_SECONDS)
+            await asyncio.wait(unknown, timeout=FIRST_WAIT_SECONDS if self._first_wait is None else self._first_wait)
+            self._report_late_servers()
+        return self._take_change()
+
+    async def before_request(self) -> bool:
+        """Take what came meanwhile: servers that were slow, lists that have changed. True when tools changed."""
+        for name, line in self._connections.items():
+            if line.offers_changed and line.connected:
+                line.offers_changed = False
+                self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
+                await asyncio.wait([self._asking[name]], timeout=CHANGE_WAIT_SECONDS)
+        return self._take_change()
+
+    def _take_change(self) -> bool:
         changed, self._changed = self._changed, False
         return changed
+
+    def _report_late_servers(self) -> None:
+        late = {name for name, task in self._asking.items() if not task.done() and name not in self._known}
+        for name in sorted(late):
+            self._tell(f"The MCP server {name} is still starting; its tools come when it is ready.")
+        self._late |= late
 
     async def ask_server(self, name: str) -> Catalogue:
         """What a server offers now; ToolFailure when it cannot be asked."""
@@ -89,6 +112,10 @@ class McpServers:
         self._known[name] = found
         self._kept.put(line.server, found)
         return found
+
+    def get_instructions(self) -> dict[str, str]:
+        """What each known server says about itself."""
+        return {name: found.instructions for name, found in self._known.items() if found.instructions}
 
     def list_states(self) -> list[McpServerState]:
         return [
@@ -120,6 +147,9 @@ class McpServers:
             self._asking.pop(name, None)
             return
         self._failures.pop(name, None)
+        if name in self._late:
+            self._late.discard(name)
+            self._tell(f"The MCP server {name} is ready: {len(found.tools)} tools.")
         for sentence in found.left_out:
             self._tell(sentence)
 
@@ -139,8 +169,10 @@ class McpServers:
 
     def _make_resource_reader(self, name: str) -> Run:
         async def list_resources(client: Client) -> str:
-            found = (await client.list_resources()).resources
-            return "\n".join(f"{item.uri}  {item.description or item.name}" for item in found) or "None."
+            from ollm.extensions.mcp.catalogue import fetch_resource_names
+
+            uris, templates = await fetch_resource_names(client)
+            return "\n".join([*uris, *(f"{template} (fill in the braces)" for template in templates)]) or "None."
 
         async def run(arguments: JsonObject) -> ToolResult:
             uri = arguments.get("uri")

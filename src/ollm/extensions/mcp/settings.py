@@ -12,15 +12,33 @@ from ollm.domain.struct import Data
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,31}")
 VARIABLE_PATTERN = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-KEYS = {"command", "args", "env", "cwd", "url", "headers", "type", "timeout", "disabled", "sandbox"}
+KEYS = {
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "type",
+    "timeout",
+    "startTimeout",
+    "disabled",
+    "enabled",
+    "include",
+    "exclude",
+    "sandbox",
+}
+URL_KEYS = ("url", "httpUrl", "serverUrl")  # as other clients name it
 TYPES = {None, "stdio", "http", "streamable-http", "streamableHttp"}
 SANDBOX_OFF = (False, "off")
 DEFAULT_TIMEOUT_SECONDS = 120.0
+DEFAULT_START_SECONDS = 30.0
 MAX_TIMEOUT_SECONDS = 3600.0
 
 
 class McpServer(Data, frozen=True):
-    """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds.
+    """A program to start (`command`) or an address (`url`). `timeout` is what one call may take, in seconds, and
+    `start_timeout` what it may take until it says hello. `include` and `exclude` are patterns of tool names.
     `boxed` is false for a program that the user's own file lets run outside the sandbox."""
 
     name: str
@@ -31,8 +49,18 @@ class McpServer(Data, frozen=True):
     url: str = ""
     headers: dict[str, str] = field(default_factory=dict)
     timeout: float = DEFAULT_TIMEOUT_SECONDS
+    start_timeout: float = DEFAULT_START_SECONDS
     disabled: bool = False
     boxed: bool = True
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def offers(self, tool: str) -> bool:
+        """Whether a tool of this name is wanted."""
+        from fnmatch import fnmatchcase
+
+        wanted = not self.include or any(fnmatchcase(tool, pattern) for pattern in self.include)
+        return wanted and not any(fnmatchcase(tool, pattern) for pattern in self.exclude)
 
     @property
     def place(self) -> str:
@@ -48,9 +76,16 @@ def read_servers(configured: Mapping[str, Any]) -> tuple[tuple[McpServer, ...], 
         found = read_server(name, entry)
         if isinstance(found, McpServer):
             servers.append(found)
+            problems += [f"mcpServers.{name}: {sentence}" for sentence in describe_unknown_keys(entry)]
         else:
             problems.append(f"mcpServers.{name}: {found}")
     return tuple(servers), tuple(problems)
+
+
+def describe_unknown_keys(entry: Mapping[str, Any]) -> list[str]:
+    """A sentence for each key that means nothing here; the server is used all the same."""
+    unknown = sorted(str(key) for key in set(entry) - KEYS - set(URL_KEYS))
+    return [f"unknown key {key} is ignored; known: {', '.join(sorted(KEYS))}" for key in unknown]
 
 
 def read_server(name: str, entry: Any) -> McpServer | str:
@@ -58,6 +93,8 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         return "expected a name of at most 32 letters, digits, - and single _"
     if not isinstance(entry, Mapping):
         return "expected a mapping with command or url"
+    address = next((entry[key] for key in URL_KEYS if entry.get(key)), None)
+    entry = {**{key: value for key, value in entry.items() if key not in URL_KEYS}, "url": address}
     fault = _find_fault(entry)
     if fault:
         return fault
@@ -70,15 +107,16 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         url=entry.get("url") or "",
         headers={key: str(value) for key, value in (entry.get("headers") or {}).items()},
         timeout=float(entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)),
-        disabled=entry.get("disabled") is True,
+        start_timeout=float(entry.get("startTimeout", DEFAULT_START_SECONDS)),
+        disabled=entry.get("disabled") is True or entry.get("enabled") is False,
         boxed=entry.get("sandbox") not in SANDBOX_OFF,
+        include=_read_patterns(entry, "include"),
+        exclude=_read_patterns(entry, "exclude"),
     )
 
 
 def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a rule
-    if unknown := sorted(str(key) for key in set(entry) - KEYS):
-        return f"unknown key {unknown[0]}; available: {', '.join(sorted(KEYS))}"
-    command, url, timeout = entry.get("command"), entry.get("url"), entry.get("timeout", DEFAULT_TIMEOUT_SECONDS)
+    command, url = entry.get("command"), entry.get("url")
     if (command is None) == (url is None):
         return "expected either command or url"
     if command is not None and not (isinstance(command, str) and command.strip()):
@@ -88,7 +126,7 @@ def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a 
     if entry.get("sandbox") not in (None, True, "on", *SANDBOX_OFF):
         return "sandbox: expected off"
     if entry.get("type") not in TYPES:
-        return "type: expected stdio or http"
+        return "type: expected stdio or http (SSE alone is not supported)"
     if not isinstance(entry.get("args") or [], list | tuple):
         return "args: expected a list"
     if not isinstance(entry.get("cwd") or "", str):
@@ -96,9 +134,22 @@ def _find_fault(entry: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one line a 
     for key in ("env", "headers"):
         if not isinstance(entry.get(key) or {}, Mapping):
             return f"{key}: expected a mapping of names to values"
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= MAX_TIMEOUT_SECONDS:
-        return f"timeout: expected seconds, at most {MAX_TIMEOUT_SECONDS:g}"
+    return _find_limit_fault(entry)
+
+
+def _find_limit_fault(entry: Mapping[str, Any]) -> str:
+    for key in ("timeout", "startTimeout"):
+        seconds = entry.get(key, 1)
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds <= MAX_TIMEOUT_SECONDS:
+            return f"{key}: expected seconds up to {MAX_TIMEOUT_SECONDS:g}"
+    for key in ("include", "exclude"):
+        if not isinstance(entry.get(key) or [], list | tuple):
+            return f"{key}: expected a list of tool names"
     return ""
+
+
+def _read_patterns(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(str(pattern) for pattern in entry.get(key) or ())
 
 
 def expand_variables(text: str, variables: Mapping[str, str]) -> str:

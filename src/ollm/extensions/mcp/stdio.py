@@ -135,7 +135,10 @@ def _parse_message(line: bytes) -> Any:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except (ValueError, RecursionError):
-        return None
+        from ollm.extensions.mcp.schemas import mend_message
+
+        mended = mend_message(line)
+        return jsonrpc_message_adapter.validate_python(mended, by_name=False) if mended else None
 
 
 class _StderrTail(asyncio.Protocol):

@@ -37,11 +37,13 @@ class Permission(msgspec.Struct, frozen=True):
     remember: Callable[[str, GrantScope], object]
 
     async def authorize_call(
-        self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str
+        self, spec: ToolSpec, invocation: Invocation, context: ToolContext, call_id: str, must_ask: str = ""
     ) -> Permit:
         """Where the call may go, with the paths that were approved for it alone. Raises ToolFailure when it may not
-        run at all."""
+        run at all. `must_ask` is why a person is asked also where policy would allow it."""
         verdict = self.policy.evaluate(build_policy_request(spec, invocation, context.boundary))
+        if must_ask and verdict.decision == "allow":
+            verdict = msgspec.structs.replace(verdict, decision="ask", reason=must_ask, grant=None, locked=True)
         if verdict.decision == "deny":
             raise ToolFailure(verdict.error_type, f"Not run: {verdict.reason}")
         if verdict.decision == "allow":

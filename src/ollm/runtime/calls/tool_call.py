@@ -80,6 +80,7 @@ class ToolCallRun:
         self._began = services.monotonic()
         self._started = False
         self._finished = False
+        self._must_ask = ""  # why a hook wants a person to be asked
 
     @property
     def reads_only(self) -> bool:
@@ -93,7 +94,7 @@ class ToolCallRun:
         try:
             self._invocation = await self._parse_call()
             self._permit = await self._permission.authorize_call(
-                self._require_spec(), self._invocation, self._services.context, self.record.id
+                self._require_spec(), self._invocation, self._services.context, self.record.id, self._must_ask
             )
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             await self.finish(self._log_and_build_failure(error))
@@ -127,16 +128,21 @@ class ToolCallRun:
         self._announce(self.record.name)
         keep = self._spec.keep if self._spec else "head"
         result = trim_result(result, self._limits, keep, self._build_recall_hint())
-        self.record = msgspec.structs.replace(
-            self.record, result=to_recorded_result(result), status=get_call_status(result), error=result.error
-        )
+        self._set_result(result)
+        if words := await self._run_after_hooks():
+            result = msgspec.structs.replace(result, llm_content=f"{result.llm_content}\n\n[hook] {words}")
+            self._set_result(result)
         await self._write_record()
         seconds = round(self._services.monotonic() - self._began, 3)
         status, name = self.record.status, self.record.name
         self._services.emit(
             ToolFinished(call_id=self.record.id, name=name, status=status, result=result, seconds=seconds)
         )
-        await self._run_after_hooks()
+
+    def _set_result(self, result: ToolResult) -> None:
+        self.record = msgspec.structs.replace(
+            self.record, result=to_recorded_result(result), status=get_call_status(result), error=result.error
+        )
 
     def _require_spec(self) -> ToolSpec:
         if self._spec is not None:
@@ -152,6 +158,7 @@ class ToolCallRun:
         decision = await self._services.hooks.before_tool(spec.name, invocation.params)
         if decision.blocked is not None:
             raise ToolFailure("Denied", f"Not run: a hook blocked it: {decision.blocked}")
+        self._must_ask = decision.ask
         if decision.arguments is None:
             return invocation
         self.record = msgspec.structs.replace(self.record, args=sanitize_arguments(decision.arguments))
@@ -169,11 +176,13 @@ class ToolCallRun:
         except (OllmError, OSError) as error:
             self._services.emit(Notice(level="error", text=f"A tool call could not be recorded: {error}"))
 
-    async def _run_after_hooks(self) -> None:
+    async def _run_after_hooks(self) -> str:
+        """What hooks add for the model."""
         try:
-            await self._services.hooks.after_tool(self.record)
+            return await self._services.hooks.after_tool(self.record)
         except Exception as error:  # noqa: BLE001 - the call has ended; what watches it cannot undo that
             self._services.emit(Notice(level="warning", text=f"A hook after {self.record.name} failed: {error}"))
+            return ""
 
     def _log_and_build_failure(self, error: Exception) -> ToolResult:
         failure = to_tool_failure(error)

@@ -25,9 +25,11 @@ async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
         return CommandReply(text="No MCP servers configured. Add one with `ollm mcp add`.", data=[])
     if not arguments.strip():
         states = servers.list_states()
-        rows = [(state.server.name, describe_state(state), describe_offers(state)) for state in states]
+        shown = {tool.name for tool in conversation.prompt.tools}
+        rows = [(state.server.name, describe_state(state), describe_offers(state, shown)) for state in states]
         return CommandReply(
-            text=render_table(("server", "state", "offers"), rows), data=[state_to_json(state) for state in states]
+            text=render_table(("server", "state", "offers"), rows),
+            data=[state_to_json(state, shown) for state in states],
         )
     named = split_words(arguments, 3)
     if len(named) < 2:
@@ -55,22 +57,27 @@ def describe_state(state: McpServerState) -> str:
     return "running" if state.connected else "starts on demand"
 
 
-def describe_offers(state: McpServerState) -> str:
+def describe_offers(state: McpServerState, shown: set[str]) -> str:
+    """Tools the model sees by name; those it has to find are counted."""
     found = state.catalogue
     if found is None:
         return "not connected yet"
     prompts = [f"/mcp {state.server.name} {prompt.name}" for prompt in found.prompts]
     resources = ["resources"] if found.resources else []
-    return ", ".join([*(tool.name for tool in found.tools), *resources, *prompts]) or "nothing"
+    seen = [tool.name for tool in found.tools if tool.name in shown]
+    hidden = len(found.tools) - len(seen)
+    found_later = [f"{hidden} more by find_tool (no room in the window, or denied)"] if hidden else []
+    return ", ".join([*seen, *found_later, *resources, *prompts]) or "nothing"
 
 
-def state_to_json(state: McpServerState) -> dict[str, object]:
+def state_to_json(state: McpServerState, shown: set[str]) -> dict[str, object]:
     found = state.catalogue
     return {
         "name": state.server.name,
         "connected": state.connected,
         "failure": state.failure or None,
         "tools": [tool.name for tool in found.tools] if found else [],
+        "hidden": [tool.name for tool in found.tools if tool.name not in shown] if found else [],
         "prompts": [prompt.name for prompt in found.prompts] if found else [],
         "resources": found.resources if found else False,
     }

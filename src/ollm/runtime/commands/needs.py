@@ -83,6 +83,9 @@ class McpNeeds(Protocol):
     """For `/mcp`."""
 
     @property
+    def prompt(self) -> Prompt: ...
+
+    @property
     def mcp(self) -> McpServers | None: ...
 
 

@@ -33,13 +33,15 @@ class SpeedMeter:
                 self._finish = piece
 
     def update_facts(self, facts: ModelFacts) -> ModelFacts:
-        """The facts with the speeds that were not known yet, where this answer was long enough to tell."""
+        """The facts with the speeds that were not known yet, where this answer was long enough to tell. What a server
+        took from its cache was not read: where it does not say how much that was, no speed of reading is learnt."""
         usage = self._finish.usage
         fresh, written = usage.prompt_tokens - usage.reused_tokens, usage.completion_tokens
         reading, writing = self._first - self._begin, self._last - self._first
         if (
             facts.prefill_per_second is None
             and self._loaded
+            and self._finish.counts_reuse
             and fresh >= MIN_READ_TOKENS
             and reading > MIN_MEASURED_SECONDS
         ):

@@ -238,6 +238,7 @@ class ToolCallFallback:
             messages=(*add_tool_list(plain, self._request.tools, self.facts.written_form), words),
             tools=(),
             response_schema=build_call_schema(self._request.tools),
+            max_tokens=min(self._request.max_tokens or MAX_CALL_TOKENS, MAX_CALL_TOKENS),
             temperature=0,
         )
         return await self._collect_text(self._provider.stream(request))

@@ -35,14 +35,24 @@ def _shorten_object(parameters: JsonObject, kept: tuple[str, ...]) -> JsonObject
     properties = parameters.get("properties", {})
     small = {name: _shorten_value(value) for name, value in properties.items() if name in kept}
     needed = [name for name in parameters.get("required", ()) if name in small]
-    return {"type": "object", "properties": small, **({"required": needed} if needed else {})}
+    shared = {
+        key: {name: _shorten_value(value) for name, value in parameters[key].items()}
+        for key in ("$defs", "definitions")
+        if isinstance(parameters.get(key), dict)
+    }
+    return {"type": "object", "properties": small, **({"required": needed} if needed else {}), **shared}
 
 
 def _shorten_value(schema: JsonObject) -> JsonObject:
-    """Types and choices stay, words go."""
-    small = {key: value for key, value in schema.items() if key in ("type", "enum", "anyOf")}
-    if isinstance(schema.get("items"), dict):
-        small["items"] = _shorten_value(schema["items"])
-    if schema.get("type") == "object" and "properties" in schema:
-        small = _shorten_object(schema, tuple(schema.get("required", ())))
+    """Types, choices and references stay, words go. Of an object its required parameters stay, or all of them."""
+    small = {key: value for key, value in schema.items() if key in ("type", "enum", "const", "$ref")}
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if isinstance(schema.get(key), list):
+            small[key] = [_shorten_value(choice) for choice in schema[key] if isinstance(choice, dict)]
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            small[key] = _shorten_value(schema[key])
+    if isinstance(schema.get("properties"), dict):
+        needed = schema.get("required") or schema["properties"]
+        small = {**small, **_shorten_object(schema, tuple(needed))}
     return small

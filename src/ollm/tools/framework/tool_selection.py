@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from ollm.domain.context import ModeName
 from ollm.domain.tools import ToolSchema
@@ -26,17 +27,20 @@ def select_tools(
     *,
     folded: bool = False,
     instruction_tokens: int = 0,
+    permitted: AbstractSet[str] = frozenset(),
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, five where the window is small and four where it is tiny, under
     1,500 tokens, and with the instructions under 15 % of the window; the last ones in few words where there is no room
-    for more. Those that extensions bring have 15 % to themselves, since a person asked for them. `most` is how many the
-    model was seen to bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still
+    for more. Those that extensions bring have 15 % to themselves, since a person asked for them; what does not fit is
+    found with `find_tool`. Those that are `permitted` by name are shown in every mode. `most` is how many the model was
+    seen to bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still
     be called."""
     by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category)}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [name for _, name in placed]
-    theirs = [tool.name for tool in by_name.values() if tool.category is None]
     least, limit = _count_limits(window, most)
+    foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
+    theirs = _select_foreign(foreign, window, None if most is None else max(0, most - least))
     if folded and "recall" in ours:
         least = least + 1 if most is None else min(least + 1, most)
         ours.remove("recall")
@@ -48,12 +52,27 @@ def select_tools(
     }  # for ours, for theirs
     for name in [*ours[:least], *theirs, *ours[least:]]:
         own = name not in theirs
-        schema, price = _fit_schema(by_name[name], window, left[own] if own else None)
+        schema, price = _fit_schema(by_name[name], window, left[True]) if own else theirs[name]
         fits = price <= left[own] and len(shown) < limit + len(theirs)
         if (len(shown) < least and own) or (fits and (most is None or len(shown) < most)):
             shown[name] = schema
             left[own] -= price
     return tuple(shown[name] for name in sorted(shown))
+
+
+def _select_foreign(
+    foreign: Sequence[ToolDescription], window: int, room: int | None
+) -> dict[str, tuple[ToolSchema, int]]:
+    """The tools from outside that are shown, with their tokens, and those that find the others where not all fit."""
+    if not foreign:
+        return {}
+    from ollm.tools.framework.deferred_tools import build_deferred_schemas, split_by_budget
+
+    count = TokenCounter().count_schemas
+    schemas = [_fit_schema(tool, window, None)[0] for tool in foreign]
+    shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, room)
+    finders = build_deferred_schemas(hidden, window) if hidden and (room is None or room >= 2) else ()
+    return {schema.name: (schema, count([schema])) for schema in (*finders, *shown)}
 
 
 def _fit_schema(tool: ToolDescription, window: int, room: float | None) -> tuple[ToolSchema, int]:

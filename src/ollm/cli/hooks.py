@@ -1,0 +1,86 @@
+"""`ollm hooks`: the hooks there are, and those of Claude Code taken over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.cli.table import print_table, warn
+from ollm.domain.errors import UsageError
+
+SETTINGS_FILES = (".claude/settings.local.json", ".claude/settings.json")
+
+
+@click.group()
+def hooks() -> None:
+    """List hooks, and import those of Claude Code."""
+
+
+@hooks.command("list")
+@workspace_option
+@json_option
+def list_hooks(workspace: str | None, as_json: bool) -> None:
+    """List the hooks that run here."""
+    from ollm.app import ProcessScope
+    from ollm.extensions.hook_settings import read_hooks
+
+    found, problems = read_hooks(ProcessScope(workspace=resolve_workspace(workspace)).settings.hooks)
+    for problem in problems:
+        warn(problem)
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(found))
+    elif not found:
+        print("No hooks are configured.")
+    else:
+        cells = [
+            (hook.event, hook.matcher or ",".join(hook.tools), "required" if hook.required else "", hook.command)
+            for hook in found
+        ]
+        print_table(("EVENT", "TOOLS", "", "COMMAND"), cells)
+
+
+@hooks.command("import")
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
+@workspace_option
+def import_hooks(files: tuple[Path, ...], workspace: str | None) -> None:
+    """Copy the hooks of Claude Code into your settings.
+
+    From FILE, or from .claude/settings.json here and in your home directory. The scripts stay where they are.
+    """
+    from ollm.app import ProcessScope
+    from ollm.config.change import put_mapping_entry
+    from ollm.extensions.hook_settings import read_hooks
+
+    process, place = ProcessScope(), resolve_workspace(workspace)
+    named = files or tuple(root / name for root in (place, Path.home()) for name in SETTINGS_FILES)
+    found = collect_hooks([file for file in named if files or file.is_file()])
+    if not found:
+        raise UsageError("No hooks were found.", action="Name the settings file: ollm hooks import FILE.")
+    for event, entries in found.items():
+        for problem in read_hooks({event: entries})[1]:
+            warn(problem)
+        kept = process.settings.hooks.get(event) or []
+        before = list(kept) if isinstance(kept, list | tuple) else [kept]
+        file = put_mapping_entry(process.home, "hooks", event, [*before, *(e for e in entries if e not in before)])
+        print(f"{event}: {len(entries)} imported into {file}.")
+
+
+def collect_hooks(files: list[Path]) -> dict[str, list[Any]]:
+    """The `hooks` of all these files by event."""
+    import json
+
+    found: dict[str, list[Any]] = {}
+    for file in files:
+        try:
+            document = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{file} cannot be read: {error}.") from error
+        listed = document.get("hooks") if isinstance(document, dict) else None
+        for event, entries in listed.items() if isinstance(listed, dict) else ():
+            found.setdefault(event, []).extend(entries if isinstance(entries, list) else [entries])
+    return found

@@ -1,0 +1,185 @@
+"""Tools from outside that do not fit the window: found by words with `find_tool`, called with `use_tool`.
+
+Their schemas come as text in a result, so that the list of tools, and with it the start of a prompt, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, ToolSchema, Verdict
+from ollm.tools.framework.base import ToolContext, ToolDescription, ToolSpec
+
+FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
+MAX_FOUND_TOOLS = 5
+MAX_LISTED_NAMES = 60
+MAX_SCHEMA_CHARACTERS = 4_000
+MAX_SERVER_LINE_CHARACTERS = 90
+BRIEF_WINDOW_TOKENS = 16_000  # smaller windows are told the names of servers only
+
+Cost = Callable[[Sequence[ToolSchema]], int]
+
+FIND_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {"query": {"type": "string", "description": "What the tool should do, in a few words."}},
+    "required": ["query"],
+}
+USE_SCHEMA = ToolSchema(
+    name=USE_TOOL,
+    description="Call a tool that find_tool showed.",
+    parameters={
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+        "required": ["name", "arguments"],
+    },
+)
+
+
+def split_by_budget(
+    theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, room: int | None
+) -> tuple[list[ToolSchema], list[ToolSchema]]:
+    """The tools from outside that are shown, and those that must be found. Servers that fit are shown whole, the
+    smallest first; what is left of the budget goes to the others in turn. `room` is how many more the model bears."""
+    if cost(theirs) <= budget and (room is None or len(theirs) <= room):
+        return list(theirs), []
+    budget -= cost(build_deferred_schemas(theirs, window))
+    left = len(theirs) if room is None else room - 2
+    groups = sorted(group_by_server(theirs).values(), key=cost)
+    shown: list[ToolSchema] = []
+    for tools in groups:
+        if cost(tools) <= budget and len(tools) <= left:
+            shown += tools
+            budget, left = budget - cost(tools), left - len(tools)
+    waiting = [[tool for tool in tools if tool not in shown] for tools in groups]
+    for place in range(max(map(len, waiting), default=0)):
+        for tool in (tools[place] for tools in waiting if place < len(tools)):
+            if cost([tool]) <= budget and left > 0:
+                shown.append(tool)
+                budget, left = budget - cost([tool]), left - 1
+    return shown, [tool for tool in theirs if tool not in shown]
+
+
+def group_by_server(tools: Sequence[ToolSchema]) -> dict[str, list[ToolSchema]]:
+    """By what stands before `__` in the name; tools of extensions are a group of their own."""
+    found: dict[str, list[ToolSchema]] = {}
+    for tool in tools:
+        server, mark, _ = tool.name.partition("__")
+        found.setdefault(server if mark else "extensions", []).append(tool)
+    return found
+
+
+def build_deferred_schemas(hidden: Sequence[ToolSchema], window: int) -> tuple[ToolSchema, ToolSchema]:
+    """`find_tool`, which names the servers whose tools are hidden, a line each, and `use_tool`."""
+    lines = [_describe_group(server, tools, window) for server, tools in group_by_server(hidden).items()]
+    mark = "\n" if window >= BRIEF_WINDOW_TOKENS else ", "
+    told = "Find more tools by what they do; use_tool calls them. There are:" + mark.replace(",", "") + mark.join(lines)
+    return ToolSchema(name=FIND_TOOL, description=told, parameters=FIND_PARAMETERS), USE_SCHEMA
+
+
+def _describe_group(server: str, tools: Sequence[ToolSchema], window: int) -> str:
+    if window < BRIEF_WINDOW_TOKENS:
+        return f"{server} ({len(tools)})"
+    names = ", ".join(tool.name.partition("__")[2] or tool.name for tool in tools)
+    shown = names if len(names) <= MAX_SERVER_LINE_CHARACTERS else f"{names[: MAX_SERVER_LINE_CHARACTERS - 1]}…"
+    return f"{server} ({len(tools)}): {shown}"
+
+
+def unwrap_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
+    """A call of `use_tool` as the call it stands for: policy, hooks and the record see nothing else."""
+    inner, given = arguments.get("name"), arguments.get("arguments")
+    if name != USE_TOOL or not isinstance(inner, str) or not inner or inner == USE_TOOL:
+        return name, arguments
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, RecursionError):
+            return name, arguments
+    if given is None:
+        given = {key: value for key, value in arguments.items() if key not in ("name", "arguments")}
+    return (inner, given) if isinstance(given, dict) else (name, arguments)
+
+
+class FindInvocation(msgspec.Struct, frozen=True):
+    """A search among the tools from outside."""
+
+    query: str
+    tools: Sequence[ToolSchema]
+
+    @property
+    def params(self) -> JsonObject:
+        return {"query": self.query}
+
+    def summary(self) -> str:
+        return f"Find a tool: {self.query}"
+
+    def locations(self) -> list[Location]:
+        return []
+
+    def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None:
+        return None
+
+    async def preview(self, context: ToolContext) -> str:
+        return ""
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        found = find_tools(self.query, self.tools)[:MAX_FOUND_TOOLS]
+        text = render_found_tools(found) if found else render_names(self.query, self.tools)
+        return ToolResult(llm_content=text, return_display=", ".join(tool.name for tool in found) or "nothing found")
+
+
+def make_find_spec(list_tools: Callable[[], Sequence[ToolSchema]]) -> ToolSpec:
+    def parse(arguments: object) -> FindInvocation:
+        query = arguments.get("query") if isinstance(arguments, dict) else arguments
+        if not isinstance(query, str):
+            raise ToolFailure("ValidationError", "find_tool was not run: query must be a text.")
+        return FindInvocation(query, list_tools())
+
+    return ToolSpec(
+        name=FIND_TOOL,
+        description="Find more tools by what they do.",
+        parameters=FIND_PARAMETERS,
+        category="read",
+        parse=parse,
+        risk=Risk.LOW,
+        reads_only=True,
+    )
+
+
+def find_tools(query: str, tools: Sequence[ToolSchema]) -> list[ToolSchema]:
+    """The tools whose names or descriptions hold words of the query, the best first."""
+    words = set(re.findall(r"[a-z0-9]+", query.lower()))
+
+    def score(tool: ToolSchema) -> int:
+        name, told = tool.name.lower(), tool.description.lower()
+        return sum(3 * (word in name) + (word in told) for word in words) + 20 * (query.strip().lower() == name)
+
+    ranked = sorted(((score(tool), tool) for tool in tools), key=lambda pair: (-pair[0], pair[1].name))
+    best = ranked[0][0] if ranked else 0
+    return [tool for points, tool in ranked if points and points * 2 >= best]
+
+
+def render_found_tools(found: Sequence[ToolSchema]) -> str:
+    lines = [f"{tool.name}: {tool.description}\n  arguments: {_render_parameters(tool)}" for tool in found]
+    example = msgspec.json.encode({"name": found[0].name, "arguments": {}}).decode()
+    return "\n".join([*lines, f"Call one with use_tool {example}, its arguments filled in."])
+
+
+def _render_parameters(tool: ToolSchema) -> str:
+    text = msgspec.json.encode(tool.parameters).decode()
+    if len(text) <= MAX_SCHEMA_CHARACTERS:
+        return text
+    from ollm.tools.framework.small_schemas import shorten_schema
+
+    described = ToolDescription(name=tool.name, description=tool.description, parameters=tool.parameters)
+    return msgspec.json.encode(shorten_schema(described, 0).parameters).decode()[:MAX_SCHEMA_CHARACTERS]
+
+
+def render_names(query: str, tools: Sequence[ToolSchema]) -> str:
+    names = [tool.name for tool in tools]
+    more = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
+    return f"No tool fits {query!r}. There are: {', '.join(names[:MAX_LISTED_NAMES])}{more}."
