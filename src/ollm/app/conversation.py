@@ -173,6 +173,10 @@ class ConversationScope:
             PageCacheObserver(toolbox.pages),
             ModelFactsObserver(parts.state, parts.prompt, emit, self.process.save_model_facts),
         ]
+        if not self.options.one_shot:
+            from ollm.runtime.observers.file_watch import FileWatchObserver
+
+            observers.append(FileWatchObserver(toolbox.file_discovery, self.scope.path))
         if toolbox.hooks:
             from ollm.runtime.observers.hooks import HookObserver
 

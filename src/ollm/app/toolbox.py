@@ -50,6 +50,7 @@ class Toolbox:
         self.stack = stack
         self.attached = attached
         self.pages = Lazy(create_page_cache)
+        self.file_discovery = Lazy(lambda: self.scope.discovery)
 
     @cached_property
     def bus(self) -> MessageBus:
@@ -85,7 +86,7 @@ class Toolbox:
 
     @property
     def discovery(self) -> FileDiscoveryService:
-        return self.scope.discovery
+        return self.file_discovery.get()
 
     @property
     def notes(self) -> NoteStore:

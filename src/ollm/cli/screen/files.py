@@ -1,4 +1,4 @@
-"""The files `@` completes: listed behind the input, asked from the thread that completes."""
+"""The files `@` completes: listed behind the input, kept warm by a watch, asked from the thread that completes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ollm.domain.files import ChangeKind
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.file_discovery.fuzzy import PathFinder
 
-FRESH_SECONDS = 10.0
+FRESH_SECONDS = 10.0  # how long a list counts where nothing says that it changed
+RELOAD_DELAY_SECONDS = 0.2  # changes within this time are listed together
+RELOAD_LOAD_FACTOR = 10  # a list that takes long to make is made less often
 MAX_RESULTS = 12
 TYPING_PAUSE_SECONDS = 0.025  # seconds in which the letter itself is drawn, before anything is looked for
 SWITCH_INTERVAL_SECONDS = 0.0005  # seconds a search may hold up the one who types
 
 
 class WorkspaceFiles:
-    """Never blocks whoever types: an old list answers while a new one is made."""
+    """Never blocks whoever types: an old list answers while a new one is made. From the first question on the tree is
+    watched, and a change makes the list anew before anybody asks again."""
 
     def __init__(self, discovery: Callable[[], FileDiscoveryService], root: Path) -> None:
         self._discovery = discovery
         self._root = root
         self._finder: PathFinder | None = None
         self._known: Sequence[str] = ()
-        self._made = 0.0
+        self._made_at = 0.0
+        self._load_seconds = 0.0
+        self._watched: bool | None = None  # None: not tried yet
+        self._reload: threading.Timer | None = None
         self._asked = ""
         self._lock = threading.Lock()
         sys.setswitchinterval(SWITCH_INTERVAL_SECONDS)
@@ -41,26 +48,57 @@ class WorkspaceFiles:
             return []
         if self._finder is None:
             self._load()
-        elif time.monotonic() - self._made > FRESH_SECONDS:
+        elif not self._watched and time.monotonic() - self._made_at > FRESH_SECONDS:
             threading.Thread(target=self._load, daemon=True).start()
         return self._finder.find_best(typed, MAX_RESULTS) if self._finder else []
 
-    def _load(self) -> None:
+    def _load(self, *, wait: bool = False) -> None:
         from ollm.domain.errors import OllmError
         from ollm.domain.files import DiscoveryOptions
         from ollm.services.file_discovery.fuzzy import PathFinder
 
-        if not self._lock.acquire(blocking=self._finder is None):
+        if not self._lock.acquire(blocking=wait or self._finder is None):
             return
+        start = time.monotonic()
         try:
-            if self._finder is None or time.monotonic() - self._made > FRESH_SECONDS:
+            if self._finder is None or start - self._made_at > RELOAD_DELAY_SECONDS / 2:
                 found = asyncio.run(self._discovery().find_paths(DiscoveryOptions(root=str(self._root))))
                 if self._finder is None or self._known != found.paths:
                     finder = PathFinder(found.paths)
                     finder.warm_up()
                     self._finder, self._known = finder, found.paths
-                self._made = time.monotonic()
+                self._made_at, self._load_seconds = start, time.monotonic() - start
         except OllmError:
-            self._made = time.monotonic()
+            self._made_at = time.monotonic()
         finally:
             self._lock.release()
+        if self._watched is None:
+            self._watched = False
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        """Hear of changes from here on; where the system cannot tell of them the list grows old by time alone."""
+        from ollm.domain.errors import OllmError
+
+        try:
+            watch = self._discovery().watch_changes(str(self._root), self._schedule_reload)
+            if self._discovery().get_watch_state(str(self._root)) == "polling":
+                watch.dispose()
+                return
+        except (OllmError, OSError):
+            return
+        self._watched = True
+        self._load(wait=True)  # what changed before the watch began
+
+    def _schedule_reload(self, kind: ChangeKind, path: str) -> None:
+        """A file came, changed or went. Changed ones are in the list already."""
+        if kind == "change" or self._reload:
+            return
+        delay = max(RELOAD_DELAY_SECONDS, RELOAD_LOAD_FACTOR * self._load_seconds)
+        self._reload = threading.Timer(delay, self._run_reload)
+        self._reload.daemon = True
+        self._reload.start()
+
+    def _run_reload(self) -> None:
+        self._reload = None
+        self._load(wait=True)

@@ -1,0 +1,57 @@
+"""`@` completes files that came after the list was first made, as soon as they are there."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ollm.cli.screen.files import FRESH_SECONDS, WorkspaceFiles
+from ollm.config.settings import FileDiscoverySettings
+from ollm.services.file_discovery import FileDiscoveryService
+from tests.covers import covers
+
+
+@pytest.fixture
+def discovery(tmp_path: Path) -> Iterator[FileDiscoveryService]:
+    service = FileDiscoveryService(FileDiscoverySettings(), tmp_path / "home")
+    yield service
+    service.close()
+
+
+def wait_until(holds: Callable[[], bool]) -> float:
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() - start < FRESH_SECONDS / 2, "it was not heard of"
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+@covers("S6.7")
+def test_files_that_come_and_go_are_known_without_waiting_for_the_list_to_grow_old(
+    tmp_path: Path, discovery: FileDiscoveryService
+) -> None:
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src/first.py").write_text("", encoding="utf-8")
+    files = WorkspaceFiles(lambda: discovery, root)
+    assert files.find("first") == ["src/first.py"]
+    wait_until(lambda: discovery.get_watch_state(str(root)) == "events")
+
+    (root / "src/second.py").write_text("", encoding="utf-8")
+    wait_until(lambda: "src/second.py" in files.find("second"))
+    (root / "src/first.py").unlink()
+    wait_until(lambda: "src/first.py" not in files.find("first"))
+
+
+def test_a_list_made_while_files_change_ends_up_right(tmp_path: Path, discovery: FileDiscoveryService) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "one.py").write_text("", encoding="utf-8")
+    files = WorkspaceFiles(lambda: discovery, root)
+    files.find("one")
+
+    for number in range(40):
+        (root / f"new{number}.py").write_text("", encoding="utf-8")
+
+    wait_until(lambda: files.find("new39") == ["new39.py"])
