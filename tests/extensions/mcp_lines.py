@@ -45,10 +45,8 @@ async def lines(directory: Path, configured: dict[str, Any]) -> AsyncIterator[Li
     assert not problems
 
     def connect(server: McpServer) -> McpConnection:
-        return McpConnection(
-            server,
-            make_opener(server, host, directory, ENVIRONMENT, Sandbox(directory, directory / "home", mode="off")),
-        )
+        sandbox = Sandbox(directory, Path.home())
+        return McpConnection(server, make_opener(server, host, directory, ENVIRONMENT, sandbox))
 
     servers = McpServers(found, connect, CatalogueFile(directory / "cache" / "mcp.json"), told.append)
     try:

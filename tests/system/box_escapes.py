@@ -2,7 +2,29 @@
 
 PY = '"$PYTHON" -c '
 
+SHARED = {
+    "a daemon's socket in /tmp": PY + "'import socket,os;s=socket.socket(1);s.connect(os.environ[\"SOCK\"])'",
+    "datagrams": PY + '\'import socket,os;s=socket.socket(1,2);s.sendto(b"x",os.environ["HOME"]+"/datagrams.sock")\'',
+    "datagrams called raw": PY
+    + '\'import socket,os;s=socket.socket(1,3);s.sendto(b"x",os.environ["HOME"]+"/datagrams.sock")\'',
+    "datagrams from a pair": PY
+    + '\'import socket,os;s,_=socket.socketpair(1,2);s.sendto(b"x",os.environ["HOME"]+"/datagrams.sock")\'',
+    "a pipe of a daemon": "timeout 1 sh -c 'echo x > ~/fifo'; timeout 1 sh -c 'echo x >> $O/../home/fifo'",
+    "shared memory": "echo x > /dev/shm/ollm-test; echo x > /tmp/ollm-test",
+    "other terminals": "for t in /dev/pts/*; do timeout 1 sh -c 'echo x > $0' $t; done",
+    "virtual sockets": PY + "'import socket;socket.socket(40,1)'",
+    "a packet socket": PY + "'import socket;socket.socket(17,3)'",
+    "kernel keys": PY + "'import ctypes;print(ctypes.CDLL(None).syscall(250,0,-3,1))'",
+    "performance counters": PY + "'import ctypes;print(ctypes.CDLL(None).syscall(298,0,0,-1,-1,0))'",
+    "memory of a sibling": PY
+    + "'import os;os.open(\"/proc/%d/mem\"%os.getppid(),2)'; ls /proc/1/task/*/fd; cat /proc/1/maps",
+    "a way up": "cd ..; cat home/.ssh/id_rsa; cd /; cat .$HOME/.ssh/id_rsa; cd -; cat /./$HOME//.ssh/./id_rsa",
+}
+
 READING = {
+    **SHARED,
+    "files of the home": "cat ~/.canary ~/other/.env; ls -a ~ | xargs -I@ cat ~/@; find ~ -type f -exec cat {} +",
+    "files of the home by the process": "cat /proc/self/root$HOME/.canary /proc/$$/cwd/../home/.canary ../home/.canary",
     "write in the workspace": "echo x > new; echo x >> src/a.txt",
     "write outside": "echo x > $O/new; echo x > ~/.bashrc",
     "write through a link": "echo x > link; echo x > way-out/file",
@@ -49,6 +71,8 @@ READING = {
 }
 
 WORKING = {
+    **SHARED,
+    "CI through a link": "mkdir -p g/workflows; ln -s g .github; ln -s ../g .git/modules; ln -s ../g .git/info; rm -rf g .github",
     "write outside": "echo x > $O/new; echo x > ~/.bashrc; echo x >> ~/notes.txt; mkdir ~/new",
     "write through a link": "echo x > link; echo x > way-out/file; cp src/a.txt way-out/new",
     "a link made first": "ln -s ../outside/file l; echo x > l; ln -s ~ h; echo x > h/.bashrc; rm -rf l h",

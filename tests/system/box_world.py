@@ -75,6 +75,8 @@ class World:
             "home/.bashrc": "# start",
             "home/.config/gh/hosts.yml": SECRET,
             "home/notes.txt": "notes",
+            "home/.canary": SECRET,
+            "home/other/.env": SECRET,
             "vault/token": SECRET,
             "outside/file": "untouched",
             "work/.env": SECRET,
@@ -99,12 +101,16 @@ class World:
             _listen(socket.AF_UNIX, str(self.home / "daemon.sock")),
             _listen(socket.AF_UNIX, f"\0ollm-test-{os.getpid()}"),
             _listen(socket.AF_INET, ("127.0.0.1", 0)),
+            _listen(socket.AF_UNIX, f"/tmp/ollm-test-{os.getpid()}-{id(self)}.sock"),
         ]
         self.port = self._daemons[2].getsockname()[1]
-        self._datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._datagrams.bind(("127.0.0.1", 0))
-        self._datagrams.setblocking(False)
-        self.udp_port = self._datagrams.getsockname()[1]
+        self._datagrams = [
+            _receive(socket.AF_INET, ("127.0.0.1", 0)),
+            _receive(socket.AF_UNIX, str(self.home / "datagrams.sock")),
+        ]
+        self.udp_port = self._datagrams[0].getsockname()[1]
+        os.mkfifo(self.home / "fifo")
+        self._fifo = os.open(self.home / "fifo", os.O_RDONLY | os.O_NONBLOCK)
         sleeping = ["sleep", "1000"]
         self.bystander = subprocess.Popen(sleeping, env={"BYSTANDER": SECRET, "PATH": os.environ["PATH"]})
         self.abstract = f"ollm-test-{os.getpid()}"
@@ -113,8 +119,11 @@ class World:
         self.bystander.kill()
         self.bystander.wait()
         self._control.close()
-        for daemon in (*self._daemons, self._datagrams):
+        for daemon in (*self._daemons, *self._datagrams):
+            if daemon.family == socket.AF_UNIX and isinstance(name := daemon.getsockname(), str) and name:
+                Path(name).unlink(missing_ok=True)
             daemon.close()
+        os.close(self._fifo)
         for descriptor in self._namespaces:
             with suppress(OSError):
                 os.close(descriptor)
@@ -169,6 +178,7 @@ class World:
             "PORT": self.port,
             "UDP": self.udp_port,
             "ABSTRACT": self.abstract,
+            "SOCK": self._daemons[3].getsockname(),
         }
         scratch = {} if self.level == "full" else {"TMPDIR": self.scratch}
         return {name: str(value) for name, value in {**places, **scratch, "BYSTANDER_PID": self.bystander.pid}.items()}
@@ -177,7 +187,9 @@ class World:
         """What went wrong, in words; the world is put right again."""
         faults = ["a secret was read"] if SECRET in output else []
         faults += [f"{daemon.family.name} daemon was reached" for daemon in self._daemons if _was_reached(daemon)]
-        faults += ["a datagram arrived"] if _received(self._datagrams) else []
+        faults += ["a datagram arrived" for one in self._datagrams if _received(one)]
+        faults += ["something came through a pipe"] if _read_pipe(self._fifo) else []
+        faults += [f"{path} was made" for path in (Path("/dev/shm/ollm-test"), Path("/tmp/ollm-test")) if path.exists()]
         if self.bystander.poll() is not None:
             faults.append("a process outside was ended")
         now = self._seen()
@@ -203,6 +215,8 @@ class World:
                 if relative.startswith("scratch"):
                     continue
                 info = path.lstat()
+                if not (path.is_symlink() or path.is_file() or path.is_dir()):
+                    continue
                 body = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
                 digest = hashlib.sha256(body.encode() if isinstance(body, str) else body).hexdigest()
                 seen[relative] = f"{info.st_mode:o} {digest} {int(info.st_mtime) if path.is_file() else 0}"
@@ -215,6 +229,20 @@ def _listen(family: socket.AddressFamily, address: str | tuple[str, int]) -> soc
     listening.listen()
     listening.setblocking(False)
     return listening
+
+
+def _receive(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:
+    receiving = socket.socket(family, socket.SOCK_DGRAM)
+    receiving.bind(address)
+    receiving.setblocking(False)
+    return receiving
+
+
+def _read_pipe(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 100)
+    except BlockingIOError:
+        return b""
 
 
 def _was_reached(daemon: socket.socket) -> bool:

@@ -114,6 +114,7 @@ class WorkspaceScope:
             hidden=map(resolve, settings.hidden),
             readable=(process.home.extensions,),
             auto_approve=settings.auto_approve,
+            programs=process.environment.get("PATH", ""),
             cache=process.home.cache / "sandbox.json",
         )
 

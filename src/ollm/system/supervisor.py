@@ -228,4 +228,7 @@ class BoxSupervisor(Supervisor):
             while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
                 if ended == self._runner.host:
                     self._runner.forget()
+        if self._runner.finished and not self._runner.host:
+            kill_all([os.getpid()])  # it ended before its time: without namespaces others may have outlived it
+            return super()._reap()
         return self._runner.finished

@@ -16,8 +16,9 @@ class Box(NamedTuple):
 
     `reading`: nothing but the private temporary directory can be written, and no socket opened. `working`: the
     workspace and `writable` can, but for the names that steer tools and agents; `approved` paths are open for this one
-    run whatever their name. `hidden` paths are not there, save what `readable` or `approved` bring back. `scratch` is
-    the private temporary directory where there are no mounts to make one."""
+    run whatever their name. `hidden` paths are not there, save what `readable` or `approved` bring back; a reading box
+    shows of the homes and of /tmp nothing but the workspace and what is `kept`. `scratch` is the private temporary
+    directory where there are no mounts to make one."""
 
     kind: Kind
     workspace: str
@@ -26,6 +27,7 @@ class Box(NamedTuple):
     writable: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     scratch: str = ""
 

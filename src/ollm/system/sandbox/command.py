@@ -24,13 +24,12 @@ from ollm.system.sandbox.broker import Broker
 from ollm.system.sandbox.git_places import git_directories
 from ollm.system.sandbox.landlock import landlock_version, restrict_writes
 from ollm.system.sandbox.mounts import mount_for_command, opened_directory, writable_places
-from ollm.system.sandbox.rules import BoxRules
+from ollm.system.sandbox.rules import PLAIN_DEVICES, BoxRules
 from ollm.system.sandbox.seccomp import box_filter
 
 FILE_CAPABILITIES = sum(1 << one for one in (0, 1, 3, 4, 6, 7))  # over owners and permissions; for root only
 BROKER_CAPABILITIES = 1 << 5 | 1 << 19  # KILL, SYS_PTRACE: to read the paths of processes that cannot be dumped
 CLONE_FS = 0x200
-DEVICES_WITHOUT_MOUNTS = ("null", "zero", "full", "tty", "ptmx", "pts", "shm")
 MAX_DENIALS = 8
 
 
@@ -144,7 +143,7 @@ class BoxedCommand:
             scratch = [box.scratch] if box.scratch else []
             guarded = [box.workspace, *box.writable, *git] if box.kind == "working" else []
             approved = map(opened_directory, box.approved)
-            places = [*scratch, *guarded, *approved, *(f"/dev/{name}" for name in DEVICES_WITHOUT_MOUNTS)]
+            places = [*scratch, *guarded, *approved, *PLAIN_DEVICES]
         if version:
             restrict_writes(places, version, tcp=bool(self._network) or box.network == "all")
         elif not self._network:

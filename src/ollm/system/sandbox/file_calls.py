@@ -178,7 +178,7 @@ class FileCalls:
 
     def _link_symbolically(self, caller: BoxedCaller, target: str, directory: int, path: str) -> None:
         place = caller.find(directory, path)
-        self._rules.check_write(place.path)
+        self._rules.check_link(place.path)
         os.symlink(target, place.name, dir_fd=place.directory)
 
     def _link(self, caller: BoxedCaller, old: tuple[int, str], new: tuple[int, str], flags: int) -> None:

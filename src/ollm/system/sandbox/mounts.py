@@ -10,7 +10,7 @@ from ollm.system.sandbox import kernel
 from ollm.system.sandbox.base import scratch_places
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.git_places import git_directories
-from ollm.system.sandbox.names import secret_places
+from ollm.system.sandbox.names import covered_places, kept_places, secret_places
 
 GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
 
@@ -19,10 +19,25 @@ def mount_for_command(box: Box, environment_files: list[str]) -> None:
     """Turn the copy of the session's mounts that this process is in into those of one command."""
     if box.kind == "reading":
         _make_read_only([box.workspace, *box.writable])
+        _cover(box)
     else:
         _open_approved_directories(box)
         _protect_git_directories(box)
     _hide(box, environment_files if box.kind == "reading" else [])
+
+
+def _cover(box: Box) -> None:
+    """Take the homes and the temporary directories out of sight, but for what a reading command needs of them."""
+    back = [*_shown_again(box), *box.kept, *kept_places(box.home)]
+    for place in covered_places(box.home):
+        if os.path.isdir(place) and not is_inside(place, box.workspace):
+            private = place in ("/tmp", "/var/tmp")
+            _hide_one(place, [path for path in back if is_inside(path, place)], private=private)
+
+
+def _shown_again(box: Box) -> list[str]:
+    shown = [box.workspace, *box.writable, *box.readable, *box.approved, *git_directories(box.workspace)]
+    return [path for path in shown if os.path.exists(path)]
 
 
 def _make_read_only(paths: list[str]) -> None:
@@ -73,7 +88,7 @@ def _hide(box: Box, environment_files: list[str]) -> None:
     present = [place for place in places if os.path.lexists(place) and not box.is_approved(place)]
     if not present:
         return
-    back = [path for path in (box.workspace, *box.writable, *box.readable, *box.approved) if os.path.exists(path)]
+    back = _shown_again(box)
     for place in present:
         real = os.path.realpath(place)
         if real == box.workspace:
@@ -84,12 +99,15 @@ def _hide(box: Box, environment_files: list[str]) -> None:
             continue  # it went away meanwhile
 
 
-def _hide_one(place: str, back: list[str]) -> None:
+def _hide_one(place: str, back: list[str], *, private: bool = False) -> None:
+    """Put emptiness over one place; a `private` one can be written."""
     if not stat.S_ISDIR(os.stat(place).st_mode):
         kernel.attach_tree(kernel.clone_tree("/dev/null"), place)
         return
-    trees = [(path, kernel.clone_tree(path)) for path in back]
-    kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=555,size=64k")
+    outermost = [path for path in back if not any(path != other and is_inside(path, other) for other in back)]
+    trees = [(path, kernel.clone_tree(path)) for path in dict.fromkeys(outermost)]
+    options = "mode=1777" if private else "mode=555,size=64k"
+    kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
     for path, tree in trees:
         if stat.S_ISDIR(os.fstat(tree).st_mode):
             os.makedirs(path, exist_ok=True)
@@ -97,7 +115,8 @@ def _hide_one(place: str, back: list[str]) -> None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
         kernel.attach_tree(tree, path)
-    kernel.mount("none", place, None, 32 | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV)  # MS_REMOUNT
+    if not private:
+        kernel.mount("none", place, None, 32 | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV)  # MS_REMOUNT
 
 
 def writable_places(box: Box) -> list[str]:

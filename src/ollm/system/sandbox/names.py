@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from ollm.system.file_names import SHELL_START_UP_FILES, normalize_name
 
@@ -27,9 +28,10 @@ GITHUB_STEERING_NAMES = frozenset(
 )
 GIT_STEERING_NAMES = frozenset({"config", "config.worktree", "hooks", "commondir", "gitdir"})
 GIT_NESTED = frozenset({"modules", "worktrees"})
+GIT_MOVED_AS_A_WHOLE = GIT_NESTED | {"info"}
 
 HOME_SECRETS = (
-    ".ssh .aws .azure .gnupg .docker .kube .netrc _netrc .authinfo .authinfo.gpg .ollm .git-credentials .npmrc "
+    ".ssh .env .aws .azure .gnupg .docker .kube .netrc _netrc .authinfo .authinfo.gpg .ollm .git-credentials .npmrc "
     ".yarnrc.yml .pypirc .pgpass .my.cnf .mylogin.cnf .vault-token .boto .s3cfg .password-store .oci "
     ".terraform.d/credentials.tfrc.json .terraformrc .cargo/credentials .cargo/credentials.toml .gem/credentials "
     ".m2/settings.xml .gradle/gradle.properties .fly .heroku .netlify .bash_history .zsh_history .python_history "
@@ -41,6 +43,10 @@ HOME_SECRETS = (
     ".config/keepassxc .config/containers/auth.json .config/github-copilot .var/app .claude/.credentials.json "
     ".codex/auth.json .gemini/oauth_creds.json .cache/mozilla .cache/google-chrome .cache/chromium "
     "Library/Keychains"
+).split()
+HOME_KEPT = (
+    ".gitconfig .config/git .terminfo .local/bin .local/lib .pyenv .rbenv .nvm .asdf .local/share/mise .cargo/bin "
+    ".rustup .volta .bun .deno .sdkman .nix-profile .nix-defexpr .local/state/nix"
 ).split()
 SYSTEM_SECRETS = (
     "/etc/shadow",
@@ -87,10 +93,34 @@ def is_moved_as_a_whole(path: str) -> bool:
     if parts[-1:] == [".github"]:
         return True
     return any(
-        part == ".git" and parts[at + 1 : at + 2] and parts[at + 1] in GIT_NESTED for at, part in enumerate(parts)
+        part == ".git" and parts[at + 1 : at + 2] and parts[at + 1] in GIT_MOVED_AS_A_WHOLE
+        for at, part in enumerate(parts)
     )
+
+
+def covered_places(home: str) -> list[str]:
+    """What a reading box does not show at all: the homes of the user, and where temporary files of all programs are."""
+    return list(dict.fromkeys([place for place in (home, account_home()) if place != "/"] + ["/tmp", "/var/tmp"]))
+
+
+def kept_places(home: str) -> list[str]:
+    """What it does show of the homes: programs, and how git is set up."""
+    homes = dict.fromkeys((home, account_home()))
+    return [path for one in homes for name in HOME_KEPT if os.path.exists(path := os.path.join(one, name))]
+
+
+@cache
+def account_home() -> str:
+    """The home of the account, whatever HOME says."""
+    import pwd
+
+    try:
+        return os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        return "/"
 
 
 def secret_places(home: str) -> list[str]:
     """Where this home, and the system, keep what no boxed process is to see."""
-    return [*(os.path.join(home, name) for name in HOME_SECRETS), *SYSTEM_SECRETS]
+    homes = dict.fromkeys((home, account_home()))
+    return [*(os.path.join(one, name) for one in homes for name in HOME_SECRETS), *SYSTEM_SECRETS]

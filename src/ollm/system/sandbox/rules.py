@@ -7,7 +7,16 @@ import os
 
 from ollm.system.file_names import is_environment_file
 from ollm.system.sandbox.box import Box, is_inside
-from ollm.system.sandbox.names import find_steering_name, is_moved_as_a_whole, secret_places
+from ollm.system.sandbox.names import (
+    covered_places,
+    find_steering_name,
+    is_moved_as_a_whole,
+    kept_places,
+    secret_places,
+)
+
+PLAIN_DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/tty"]
+READ_DEVICES = ["/dev/random", "/dev/urandom", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"]
 
 
 class BoxDeniedError(OSError):
@@ -22,11 +31,14 @@ class BoxRules:
 
     def __init__(self, box: Box, scratch: list[str], git_outside: list[str], *, hiding: bool) -> None:
         self._box = box
-        self._scratch = [*scratch, "/dev", "/proc"]
+        self._scratch = [*scratch, "/proc", *(PLAIN_DEVICES if hiding else ["/dev"])]
         self._guarded = [box.workspace, *box.writable, *git_outside] if box.kind == "working" else []
         self._hidden = [os.path.realpath(path) for path in (*secret_places(box.home), *box.hidden)] if hiding else []
         self._seen_again = (box.workspace, *box.writable, *box.readable, *box.approved, *scratch)
-        self._environment_files_hidden = hiding and box.kind == "reading"
+        self._reading = hiding and box.kind == "reading"
+        if self._reading:
+            self._hidden += covered_places(box.home)
+            self._seen_again += (*box.kept, *kept_places(box.home), *git_outside)
 
     def check_write(self, path: str) -> None:
         """Raise BoxDeniedError unless a file may be made, changed or removed at this path."""
@@ -46,6 +58,12 @@ class BoxRules:
             if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
                 raise BoxDeniedError(path)
 
+    def check_link(self, path: str) -> None:
+        """Raise BoxDeniedError unless a symbolic link may be made here: a directory can come in by one, too."""
+        self.check_write(path)
+        if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
+            raise BoxDeniedError(path)
+
     def check_connect(self, path: str) -> None:
         """Raise BoxDeniedError unless the socket at this path is one of the box's own, not that of a daemon outside."""
         if not self._box.is_approved(path) and not any(
@@ -57,7 +75,9 @@ class BoxRules:
         """Raise BoxDeniedError when what is at this path is hidden."""
         if not self._hidden:
             return
-        if self._environment_files_hidden and any(map(is_environment_file, path.split("/"))):
+        if self._reading and any(map(is_environment_file, path.split("/"))):
+            raise BoxDeniedError(path)
+        if path.startswith("/dev/") and not any(is_inside(path, one) for one in (*PLAIN_DEVICES, *READ_DEVICES)):
             raise BoxDeniedError(path)
         for place in self._hidden:
             if is_inside(path, place) and not any(

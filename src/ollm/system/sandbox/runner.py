@@ -21,7 +21,7 @@ class BoxRunner:
         self._session = ""
         self._control: socket.socket | None = None
         self._heard = b""
-        self._environment_files = EnvironmentFiles()
+        self._environment_files: dict[str, EnvironmentFiles] = {}
 
     def start(self, command: dict[str, Any], descriptors: list[int]) -> None:
         """Hand over a command. `descriptors` are its directory, its three streams, and the session's namespaces."""
@@ -43,9 +43,12 @@ class BoxRunner:
         if box.kind != "reading":
             return []
         try:
-            return self._environment_files.find(box.workspace)
+            return [file for root in (box.workspace, *box.writable) for file in self._look_through(root)]
         except TooManyDirectoriesError:
             return None
+
+    def _look_through(self, root: str) -> list[str]:
+        return self._environment_files.setdefault(root, EnvironmentFiles()).find(root)
 
     @property
     def descriptor(self) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ollm.system.sandbox.box import Box, Kind, Level, Network, explain_why_unboxable, is_inside
+from ollm.system.sandbox.names import covered_places
 
 Mode = Literal["auto", "require", "off"]
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -40,9 +41,11 @@ class Sandbox:
         hidden: Iterable[Path] = (),
         readable: Iterable[Path] = (),
         auto_approve: bool = False,
+        programs: str = "",
         cache: Path | None = None,
     ) -> None:
-        """`own` are the agent's own directories, hidden like the others; `readable` is what of them may be seen."""
+        """`own` are the agent's own directories, hidden like the others; `readable` is what of them may be seen.
+        `programs` is the PATH commands are found by."""
         self.mode = mode
         self._workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -51,6 +54,7 @@ class Sandbox:
         self._hidden = tuple(os.path.realpath(path) for path in (*own, *hidden))
         self._readable = tuple(os.path.realpath(path) for path in readable)
         self._auto_approve = auto_approve
+        self._kept = tuple(_find_program_folders(programs, self._home))
         self._cache = cache
         self._scratch = ""
 
@@ -105,7 +109,8 @@ class Sandbox:
             self._home,
             network="none" if kind == "reading" else network or self.network,
             writable=self._writable,
-            hidden=(*self._hidden, *_secrets_of_the_account(self._home)),
+            hidden=self._hidden,
+            kept=self._kept if kind == "reading" else (),
             readable=tuple(self._find_own_folders(program)),
             approved=tuple(map(os.path.realpath, approved)),
             scratch=self._make_scratch() if self.level == "landlock" else "",
@@ -199,14 +204,10 @@ def _make_key() -> list[str]:
     return [boot, os.uname().release, str(os.geteuid())]
 
 
-def _secrets_of_the_account(home: str) -> list[str]:
-    """Where HOME is not the home of the account, that has secrets too."""
-    import pwd
-
-    from ollm.system.sandbox.names import secret_places
-
-    try:
-        account = os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
-    except KeyError:
-        return []
-    return [] if account in (home, "/") else secret_places(account)
+def _find_program_folders(programs: str, home: str) -> Iterator[str]:
+    """The directories of a PATH; of one that is called bin, all that belongs to it, but never a home as a whole."""
+    for entry in filter(os.path.isabs, programs.split(":")):
+        path = os.path.realpath(entry)
+        above = os.path.dirname(path)
+        whole = os.path.basename(path) in ("bin", "sbin", "shims") and above not in covered_places(home)
+        yield above if whole else path

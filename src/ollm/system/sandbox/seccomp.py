@@ -14,6 +14,7 @@ ALLOW, NOTIFY = 0x7FFF0000, 0x7FC00000
 NEW_LISTENER, WAIT_KILLABLE = 8, 32
 WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+SOCK_DGRAM, SOCK_RAW = 2, 3
 TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
 
@@ -85,10 +86,12 @@ class CallFilter:
             body += [*then, (_RETURN, 0, 0, ALLOW)]
         self._on_call(name, [*body, (_RETURN, 0, 0, action)])
 
-    def forbid_unix_datagrams(self) -> None:
-        """Sockets that send to an address in memory, which is only seen when it is too late."""
-        tests = [*_load(0), (_EQUAL, 0, 4, AF_UNIX), *_load(1), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, 2)]
-        self._on_call("socket", [*tests, (_RETURN, 0, 0, error(errno.EACCES))])
+    def forbid_unix_datagrams(self, name: str) -> None:
+        """Sockets that send to an address in memory, which is only seen when it is too late. (What the kernel calls raw
+        are datagrams as well, and one of a pair can send elsewhere.)"""
+        kinds = [*_load(1), (_AND, 0, 0, 0xF), (_EQUAL, 1, 0, SOCK_DGRAM), (_EQUAL, 0, 1, SOCK_RAW)]
+        tests = [*_load(0), (_EQUAL, 0, len(kinds) + 1, AF_UNIX), *kinds]
+        self._on_call(name, [*tests, (_RETURN, 0, 0, error(errno.EACCES))])
 
     def _on_call(self, name: str, body: list[Instruction]) -> None:
         """`body`, run for this call only. It may fall through, so the call's number is loaded again after it."""
@@ -127,8 +130,9 @@ def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: st
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
+    calls.forbid_unix_datagrams("socket")
+    calls.forbid_unix_datagrams("socketpair")
     if unix_sockets:
-        calls.forbid_unix_datagrams()
         calls.rule(["connect"], NOTIFY)
     calls.allow_only("socket", families, error(errno.EACCES))
     calls.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
