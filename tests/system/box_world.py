@@ -97,11 +97,12 @@ class World:
 
     def _open_doors(self) -> None:
         """What a boxed process must not reach: a daemon by every kind of socket, and a process with a secret in it."""
+        self.socket_in_tmp = f"/tmp/ollm-test-{os.getpid()}-{id(self)}.sock"
         self._daemons = [
             _listen(socket.AF_UNIX, str(self.home / "daemon.sock")),
             _listen(socket.AF_UNIX, f"\0ollm-test-{os.getpid()}"),
             _listen(socket.AF_INET, ("127.0.0.1", 0)),
-            _listen(socket.AF_UNIX, f"/tmp/ollm-test-{os.getpid()}-{id(self)}.sock"),
+            _listen(socket.AF_UNIX, self.socket_in_tmp),
         ]
         self.port = self._daemons[2].getsockname()[1]
         self._datagrams = [
@@ -120,10 +121,10 @@ class World:
         self.bystander.wait()
         self._control.close()
         for daemon in (*self._daemons, *self._datagrams):
-            if daemon.family == socket.AF_UNIX and isinstance(name := daemon.getsockname(), str) and name:
-                Path(name).unlink(missing_ok=True)
             daemon.close()
-        os.close(self._fifo)
+        Path(self.socket_in_tmp).unlink(missing_ok=True)
+        with suppress(OSError):
+            os.close(self._fifo)
         for descriptor in self._namespaces:
             with suppress(OSError):
                 os.close(descriptor)
@@ -178,7 +179,7 @@ class World:
             "PORT": self.port,
             "UDP": self.udp_port,
             "ABSTRACT": self.abstract,
-            "SOCK": self._daemons[3].getsockname(),
+            "SOCK": self.socket_in_tmp,
         }
         scratch = {} if self.level == "full" else {"TMPDIR": self.scratch}
         return {name: str(value) for name, value in {**places, **scratch, "BYSTANDER_PID": self.bystander.pid}.items()}
