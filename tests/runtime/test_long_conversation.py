@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,11 @@ class Talk:
 
 @asynccontextmanager
 async def talking(
-    root: Path, opened: dict[str, Any] | None = None, window: int = WINDOW, **settings: Any
+    root: Path,
+    opened: dict[str, Any] | None = None,
+    window: int = WINDOW,
+    reply: Callable[[Request], Answer] = reply,
+    **settings: Any,
 ) -> AsyncIterator[Talk]:
     workspace = root / "project"
     workspace.mkdir(exist_ok=True)
@@ -174,3 +178,61 @@ async def test_a_snapshot_taken_in_the_chat_leads_back(home: Path) -> None:
     assert any("The first thing" in content for content in last)
     assert not any("to be undone" in content for content in last)
     assert "to be undone" in json.dumps(talk.document()["messages"])
+
+
+def call_many(count: int) -> Callable[[Request], Answer]:
+    """A server that asks for so many files at once, and answers when it has seen what came of it."""
+
+    def reply(request: Request) -> Answer:
+        if is_summary(request):
+            return Answer(text="Goal:\n- read notes.txt\nOpen points:\n- nothing much", prompt_tokens=tokens(request))
+        last = request.body["messages"][-1]
+        if last["role"] == "user":
+            calls = [("read_file", {"path": "notes.txt", "startLine": n + 1}) for n in range(count)]
+            return Answer(calls=calls, prompt_tokens=tokens(request))
+        return Answer(text="I read them all.", prompt_tokens=tokens(request))
+
+    return reply
+
+
+@pytest.mark.parametrize(("window", "count"), [(4096, 60), (4096, 200), (8192, 200)])
+async def test_very_many_calls_in_one_step_end_with_an_answer_and_can_be_recalled(
+    home: Path, window: int, count: int
+) -> None:
+    async with talking(home, window=window, reply=call_many(count)) as talk:
+        reason = await talk.say("Read notes.txt from every line on, and keep port 8443 in mind.")
+        chat = talk.chats[-1]
+
+    assert reason == "answered"
+    assert all(tokens(request) <= window for request in talk.server.requests if request.body)
+    assert "keep port 8443 in mind" in json.dumps(chat["messages"])
+    asked = [call["id"] for message in chat["messages"] for call in message.get("tool_calls") or ()]
+    answered = [message["tool_call_id"] for message in chat["messages"] if message["role"] == "tool"]
+    assert asked == answered
+    assert asked
+    assert "recall" in json.dumps(chat["messages"])
+    assert "recall" in tool_names(chat)
+
+
+async def test_the_request_being_worked_on_is_whole_in_every_request_of_its_turn(home: Path) -> None:
+    steps = iter(range(1000))
+
+    def reply(request: Request) -> Answer:
+        if is_summary(request):
+            return Answer(text="Goal:\n- read notes.txt\nOpen points:\n- nothing much", prompt_tokens=tokens(request))
+        if next(steps) % 9 < 8:
+            start = next(steps) % 50 + 1
+            return Answer(
+                calls=[("read_file", {"path": "notes.txt", "startLine": start})], prompt_tokens=tokens(request)
+            )
+        return Answer(text="Done.", prompt_tokens=tokens(request))
+
+    said = [f"Wish {n}: the settings live in /etc/app/{n}.toml, " + "and mind the gap, " * 30 for n in range(4)]
+    async with talking(home, reply=reply) as talk:
+        for text in said:
+            before = len(talk.chats)
+            await talk.say(text)
+            chats = [chat for chat in talk.chats[before:] if "<record>" not in chat["messages"][-1]["content"]]
+            assert len(chats) >= 2
+            assert all(any(text in (m["content"] or "") for m in chat["messages"]) for chat in chats)
+    assert any(isinstance(event, Compressed) for event in talk.events)

@@ -10,7 +10,7 @@ from ollm.domain.errors import ModelError
 from ollm.domain.messages import PromptMessage, ToolCall
 
 SYSTEM = PromptMessage(role="system", content="You are a coding agent. Be brief.")
-MINUTES = "Goal:\n- mend the build\nFiles and their state:\n- looked at several, nothing written yet"
+MINUTES = "Goal:\n- mend the build\nFiles and their state:\n- src/part_1.py and others looked at, nothing written yet"
 
 
 def user(number: int, text: str) -> PromptMessage:

@@ -225,7 +225,19 @@ def test_a_list_of_facts_leaves_room() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "   ", "ok", "x " * 4000, "<think>hm, what do they want from me here?</think>"], ids=repr
+    "answer",
+    [
+        "",
+        "   ",
+        "ok",
+        "x " * 4000,
+        "<think>hm, what do they want from me here?</think>",
+        "I'm sorry, but I can't help with that request. As an AI model I am not able to write it.",
+        "lorem <|x|> }}{{ ;;; qq zx zx zx " * 12,
+        "Goal:\n- The user and the assistant talked about it.\nOpen points:\n- They will go on with it.",
+        "Goal:\n" + "\n".join(f"- item {n} of a list that does not end" for n in range(900)),
+    ],
+    ids=lambda text: repr(text[:20]),
 )
 def test_a_bad_summary_is_refused_after_one_more_try(answer: str) -> None:
     asked: list[str] = []
@@ -450,3 +462,18 @@ def test_long_arguments_of_old_calls_are_folded_too() -> None:
     assert (call.arguments["path"], call.arguments["tags"]) == ("a.py", [1, None])
     assert 'recall {"messageId": 2' in call.arguments["content"]
     assert messages[2].calls[0].arguments["content"] == "x = 1\n" * 500
+
+
+def test_a_summary_that_hangs_is_given_up_once_and_a_digest_stands_in() -> None:
+    asked: list[int] = []
+
+    async def hanging(messages: tuple[PromptMessage, ...], tokens: int) -> AsyncIterator[str]:
+        asked.append(tokens)
+        await asyncio.sleep(60)
+        yield "Goal:"
+
+    result = squeezed(make.talk(20, lines=4), options(timeout_seconds=0.05), hanging)
+
+    assert len(asked) == 1
+    assert result.fallback == "it took longer than 0.05 seconds"
+    assert result.compressed_token_count < result.original_token_count

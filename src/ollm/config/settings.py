@@ -44,6 +44,7 @@ class CompressionSettings(Data, frozen=True):
     threshold: Annotated[Share, Meta(description="Fraction of the budget at which compaction starts.")] = 0.80
     preserve_recent: Annotated[Count, Meta(description="Newest tokens that are never compacted.")] = 4096
     summary_max_tokens: Annotated[Positive, Meta(description="Maximum tokens of a summary.")] = 1024
+    timeout: Annotated[Positive, Meta(description="Seconds a summary may take; then an automatic one is used.")] = 60
 
 
 class LoopSettings(Data, frozen=True):

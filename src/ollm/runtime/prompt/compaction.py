@@ -77,6 +77,7 @@ def build_options(view: ContextView, settings: Settings, *, hard: bool = False) 
         preserve_recent_tokens=0 if hard else rules.compute_recent_tokens(state, wanted.preserve_recent),
         target_tokens=view.system_tokens + state.checkpoints + rules.compute_target_tokens(state),
         summary_max_tokens=longest,
+        timeout_seconds=wanted.timeout,
         request_tokens=max(200, state.limit - longest),
         ledger_tokens=rules.compute_ledger_cap(state.window),
         request=view.request,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ollm.domain.context import Checkpoint, ModeName
+from ollm.domain.context import Checkpoint, ContextEntry, ModeName
 from ollm.domain.messages import PromptMessage
 from ollm.domain.model_facts import ModelFacts
 from ollm.domain.tools import ToolSchema
@@ -16,6 +16,8 @@ from ollm.services.context_manager import ContextManager, fit_entries, render_en
 from ollm.services.token_counting import TokenCounter
 
 ENTRY_LEFT_OUT = "Skipped context entry {key!r}: entries may use at most a quarter of the context window."
+ENTRY_SHORTENED = "{key} is long: the model sees its beginning and its headings, and can read the rest."
+ENTRY_FRAME_TOKENS = 16  # of the heading an entry stands under
 ToolChoice = Callable[[], Sequence[ToolSchema]]
 
 
@@ -33,6 +35,7 @@ class PromptPrefix:
         self._counter = counter
         self._entries = entries
         self._warn = warn
+        self._shortened: dict[tuple[str, int], ContextEntry | None] = {}
 
     def write_system_prompt(self, window: int, mode: ModeName) -> bool:
         """Look at the context entries again; whether a system prompt that was there before is another one now."""
@@ -40,10 +43,25 @@ class PromptPrefix:
             self._entries.get_standing_entries(), self._counter.count_text, rules.compute_entries_cap(window)
         )
         for entry in left:
-            self._warn(ENTRY_LEFT_OUT.format(key=entry.key))
+            short = self._shorten_entry(entry, window, kept)
+            self._warn((ENTRY_SHORTENED if short else ENTRY_LEFT_OUT).format(key=entry.key))
+            kept += [short] if short else []
         content = "\n\n".join(filter(None, (build_instructions(window, mode), render_entries(kept))))
         before, self.system = self.system.content, PromptMessage(role="system", content=content)
         return bool(before) and content != before
+
+    def _shorten_entry(self, entry: ContextEntry, window: int, kept: Sequence[ContextEntry]) -> ContextEntry | None:
+        """A file of instructions that does not fit whole, as its head and an outline. What was chosen once stays, so
+        that the front of the prompt does."""
+        if entry.source != "system":
+            return None
+        known = entry.content, window
+        if known not in self._shortened:
+            from ollm.runtime.prompt.project_instructions import shorten_instructions
+
+            room = rules.compute_entries_cap(window) - self._counter.count_text(render_entries(list(kept)))
+            self._shortened[known] = shorten_instructions(entry, room - ENTRY_FRAME_TOKENS, self._counter.count_text)
+        return self._shortened[known]
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None) -> None:
         self.tools, self._when_folded = tuple(tools), when_folded

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from ollm.domain.context import ContextEntry
 from ollm.domain.errors import OllmError
@@ -11,6 +14,7 @@ from ollm.system.terminal_text import strip_controls
 
 FILE_NAME = "AGENTS.md"
 MAX_FILE_BYTES = 65_536  # bytes
+MAX_OUTLINE_HEADINGS = 24
 PRIORITY = 60.0
 
 
@@ -52,3 +56,15 @@ def _build_entry(name: str, text: str, depth: int) -> ContextEntry:
 def _decode_text(data: bytes) -> str:
     text = data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     return strip_controls(text).strip()
+
+
+def shorten_instructions(entry: ContextEntry, tokens: int, cost: Callable[[str], int]) -> ContextEntry | None:
+    """A file that is too long as its beginning and the headings of the rest; None where not even that has room."""
+    lines = entry.content.splitlines()
+    for kept in (64, 32, 16, 8, 4, 2):
+        rest = [line.strip() for line in lines[kept:] if line.startswith("#")][:MAX_OUTLINE_HEADINGS]
+        told = f"[{len(lines) - kept} more lines; read {entry.key} for them" + (". They are about:]" if rest else "]")
+        shown = msgspec.structs.replace(entry, content="\n".join((*lines[:kept], told, *rest)))
+        if len(lines) > kept and cost(shown.content) <= tokens:
+            return shown
+    return None

@@ -25,6 +25,7 @@ class CompressionOptions(Data, frozen=True):
     preserve_recent_tokens: int = 4096
     target_tokens: int | None = None
     summary_max_tokens: int = 1024
+    timeout_seconds: float | None = None
     request_tokens: int | None = None
     ledger_tokens: int | None = None
     request: int | None = None

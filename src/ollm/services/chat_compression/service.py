@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -150,7 +151,9 @@ class ChatCompressionService:
         longest = max(40, min(options.summary_max_tokens, replaced // 2))
         asked = work.request_lines(past)
         told = work.add_user_messages(originals)
-        text, fallback = await self._request_summary(told, earlier, (longest, options.request_tokens), replaced)
+        text, fallback = await self._request_summary(
+            told, earlier, (longest, options.request_tokens), replaced, options.timeout_seconds
+        )
         engine_written = not text
         if engine_written:
             text = write_digest(originals, longest, self._counter.count_text)
@@ -162,16 +165,24 @@ class ChatCompressionService:
         return self._count_record(record), fallback
 
     async def _request_summary(
-        self, groups: Sequence[Group], earlier: Sequence[Checkpoint], sizes: tuple[int, int | None], replaced: int
+        self,
+        groups: Sequence[Group],
+        earlier: Sequence[Checkpoint],
+        sizes: tuple[int, int | None],
+        replaced: int,
+        timeout: float | None,
     ) -> tuple[str, str]:
-        """The model's summary, or nothing and the reason."""
+        """The model's summary, or nothing and the reason. One that takes too long is not asked for again."""
         if self._summarise is None:
             return "", "no model available"
         asked = summary.build_request(groups, earlier, sizes, self._counter)
         reason = ""
         for _ in range(MAX_ATTEMPTS):
             try:
-                answer = "".join([piece async for piece in self._summarise(asked, sizes[0])])
+                async with asyncio.timeout(timeout):
+                    answer = "".join([piece async for piece in self._summarise(asked, sizes[0])])
+            except TimeoutError:
+                return "", f"it took longer than {timeout:g} seconds"
             except Exception as error:  # noqa: BLE001 - whatever a model's port throws, the turn is not lost
                 _log.warning("Summarising failed: %s", error)
                 reason = str(error)

@@ -9,6 +9,7 @@ from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
 from ollm.domain.messages import PromptMessage
 from ollm.services.chat_compression.folding import cut_text, format_recall_call
 from ollm.services.chat_compression.groups import Group
+from ollm.services.protected_facts import find_facts
 from ollm.services.token_counting import TokenCounter
 
 INSTRUCTION = (
@@ -27,10 +28,23 @@ RETRY_INSTRUCTION = (
 NOTE_SIZES = (600, 300, 150, 80, 40, 20)
 MIN_SUMMARY_CHARS = 20  # characters
 MIN_NOTE_TOKENS = 5  # tokens
+HEADINGS = ("Goal:", "Decisions:", "Files and their state:", "Commands and outcomes:", "Open points:")
+MAX_REFUSAL_CHARS = 200  # of its beginning
+MIN_REPEATED_WORDS = 30
+MIN_DISTINCT_SHARE = 0.2  # of the words of a text that says something
+MIN_TELLING_WORDS = 12
+MIN_KNOWN_SHARE = 0.15  # of them that a summary of this record must have from it
+MIN_CHECKED_FACTS = 8  # in a record, of which a summary must name one
+MAX_CHECKED_FACTS = 400
 COPIED_SHARE = 0.6  # of a summary that stands word for word in the record
 COPIED_RECORD_SHARE = 0.4  # of the record that such a summary gives back
 MIN_REPEAT_CHARS = 16
 
+_REFUSAL = re.compile(
+    r"\b(?:i(?:['’]?m| am) (?:sorry|unable|not able)|sorry, (?:but )?i|as an ai\b|i (?:can['’]?t|cannot|won['’]?t) "
+    r"(?:help|assist|do|provide|comply|write|create|summari[sz]e|fulfil))",
+    re.IGNORECASE,
+)
 _NOTE = re.compile(r"#[\d, -]+ (?:user|assistant|tool|system|result of \S+): ")
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 
@@ -110,13 +124,37 @@ def without_repeats(text: str, asked: Sequence[RequestLine]) -> str:
 
 def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]) -> str:
     """Why a summary cannot be used, or nothing."""
-    if len(text) < MIN_SUMMARY_CHARS:
-        return "it was empty"
-    if cost(text) >= replaced:
-        return "it was longer than the original"
-    if INSTRUCTION[:60] in text or "<record>" in text or _is_copied(text, record):
-        return "it repeated the record"
-    return ""
+    checks: tuple[tuple[str, Callable[[], bool]], ...] = (
+        ("it was empty", lambda: len(text) < MIN_SUMMARY_CHARS),
+        ("it was longer than what it stands for", lambda: cost(text) >= replaced),
+        ("it was a refusal", lambda: _is_refusal(text)),
+        ("it made no sense", lambda: _is_garbage(text, record)),
+        ("it repeated the record", lambda: INSTRUCTION[:60] in text or "<record>" in text or _is_copied(text, record)),
+        ("it named nothing of what was done: no file, number or name", lambda: _lost_all_facts(text, record)),
+    )
+    return next((reason for reason, applies in checks if applies()), "")
+
+
+def _is_refusal(text: str) -> bool:
+    refused = _REFUSAL.search(text[:MAX_REFUSAL_CHARS]) is not None
+    return refused and not any(heading in text for heading in HEADINGS)
+
+
+def _lost_all_facts(text: str, record: str) -> bool:
+    facts = find_facts([record])[:MAX_CHECKED_FACTS]
+    return len(facts) >= MIN_CHECKED_FACTS and not any(fact in text for fact in facts)
+
+
+def _is_garbage(text: str, record: str) -> bool:
+    """The same few words over and over, or words of which hardly any occurs in the record."""
+    words = re.findall(r"[^\W\d_]{2,}", text.casefold())
+    if len(words) >= MIN_REPEATED_WORDS and len(set(words)) < MIN_DISTINCT_SHARE * len(words):
+        return True
+    telling = {word[:5] for word in words if len(word) >= 4 and word.isascii()}
+    if len(telling) < MIN_TELLING_WORDS or not record.isascii():
+        return False
+    known = {word[:5] for word in re.findall(r"[^\W\d_]{4,}", record.casefold())}
+    return len(telling & known) < MIN_KNOWN_SHARE * len(telling)
 
 
 def _is_copied(text: str, record: str) -> bool:
