@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ollm.app.conversation import ConversationScope
 from ollm.app.process import ProcessScope
 from ollm.app.workspace import WorkspaceScope
+from ollm.domain.errors import StorageError
 
 if TYPE_CHECKING:
     from ollm.domain.events import Event
@@ -135,5 +136,7 @@ class ClosedSession:
         database = WorkspaceDatabase(place)
         try:
             return database.load_context(session_id)
+        except StorageError:
+            return None
         finally:
             database.close()

@@ -152,6 +152,9 @@ class ConversationScope:
             kept=kept,
             snapshot=lambda name: read_context(self.storage.snapshot_files.load(name)),
         )
+        parts.plan.set_paused(record.plan.paused)
+        if record.plan.steps:
+            self.storage.notes.restore_todos([(step.text, step.done) for step in record.plan.steps])
         how = resume_prompt(parts.prompt, source, full=self.options.full)
         newest = max((message.id for message in session.messages), default=kept.last_number if kept else 0)
         self.resume_point = ResumePoint.from_prompt(parts.prompt, newest)
@@ -228,7 +231,7 @@ class ConversationScope:
             loops=storage.create_loop_detection(),
             plan=storage.create_plan(),
             snapshots=storage.snapshots,
-            notes=Lazy(lambda: self.scope.notes),
+            notes=Lazy(lambda: self.storage.notes),
             archive=Lazy(lambda: storage.archive),
             workspace_sessions=self.workspace_sessions,
             dispatch=Lazy(lambda: toolbox.create_dispatch(lambda: supports_images(state.model))),

@@ -167,7 +167,9 @@ class ProcessScope(RunSettings):
         from ollm.store.migrations import GLOBAL_MIGRATIONS
         from ollm.store.notes import NoteStore
 
-        return NoteStore(lambda: self.home.global_db, GLOBAL_MIGRATIONS, clock=self.clock)
+        notes = NoteStore(lambda: self.home.global_db, GLOBAL_MIGRATIONS, clock=self.clock)
+        notes.report = self._warn
+        return notes
 
     def close(self) -> None:
         """Let go of the databases that were opened."""

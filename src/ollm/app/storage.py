@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ollm.services.goals import GoalKeeper
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
+    from ollm.store.notes import NoteStore
     from ollm.store.session_files import MessagePage
     from ollm.store.snapshot_files import SnapshotFiles
 
@@ -34,6 +35,7 @@ class Storage:
         self.process = scope.process
         self.options = options
         self.notices: list[str] = []
+        scope.report = self.report_problem
         self.resumed_mode: ModeName | None = None
 
     @cached_property
@@ -72,9 +74,25 @@ class Storage:
         from ollm.runtime.plan import Plan
 
         def list_todos() -> Sequence[Todo]:
-            return self.scope.notes.list_todos()
+            return self.notes.list_todos()
 
         return Plan(list_todos)
+
+    @cached_property
+    def notes(self) -> NoteStore:
+        """The workspace's memory, with the todos of this session."""
+        from ollm.runtime.plan import TodoOwner
+
+        notes = self.scope.notes
+        notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
+        return notes
+
+    def report_problem(self, text: str) -> None:
+        """Tell the person: when the conversation opens, or at once when it is open."""
+        from ollm.domain.events import Notice
+
+        self.notices.append(text)
+        self.stream.emit(Notice(level="warning", text=text))
 
     @cached_property
     def goals(self) -> GoalKeeper:

@@ -90,7 +90,7 @@ class Toolbox:
 
     @property
     def notes(self) -> NoteStore:
-        return self.scope.notes
+        return self.storage.notes
 
     @property
     def global_notes(self) -> NoteStore:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from ollm.system.sandbox.sandbox import Sandbox
 
 
+def ignore_report(text: str) -> None:
+    """For commands that only look: whoever works in the workspace is told."""
+
+
 class WorkspaceScope:
     """What all conversations in one workspace share: the boundary, the policy, its memory."""
 
@@ -31,6 +35,10 @@ class WorkspaceScope:
         self.process = process
         self.path = path
         self._closing = ExitStack()
+        self.report: Callable[[str], None] = ignore_report
+
+    def _forward_report(self, text: str) -> None:
+        self.report(text)
 
     @cached_property
     def boundary(self) -> Boundary:
@@ -40,11 +48,24 @@ class WorkspaceScope:
         return Boundary.around(self.path, roots, user_home=self.process.user_home, ollm_home=self.process.home.root)
 
     @cached_property
+    def memory_directory(self) -> Path:
+        """Where `memory.db` is: in the workspace, or in the home where that one is of a newer version."""
+        from ollm.store.database import read_schema_version
+        from ollm.store.migrations import WORKSPACE_MIGRATIONS
+        from ollm.store.workspace_place import ensure_fallback_directory, ensure_workspace_directory
+
+        own = ensure_workspace_directory(self.path, self.process.home)
+        if read_schema_version(own / "memory.db") <= len(WORKSPACE_MIGRATIONS):
+            return own
+        apart = ensure_fallback_directory(self.path, self.process.home)
+        self.report(f"{own / 'memory.db'} was written by a newer ollm and is left alone; this run uses {apart}.")
+        return apart
+
+    @cached_property
     def database(self) -> WorkspaceDatabase:
         from ollm.store.workspace_db import WorkspaceDatabase
-        from ollm.store.workspace_place import ensure_workspace_directory
 
-        database = WorkspaceDatabase(ensure_workspace_directory(self.path, self.process.home))
+        database = WorkspaceDatabase(self.memory_directory, self._forward_report)
         self._closing.callback(database.close)
         return database
 
@@ -52,12 +73,9 @@ class WorkspaceScope:
     def notes(self) -> NoteStore:
         from ollm.store.migrations import WORKSPACE_MIGRATIONS
         from ollm.store.notes import NoteStore
-        from ollm.store.workspace_place import ensure_workspace_directory
 
-        def locate() -> Path:
-            return ensure_workspace_directory(self.path, self.process.home) / "memory.db"
-
-        notes = NoteStore(locate, WORKSPACE_MIGRATIONS, clock=self.process.clock)
+        notes = NoteStore(lambda: self.memory_directory / "memory.db", WORKSPACE_MIGRATIONS, clock=self.process.clock)
+        notes.report = self._forward_report
         self._closing.callback(notes.close)
         return notes
 

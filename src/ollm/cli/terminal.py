@@ -213,9 +213,10 @@ class Terminal:
         return RemoteSessionList(self._start) if self._start.daemon else LocalSessionList(self._scope)
 
     def _print_resume_hint(self) -> None:
-        if self._left and self._process.session_files.places.find_home(self._left):
+        places = self._process.session_files.places
+        if self._left and places.find_home(self._left):
             daemon = " --daemon" if self._start.daemon else ""
-            print(f"Resume with: ollm -r {self._left[:8]}{daemon}")
+            print(f"Resume with: ollm -r {places.shorten_id(self._left)}{daemon}")
             sys.stdout.flush()
 
 

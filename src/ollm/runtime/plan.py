@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ollm.domain.clock import new_id
 from ollm.domain.tools import Todo
 from ollm.domain.workspace import PlanState, PlanStep
+
+
+class TodoOwner:
+    """Whose todos a conversation keeps: its session's. Those of before the first message go over to it."""
+
+    def __init__(self, get_session_id: Callable[[], str | None], reassign: Callable[[str, str], None]) -> None:
+        self._get_session_id = get_session_id
+        self._reassign = reassign
+        self._draft = new_id()
+        self._drafted = False
+
+    def get(self) -> str:
+        session_id = self._get_session_id()
+        if session_id is None:
+            self._drafted = True
+            return self._draft
+        if self._drafted:
+            self._drafted = False
+            self._reassign(self._draft, session_id)
+        return session_id
 
 
 class Plan:

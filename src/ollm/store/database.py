@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import BusyError, StorageError
 
 if TYPE_CHECKING:
     import sqlite3
 
 BUSY_TIMEOUT_SECONDS = 5.0
+MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
+CREATED_TABLE = re.compile(r"CREATE TABLE (\w+)")
 
 
 class Database:
     """One connection, used by one thread. A transaction is `with database.writing() as connection`."""
 
-    def __init__(self, path: Path, migrations: Sequence[str], *, busy_seconds: float = BUSY_TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        path: Path,
+        migrations: Sequence[str],
+        *,
+        busy_seconds: float = BUSY_TIMEOUT_SECONDS,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
         self.path = path
+        self._report = report  # with it, a damaged file is put aside and a new one made
         self._migrations = migrations
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
@@ -42,7 +54,7 @@ class Database:
         if connection.in_transaction:
             yield connection
             return
-        with translate_errors(self.path):
+        with translate_errors(self.path), self._put_aside_when_damaged():
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -53,8 +65,9 @@ class Database:
 
     @contextlib.contextmanager
     def begin_read(self) -> Iterator[sqlite3.Connection]:
-        with translate_errors(self.path):
-            yield self.connect()
+        connection = self.connect()
+        with translate_errors(self.path), self._put_aside_when_damaged():
+            yield connection
 
     def close(self) -> None:
         if self._connection is not None:
@@ -66,17 +79,69 @@ class Database:
 
         with translate_errors(self.path):
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
-            connection.row_factory = sqlite3.Row
+            before = get_inode(self.path)
             try:
-                connection.execute("PRAGMA journal_mode = TRUNCATE")
-                connection.execute("PRAGMA secure_delete = ON")
-                self._migrate(connection)
-            except BaseException:
-                connection.close()
-                raise
-            return connection
+                return self._open_file()
+            except (sqlite3.DatabaseError, IsADirectoryError) as error:
+                if not is_damage(error) or not self._put_aside(before):
+                    raise
+            return self._open_file()
+
+    def _open_file(self) -> sqlite3.Connection:
+        import sqlite3
+
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        try:
+            connection.execute("PRAGMA journal_mode = TRUNCATE")
+            connection.execute("PRAGMA secure_delete = ON")
+            self._migrate(connection)
+            self._check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Raises SQLite's own error for a file that is cut, lacks a table or, where it is small, is damaged inside."""
+        import sqlite3
+
+        size = self.path.stat().st_size
+        pages, page_bytes = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        wanted = {name for step in self._migrations for name in CREATED_TABLE.findall(step)}
+        small = size <= MAX_CHECKED_BYTES
+        if size < pages * page_bytes or not wanted <= tables:
+            raise sqlite3.DatabaseError("the file is not complete")
+        if small and (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise sqlite3.DatabaseError(found)
+
+    @contextlib.contextmanager
+    def _put_aside_when_damaged(self) -> Iterator[None]:
+        """Damage that is found only now ends this use of the file, not the next."""
+        import sqlite3
+
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                self.close()
+                self._put_aside(get_inode(self.path))
+            raise
+
+    def _put_aside(self, inode: int) -> bool:
+        """Give a damaged file another name, unless another process was quicker; False where it is to stay."""
+        if self._report is None:
+            return False
+        if get_inode(self.path) == inode:
+            when = format_stamp(now()).replace(":", "").replace(".", "-")
+            for end in ("", "-journal"):
+                file = self.path.with_name(self.path.name + end)
+                if file.exists():
+                    file.rename(file.with_name(f"{file.name}.damaged-{when}"))
+            self._report(f"{self.path} is damaged: it was kept as {self.path.name}.damaged-{when}, and a new one made.")
+        return True
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         wanted = len(self._migrations)
@@ -101,6 +166,32 @@ class Database:
 
     def _read_version(self, connection: sqlite3.Connection) -> int:
         return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def read_schema_version(path: Path) -> int:
+    """The version that a SQLite file says it has, read without opening it as one; 0 where it is none."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except OSError:
+        return 0
+    return int.from_bytes(header[60:64], "big") if header.startswith(b"SQLite format 3\0") else 0
+
+
+def get_inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether the file itself is at fault, as opposed to one that is busy or may not be used."""
+    import sqlite3
+
+    if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError):
+        return False
+    return isinstance(error, sqlite3.DatabaseError | IsADirectoryError)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,8 @@ class NoteStore:
         self._migrations = migrations
         self._clock = clock
         self._opened: Database | None = None
+        self.get_todo_owner: Callable[[], str] = lambda: ""  # the session whose todos these are
+        self.report: Callable[[str], None] | None = None  # is told when a damaged file was put aside
 
     def set(self, key: str, value: str) -> None:
         """Store a value; one under the same key is replaced."""
@@ -45,25 +47,41 @@ class NoteStore:
     def add_todo(self, text: str) -> Todo:
         """Append it. Numbers are never given out twice."""
         with self._database.begin_write() as connection:
-            number = connection.execute("INSERT INTO todos (text) VALUES (?)", (text,)).lastrowid
+            values = (text, self.get_todo_owner())
+            number = connection.execute("INSERT INTO todos (text, session_id) VALUES (?, ?)", values).lastrowid
         return Todo(id=str(number), text=text)
 
     def complete_todo(self, todo_id: str) -> bool:
         """False when there is not one of that number."""
         with self._database.begin_write() as connection:
-            changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ?", (_parse_number(todo_id),))
+            values = (_parse_number(todo_id), self.get_todo_owner())
+            changed = connection.execute("UPDATE todos SET status = 'done' WHERE id = ? AND session_id = ?", values)
             return changed.rowcount > 0
 
     def remove_todo(self, todo_id: str) -> bool:
         """False when there is not one of that number."""
         with self._database.begin_write() as connection:
-            return connection.execute("DELETE FROM todos WHERE id = ?", (_parse_number(todo_id),)).rowcount > 0
+            values = (_parse_number(todo_id), self.get_todo_owner())
+            return connection.execute("DELETE FROM todos WHERE id = ? AND session_id = ?", values).rowcount > 0
 
     def list_todos(self) -> tuple[Todo, ...]:
         """In the order they were added."""
         with self._database.begin_read() as connection:
-            rows = connection.execute("SELECT id, text, status FROM todos ORDER BY id").fetchall()
+            query = "SELECT id, text, status FROM todos WHERE session_id = ? ORDER BY id"
+            rows = connection.execute(query, (self.get_todo_owner(),)).fetchall()
         return tuple(Todo(id=str(row["id"]), text=row["text"], status=row["status"]) for row in rows)
+
+    def restore_todos(self, todos: Sequence[tuple[str, bool]]) -> None:
+        """Add the steps of a plan, each with whether it is done, where there is no todo yet."""
+        with self._database.begin_write() as connection:
+            owner = self.get_todo_owner()
+            if connection.execute("SELECT 1 FROM todos WHERE session_id = ?", (owner,)).fetchone() is None:
+                rows = [(text, "done" if done else "open", owner) for text, done in todos]
+                connection.executemany("INSERT INTO todos (text, status, session_id) VALUES (?, ?, ?)", rows)
+
+    def reassign_todos(self, before: str, after: str) -> None:
+        with self._database.begin_write() as connection:
+            connection.execute("UPDATE todos SET session_id = ? WHERE session_id = ?", (after, before))
 
     def close(self) -> None:
         if self._opened is not None:
@@ -72,7 +90,7 @@ class NoteStore:
     @property
     def _database(self) -> Database:
         if self._opened is None:
-            self._opened = Database(self._locate(), self._migrations)
+            self._opened = Database(self._locate(), self._migrations, report=self.report)
         return self._opened
 
 

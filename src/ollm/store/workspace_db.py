@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,9 @@ UPSERT = f"INSERT OR REPLACE INTO chat_sessions ({SESSION_COLUMNS}) VALUES ({', 
 class WorkspaceDatabase:
     """Safe with several processes. The archive stays the truth: all of this can be rebuilt from it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, report: Callable[[str], None] | None = None) -> None:
         self.directory = directory
-        self.database = Database(directory / "memory.db", WORKSPACE_MIGRATIONS)
+        self.database = Database(directory / "memory.db", WORKSPACE_MIGRATIONS, report=report)
 
     def close(self) -> None:
         self.database.close()
@@ -77,7 +77,8 @@ class WorkspaceDatabase:
             rows = connection.execute(
                 "SELECT body FROM episodes WHERE session_id = ? ORDER BY number DESC LIMIT ?", (session_id, newest)
             ).fetchall()
-        return [msgspec.json.decode(row["body"], type=Episode) for row in reversed(rows)]
+        decoded = (decode_episode(row["body"]) for row in reversed(rows))
+        return [episode for episode in decoded if episode]
 
     def save_context(self, session_id: str, body: bytes) -> None:
         """The active context at the end of a turn, so that a resume can send exactly that."""
@@ -92,7 +93,7 @@ class WorkspaceDatabase:
     def erase(self, session_id: str) -> None:
         """Every trace of a session; SQLite overwrites what it deletes."""
         with self.database.begin_write() as connection:
-            for table in ("chat_sessions", "episodes", "active_contexts"):
+            for table in ("chat_sessions", "episodes", "active_contexts", "todos"):
                 connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
 
     def get_fact(self, name: str) -> str | None:
@@ -115,6 +116,13 @@ def encode_episode(episode: Episode) -> str:
     return msgspec.json.encode(episode).decode()
 
 
+def decode_episode(text: str) -> Episode | None:
+    try:
+        return msgspec.json.decode(text, type=Episode)
+    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
+        return None
+
+
 def session_to_columns(session: ChatSession) -> tuple[Any, ...]:
     plan = session.plan
     return (
@@ -133,6 +141,14 @@ def session_to_columns(session: ChatSession) -> tuple[Any, ...]:
     )
 
 
+def decode_column(text: str | None, type: Any) -> Any:  # noqa: A002 - as msgspec calls it
+    """A list as it was written; an empty one where it cannot be read, since the archive has all of it."""
+    try:
+        return msgspec.json.decode(text or "[]", type=type)
+    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
+        return ()
+
+
 def session_from_row(row: sqlite3.Row) -> ChatSession:
     return ChatSession(
         session_id=row["session_id"],
@@ -142,9 +158,9 @@ def session_from_row(row: sqlite3.Row) -> ChatSession:
         created_at=row["created_at"] or 0,
         updated_at=row["updated_at"] or 0,
         summary=row["summary"] or "",
-        recent_messages=msgspec.json.decode(row["recent_messages"] or "[]", type=tuple[dict[str, Any], ...]),
+        recent_messages=decode_column(row["recent_messages"], tuple[dict[str, Any], ...]),
         plan=PlanState(
-            steps=msgspec.json.decode(row["plan_steps"] or "[]", type=tuple[PlanStep, ...]),
+            steps=decode_column(row["plan_steps"], tuple[PlanStep, ...]),
             current_step_index=row["current_step_index"] or 0,
             awaiting_continuation=bool(row["awaiting_continuation"]),
             paused=bool(row["paused"]),

@@ -21,6 +21,11 @@ def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
     own = workspace / ".ollm"
     if not is_same_path(own, home.root) and ensure_usable(own):
         return own
+    return ensure_fallback_directory(workspace, home)
+
+
+def ensure_fallback_directory(workspace: Path, home: Home) -> Path:
+    """The workspace's corner of the home."""
     apart = get_fallback_directory(workspace, home)
     apart.mkdir(mode=0o700, parents=True, exist_ok=True)
     return apart

@@ -11,6 +11,7 @@ from ollm.cli.sessions.table import make_progress, print_rows, show_sessions
 from ollm.cli.table import warn
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
+from ollm.domain.short_ids import shorten_ids
 from ollm.system.terminal_text import make_printable
 
 
@@ -53,7 +54,8 @@ def search(
     from ollm.store.session_index.search import search_sessions as find
 
     filters = SearchFilters(resolve_place(workspace), parse_since(since) if since else None, model, role)
-    index = ProcessScope().session_index
+    process = ProcessScope()
+    index = process.session_index
     found = find(index, " ".join(text), filters, limit, make_progress("Reading sessions", "MB"))
     if index.behind:
         warn(f"{len(index.behind)} large sessions are only partly indexed; the next search continues.")
@@ -66,9 +68,10 @@ def search(
         return
     if not found.hits:
         warn("no matches.")
+    short = shorten_ids([*process.session_files.places.list_ids(), *(hit["sessionId"] for hit in found.hits)])
     for hit in found.hits:
         when = format_age(hit["timestamp"])
-        print(f"{hit['sessionId'][:8]} #{hit['number']} {hit['role']}, {when}  {make_printable(hit['title'])}")
+        print(f"{short[hit['sessionId']]} #{hit['number']} {hit['role']}, {when}  {make_printable(hit['title'])}")
         print(f"    {make_printable(hit['snippet'])}")
 
 

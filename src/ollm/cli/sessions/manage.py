@@ -24,7 +24,7 @@ def delete(session: str, yes: bool) -> None:
     library = ProcessScope().library
     session_id = match_prefix([*library.places.list_ids(), *_list_trashed(library)], session)
     title = _format_title(library, session_id)
-    confirm_or_fail(f"Delete session {session_id[:8]}{title}? {DELETE_WARNING}", yes)
+    confirm_or_fail(f"Delete session {library.places.shorten_id(session_id)}{title}? {DELETE_WARNING}", yes)
     for error in library.delete_many([session_id], make_progress("Deleting")):
         raise error
     print(f"Deleted session {session_id}.")
@@ -108,7 +108,7 @@ def rename(session: str, title: str) -> None:
     library = ProcessScope().library
     session_id = library.places.find(session)
     library.rename(session_id, title.strip())
-    print(f"Session {session_id[:8]} renamed to {make_printable(title.strip())}.")
+    print(f"Session {library.places.shorten_id(session_id)} renamed to {make_printable(title.strip())}.")
 
 
 def _set_archived(session: str | None, workspace: str | None, archived: bool) -> None:
@@ -118,7 +118,9 @@ def _set_archived(session: str | None, workspace: str | None, archived: bool) ->
     process = ProcessScope()
     session_id = resolve_session_id(process, session, workspace)
     process.library.archive(session_id, archived)
-    print(f"Session {session_id[:8]} is {'archived' if archived else 'unarchived'}.")
+    print(
+        f"Session {process.session_files.places.shorten_id(session_id)} is {'archived' if archived else 'unarchived'}."
+    )
 
 
 def _list_trashed(library: SessionLibrary) -> list[str]:

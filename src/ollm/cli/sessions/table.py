@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ollm.cli.table import print_table, warn
+from ollm.domain.short_ids import shorten_ids
 from ollm.system.terminal_text import make_printable
 
 TITLE_CELLS, MODEL_CELLS, WORKSPACE_CELLS = 44, 20, 28
+LIST_SECONDS = 2.0  # that a list may take to read sessions it does not know
 SIMPLE_ARGUMENTS: dict[tuple[str, ...], bool] = {(): False, ("--json",): True}  # arguments that need no parser
 
 
@@ -24,8 +26,9 @@ def show_sessions(
     rows = (
         _list_trashed(process)
         if trash
-        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"))
+        else process.session_index.list_sessions(make_progress("Reading sessions", "MB"), LIST_SECONDS)
     )
+    short = shorten_ids(row["sessionId"] for row in rows)
     if place:
         rows = [row for row in rows if row["workspace"] == place]
     rows = rows[:limit]
@@ -36,7 +39,10 @@ def show_sessions(
         warn("no sessions" + (" in the trash." if trash else " yet."))
         return
     headings = ("ID", "TITLE", "LAST ACTIVE", "MODEL", "MESSAGES", "TOKENS", "WORKSPACE")
-    print_table(headings, [_format_cells(row) for row in rows])
+    print_table(headings, [_format_cells(row, short) for row in rows])
+    if not trash and (unread := process.session_index.unread):
+        size = sum(unread.values()) // 1_000_000
+        warn(f"{len(unread)} large sessions ({size:,} MB) are not read yet; run `ollm sessions list` again to read on.")
     for row in rows:
         if row["damaged"]:
             warn(f"session {row['sessionId']} is damaged: {make_printable(row['damaged'])}.")
@@ -72,13 +78,13 @@ def _list_trashed(process: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _format_cells(row: dict[str, Any]) -> tuple[str, ...]:
+def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, ...]:
     from ollm.domain.clock import format_age
 
     mark = {"active": "● ", "archived": "▫ "}.get(row["status"], "")
     title = "! " + row["damaged"] if row["damaged"] else row["title"]
     return (
-        row["sessionId"][:8],
+        short[row["sessionId"]],
         mark + _cut(title or "(no title)", TITLE_CELLS),
         format_age(row["lastActivity"]),
         _cut(row["model"], MODEL_CELLS),

@@ -90,7 +90,7 @@ def export(
             _write_pieces(sys.stdout.buffer, pieces)
         else:
             _write_file(target, pieces)
-            print(f"Wrote session {session_id[:8]} to {target}.", file=sys.stderr)
+            print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
+from ollm.domain.short_ids import shorten_ids
 from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
@@ -89,7 +90,8 @@ async def sessions(conversation: SessionNeeds, arguments: str) -> CommandReply:
         if len(fits) != 1:
             raise UsageError(f"{len(fits)} sessions start with {wanted!r}.", action="List them with /sessions.")
         return CommandReply(follow_up="open-session", argument=fits[0].session_id)
-    rows = [(record.session_id[:8], record.title, record.model, record.status) for record in known]
+    short = shorten_ids(record.session_id for record in known)
+    rows = [(short[record.session_id], record.title, record.model, record.status) for record in known]
     text = render_table(("session", "title", "model", ""), rows) if rows else "No sessions in this workspace yet."
     return CommandReply(text=text, data=[record.session_id for record in known])
 

@@ -123,7 +123,10 @@ class WorkspaceMemory(TurnObserver):
     async def session_closed(self, session_id: str) -> None:
         if self._record is not None:
             now = to_epoch_ms(self._clock())
-            self._record = msgspec.structs.replace(self._record, status="closed", updated_at=now)
+            plan = msgspec.structs.replace(
+                self._conversation.plan.get_state(), awaiting_continuation=self._record.plan.awaiting_continuation
+            )
+            self._record = msgspec.structs.replace(self._record, status="closed", updated_at=now, plan=plan)
             self._write(whole=True)
 
     def _write(self, *, whole: bool) -> None:

@@ -67,7 +67,7 @@ class WorkspaceContext:
             home = session.metadata.workspace
             raise UsageError(
                 f"That session belongs to {home}.",
-                action=f"ollm chat --workspace {home} --session {session.session_id[:8]}",
+                action=f"ollm chat --workspace {home} --session {session.session_id}",
             )
 
     def owns(self, session: Session) -> bool:

@@ -34,5 +34,10 @@ CREATE TABLE active_contexts (session_id TEXT PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE identity (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
-WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA)  # <workspace>/.ollm/memory.db
+TODOS_BY_SESSION = """
+ALTER TABLE todos ADD COLUMN session_id TEXT NOT NULL DEFAULT '';
+CREATE INDEX todos_by_session ON todos (session_id);
+"""
+
+WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA, TODOS_BY_SESSION)  # <workspace>/.ollm/memory.db
 GLOBAL_MIGRATIONS = (NOTES_SCHEMA,)  # ~/.ollm/global.db

@@ -161,7 +161,7 @@ def _is_closed(file: BinaryIO) -> bool:
 
 def detect_own_layout(file: BinaryIO) -> Line | None:
     """The first line of a document in our layout, or None when it is in another."""
-    found = iter_lines(file)
+    found = iter_lines(file, longest=_MAX_HEAD_BYTES)
     first = next(found, None)
     if first is None or first[1] > _MAX_HEAD_BYTES or not first[2].endswith(b"\n"):
         return None

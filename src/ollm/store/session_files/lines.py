@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
-import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
+
+from ollm.store.session_files.damage import MAX_BYTES
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 BUFFER_BYTES = 1 << 18
 LONG_LINE_BYTES = 1 << 20
+MAX_EXTENTS = 1000
 
 
 Line = tuple[int, int, bytes]
@@ -46,7 +49,41 @@ class _FilePosition(io.RawIOBase):
         return self._place
 
 
-def iter_lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> Iterator[Line]:
+def skip_hole(descriptor: int, place: int) -> int:
+    """Where data goes on, when nothing was ever written at `place`; `place` itself when there is data."""
+    return _seek_apart(descriptor, place, getattr(os, "SEEK_DATA", None))
+
+
+def find_data_end(descriptor: int) -> int:
+    """Where the data of a file ends, before the hole that may follow to its end."""
+    size = os.fstat(descriptor).st_size
+    end = place = 0
+    for _ in range(MAX_EXTENTS):
+        place = skip_hole(descriptor, place)
+        if place >= size:
+            return end
+        end = place = _seek_apart(descriptor, place, getattr(os, "SEEK_HOLE", None))
+        if end >= size:
+            return size
+    return size
+
+
+def _seek_apart(descriptor: int, place: int, whence: int | None) -> int:
+    """Ask the file system without moving anybody's place in the file."""
+    size = os.fstat(descriptor).st_size
+    try:
+        apart = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY)
+    except OSError:
+        return place if whence == getattr(os, "SEEK_DATA", None) else size
+    try:
+        return os.lseek(apart, place, whence) if whence is not None else size
+    except OSError as error:
+        return size if error.errno == errno.ENXIO else place
+    finally:
+        os.close(apart)
+
+
+def iter_lines(file: BinaryIO, place: int = 0, longest: int = MAX_BYTES) -> Iterator[Line]:
     """The lines from `place` on. Moves nothing in `file`, which several may read at once."""
     if isinstance(file, io.BytesIO):
         source: BinaryIO = io.BytesIO(file.getbuffer())
@@ -56,7 +93,7 @@ def iter_lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> It
     while data := source.readline(LONG_LINE_BYTES):
         start, place = place, place + len(data)
         if len(data) == LONG_LINE_BYTES and not data.endswith(b"\n"):
-            place = _find_line_end(source, place)
+            place = _find_line_end(source, place, file)
             if data.startswith(b"{") and place - start <= longest:
                 source.seek(start)
                 data = source.read(place - start)
@@ -64,10 +101,13 @@ def iter_lines(file: BinaryIO, place: int = 0, longest: int = sys.maxsize) -> It
         yield start, place, data
 
 
-def _find_line_end(source: BinaryIO, place: int) -> int:
-    """Where the line that goes on at `place` ends, without keeping it."""
+def _find_line_end(source: BinaryIO, place: int, file: BinaryIO) -> int:
+    """Where the line that goes on at `place` ends, without keeping it; a hole in the file is passed over."""
     while data := source.readline(LONG_LINE_BYTES):
         place += len(data)
-        if data.endswith(b"\n"):
+        if data.endswith(b"\n") or place > MAX_BYTES:
             break
+        if not data.strip(b"\0") and not isinstance(file, io.BytesIO):
+            place = skip_hole(file.fileno(), place)
+            source.seek(place)
     return place

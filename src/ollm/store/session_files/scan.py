@@ -14,6 +14,7 @@ import msgspec
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.lenient import is_deeper_than, parse_object
+from ollm.store.session_files.lines import find_data_end
 from ollm.store.session_files.objects import TooDeepError, find_end, find_entries
 from ollm.store.session_files.sections import MESSAGE
 
@@ -25,6 +26,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ARRAYS = {"messages", "toolCalls"}
 _SESSION_FIELDS = {"sessionId", "startTime", "messages"}
 _CHECK_EVERY_ENTRIES = 256
+OVERSIZED_BYTES = 1 << 24  # that are read of a file over the limit
 
 
 class _EntryKind(msgspec.Struct):
@@ -53,8 +55,10 @@ class DocumentScan:
         self._places: dict[str, array[int]] = {name: array("Q") for name in _ARRAYS}  # start, end, start, end, …
         self._damage = damage
         self._looks = 0
-        file.seek(0, 2)
-        size = min(file.tell(), MAX_BYTES)
+        whole = file.seek(0, 2)
+        size = min(find_data_end(file.fileno()), OVERSIZED_BYTES if whole > MAX_BYTES else MAX_BYTES)
+        if size < whole <= MAX_BYTES:
+            damage.note(f"nothing was ever written after byte {size}")
         self._data = memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")
         if not self._read_whole():
             self._read_broken()

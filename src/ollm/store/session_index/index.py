@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -43,6 +44,7 @@ BATCH_BYTES = 8_000_000
 LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
+UNREAD_TITLE = "(not read yet)"
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 ERASE_MILLISECONDS = 10_000  # to wait for others
 
@@ -56,6 +58,8 @@ class SessionIndex:
         self._connection: sqlite3.Connection | None = None
         self.in_file = False
         self._large_until = 0.0
+        self._read_until = math.inf
+        self.unread: dict[str, int] = {}  # sessions the last list had no time for, and their bytes
         self._look: Callable[[int], None] = partial(_report_progress, None, 0, 0)
         self.behind: set[str] = set()  # large sessions whose words were read in part; the next search reads on
 
@@ -72,10 +76,13 @@ class SessionIndex:
             self._connection.close()
             self._connection = None
 
-    def list_sessions(self, progress: Progress | None = None) -> list[dict[str, Any]]:
-        """Every session as a list shows it, last active first; a broken index is rebuilt on the way."""
+    def list_sessions(self, progress: Progress | None = None, seconds: float | None = None) -> list[dict[str, Any]]:
+        """Every session as a list shows it, last active first; a broken index is rebuilt on the way. After so many
+        `seconds` no other session is read: those left are in `unread`, and listed by their files' times."""
         found, locked = read_stamps(self.directories)
+        self._read_until = time.monotonic() + seconds if seconds else math.inf
         rows: list[Row] = self.run_guarded(lambda: self._load_current_rows(found, progress))
+        self._read_until = math.inf
         active = {session_id for session_id in locked if session_id in found and self._is_owned(session_id)}
         shown = [_row_to_summary(row, row[0] in active) for row in rows]
         return sorted(shown, key=lambda row: row["lastActivity"] or "", reverse=True)
@@ -196,12 +203,17 @@ class SessionIndex:
         gone = [session_id for session_id in rows if session_id not in found]
         known = "text_stamp" if text else "stamp"
         changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
-        changed.sort(key=lambda name: _get_newest_time(found[name]))
+        changed.sort(key=lambda name: (found[name].size > LARGE_BYTES, _get_newest_time(found[name])))
         if gone:
             self._erase_missing(gone)
         self._large_until = time.process_time() + LARGE_SECONDS
         total, done = sum(found[name].size for name in changed), 0
+        self.unread = {}
         for batch in _make_batches(changed, found):
+            if time.monotonic() > self._read_until:
+                self.unread |= {name: found[name].size for name in batch}
+                rows |= {name: _make_unread_row(name, found[name]) for name in batch}
+                continue
             self._look = partial(_report_progress, progress, done, total)
             rows.update(self._run_transaction(partial(self._update_rows, batch, found, rows, text)))
             done += sum(found[name].size for name in batch)
@@ -312,6 +324,12 @@ def _make_unreadable_row(session_id: str, stamp: Stamp, error: StorageError) -> 
     return make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
 
 
+def _make_unread_row(session_id: str, stamp: Stamp) -> dict[str, Any]:
+    """What can be listed of a session that was not read yet."""
+    line = _make_unreadable_row(session_id, stamp, StorageError(""))._replace(damaged=None, title=UNREAD_TITLE)
+    return {**dict(zip(ROW_COLUMNS, line, strict=True)), "session_id": session_id, "stamp": ""}
+
+
 def _report_progress(progress: Progress | None, done: int, total: int, more: int) -> None:
     if progress:
         progress(min(done + more, total), total)
@@ -330,6 +348,9 @@ def _make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[st
     batch: list[str] = []
     size = 0
     for name in names:
+        if batch and size + found[name].size > LARGE_BYTES:
+            yield batch
+            batch, size = [], 0
         batch.append(name)
         size += found[name].size
         if size > BATCH_BYTES:

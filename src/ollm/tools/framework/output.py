@@ -11,6 +11,7 @@ from ollm.tools.framework.base import Keep
 
 MAX_KEPT_CHARS = 1024 * 1024
 MAX_HELD_CHARS = 256
+MAX_REPLACED_CHARACTERS = 64
 
 # CSI, OSC and the other strings (DCS, SOS, PM, APC) with their 7- and 8-bit forms, then any two- or three-byte escape.
 # A string that never ends is cut at the line, so that one stray introducer does not swallow the output.
@@ -47,7 +48,15 @@ def clean_text(text: str) -> str:
 
 def show_controls(text: str) -> str:
     """Nothing taken away: control characters, also those of escape sequences, are shown as pictures (CRLF is LF)."""
-    return text if _is_plain(text) else text.replace("\r\n", "\n").translate(_CONTROLS)
+    if _is_plain(text):
+        return text
+    text = text.replace("\r\n", "\n")
+    found = [letter for letter in set(text) if ord(letter) in _CONTROLS]
+    if len(found) > MAX_REPLACED_CHARACTERS:
+        return text.translate(_CONTROLS)
+    for letter in found:  # quicker by far where there is much of it, such as a megabyte of zeros
+        text = text.replace(letter, chr(_CONTROLS[ord(letter)]))
+    return text
 
 
 def _is_plain(text: str) -> bool:
@@ -66,6 +75,8 @@ class StreamCleaner:
         self._room = MAX_KEPT_CHARS
 
     def feed(self, text: str) -> None:
+        if not self._room:
+            return
         text = self._held + text
         start = max(text.rfind(mark) for mark in "\x1b\x90\x98\x9b\x9d\x9e\x9f\r")
         held = len(text) - start <= MAX_HELD_CHARS and start >= 0 and not _COMPLETE.match(text, start)
