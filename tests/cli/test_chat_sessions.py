@@ -167,3 +167,28 @@ async def test_an_idle_terminal_shows_what_another_one_says_in_the_same_session(
         finally:
             ollm("daemon", "stop", home=runner.home)
     assert (runner.workspace / "b.txt").read_text() == "hello\n"
+
+
+async def test_joining_a_running_turn_shows_it_once(tmp_path: Path) -> None:
+    slow = Answer(text=" ".join(f"word{number}" for number in range(40)), pace=0.3)
+    async with running(tmp_path, ["Begun.", slow]) as runner:
+        try:
+            async with at_terminal(runner, "chat", "--daemon") as first:
+                await first.wait_for("scripted @")
+                first.type("begin" + ENTER)
+                await first.wait_for("Begun.")
+                first.type("count slowly" + ENTER)
+                await first.wait_for("word4")
+                async with at_terminal(runner, "chat", "--daemon", "--continue") as second:
+                    await second.wait_for("word39")
+                    shown = second.text()
+                    second.type(CTRL_D)
+                    await second.ended()
+                first.type(CTRL_D)
+                await first.ended()
+        finally:
+            ollm("daemon", "stop", home=runner.home)
+    assert shown.count("word0 ") == 1
+    assert shown.count("word3 ") == 1
+    assert shown.count("count slowly") == 1
+    assert shown.count("Begun.") == 1

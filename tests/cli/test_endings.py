@@ -1,0 +1,85 @@
+"""How the command ends: by a signal, with work that could not be saved, and with a session too large to write anew."""
+
+import asyncio
+import json
+import resource
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import running, texts
+from tests.cli.terminal import ENTER, at_terminal
+from tests.covers import covers
+from tests.servers.answers import Answer
+
+SLOW = Answer(text=" ".join(f"word{number}" for number in range(60)), pace=0.1)
+UNLIMITED = resource.RLIM_INFINITY
+
+
+@covers("S10.1")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+async def test_a_signal_ends_a_turn_with_its_own_code_and_what_was_said_is_kept(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    async with running(tmp_path, [SLOW]) as runner:
+        process = await runner.start("-p", "count")
+        assert process.stdout
+        await process.stdout.readexactly(10)
+        process.send_signal(number)
+        assert await asyncio.wait_for(process.wait(), 60) == code
+        (session,) = runner.sessions()
+    assert texts(session)[0] == ("user", "count")
+    assert texts(session)[1][1].startswith("word0 word1")
+
+
+async def test_what_a_chat_could_not_save_is_said_last_with_a_copy_and_exit_1(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Answer one."]) as runner:
+        (tmp_path / "home").mkdir()
+        sessions = tmp_path / "home" / "sessions"
+        sessions.write_text("a file where the directory should be")
+        async with at_terminal(runner, "chat") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("first" + ENTER)
+            await terminal.wait_for("Answer one.", "cannot be written")
+            terminal.type("/exit" + ENTER)
+            await terminal.ended()
+            shown = " ".join(terminal.text().split())
+            assert terminal.child.exitstatus == 1
+    assert "Not saved: 2 messages" in shown
+    assert "Resume with" not in shown, "there is no such session"
+    place = shown.replace(" ", "").partition("sessionisin")[2].partition(".json;")[0] + ".json"
+    assert texts(json.loads(Path(place).read_text())) == [("user", "first"), ("assistant", "Answer one.")]
+
+
+def enlarge(path: Path) -> None:
+    """Make a session large by the output of a call, as the command itself would have written it."""
+    call = {"id": "c1", "name": "ls", "args": {}, "result": {"llmContent": "long " * 2_000_000}}
+    line = json.dumps({**call, "timestamp": "2026-01-27T10:00:00.000Z", "status": "ok", "messageId": 1})
+    path.write_bytes(
+        path.read_bytes().replace(b"]}\n", line.replace(": ", ":").replace(", ", ",").encode() + b"\n]}\n")
+    )
+
+
+async def test_closing_a_large_session_does_not_write_all_of_it_again(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two.", SLOW, "Four."]) as runner:
+        await runner.run("-p", "first")
+        session = runner.sessions()[0]["sessionId"]
+        path = runner.home / "sessions" / f"{session}.json"
+        enlarge(path)
+        before = path.stat()
+        done = await runner.run("-p", "second", "--session", session)
+        assert (done.code, done.out) == (0, "Two.\n"), done.err
+        assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+        killed = await runner.start("-p", "third", "--session", session)
+        assert killed.stdout
+        await killed.stdout.readexactly(10)
+        killed.kill()
+        await killed.wait()
+        again = await runner.run("-p", "fourth", "--session", session)
+        assert (again.code, again.out) == (0, "Four.\n"), again.err
+        assert path.stat().st_ino == before.st_ino
+        shown = await runner.run("sessions", "view", session, "--json")
+    said = [text for _, text in texts(json.loads(shown.out))]
+    assert said[:5] == ["first", "One.", "second", "Two.", "third"]
+    assert said[-2:] == ["fourth", "Four."]

@@ -1,0 +1,84 @@
+"""The daemon under load: 200 clients, 500 sessions and a search over 100 MB, while somebody asks how it is."""
+
+import asyncio
+import contextlib
+import json
+import time
+from pathlib import Path
+from uuid import uuid4
+
+from tests.daemon.running import Daemon, daemon
+from tests.sizes import size
+
+CLIENTS, SESSIONS, MEGABYTES = size(20, 200), size(10, 500), size(10, 100)
+
+
+def write_large_sessions(home: Path, megabytes: int) -> None:
+    """Sessions of ten megabytes each, as the daemon itself would have written them."""
+    (home / "sessions").mkdir(parents=True)
+    text = "the quick brown fox jumps over the lazy dog " * 22
+    for _ in range(max(megabytes // 10, 1)):
+        session_id = str(uuid4())
+        head = {
+            "sessionId": session_id, "startTime": "2026-01-27T10:00:00.000Z",
+            "lastActivity": "2026-01-27T10:00:00.000Z", "model": "m", "provider": "p",
+            "metadata": {"schemaVersion": 1, "title": "large"},
+        }  # fmt: skip
+        count = min(megabytes, 10) * 900
+        lines = [
+            f'{{"role":"user","parts":[{{"type":"text","text":"{number} {text}"}}],'
+            f'"timestamp":"2026-01-27T10:00:00.000Z","id":{number}}}'
+            for number in range(1, count + 1)
+        ]
+        document = json.dumps(head, separators=(",", ":"))[:-1] + ',"messages":[\n' + ",\n".join(lines)
+        (home / "sessions" / f"{session_id}.json").write_text(document + '\n],"toolCalls":[\n]}\n')
+
+
+async def watch_health(found: Daemon, ended: asyncio.Event) -> list[float]:
+    taken = []
+    while not ended.is_set():
+        begun = time.monotonic()
+        assert (await found.ask("GET", "/health")).status == 200
+        taken.append(time.monotonic() - begun)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(ended.wait(), 0.02)
+    return taken
+
+
+async def open_sessions(found: Daemon, directory: Path) -> list[str]:
+    opened = []
+    for number in range(SESSIONS):
+        place = directory / f"project{number}"
+        place.mkdir()
+        reply = await found.ask("POST", "/sessions", {"workspacePath": str(place)})
+        assert reply.status == 201, reply.body
+        opened.append(reply.json["sessionId"])
+    return opened
+
+
+async def test_health_is_answered_while_clients_listen_and_a_search_reads(tmp_path: Path) -> None:
+    write_large_sessions(tmp_path / ".ollm", MEGABYTES)
+    (tmp_path / ".ollm" / "config.yaml").write_text(
+        f"daemon: {{maxClients: {CLIENTS}}}\nsessions: {{maxSessions: 0}}\n"
+    )
+    async with daemon(tmp_path) as found, contextlib.AsyncExitStack() as stack:
+        opened = await open_sessions(found, tmp_path)
+        for number in range(CLIENTS):
+            path = f"/sessions/{opened[number % len(opened)]}/events"
+            await stack.enter_async_context(found.stream("GET", path))
+        ended = asyncio.Event()
+        watching = asyncio.create_task(watch_health(found, ended))
+        await asyncio.sleep(0.5)
+        begun = time.monotonic()
+        reply = await found.ask("GET", "/search?q=lazy%20dog")
+        searched = time.monotonic() - begun
+        ended.set()
+        taken = await watching
+        health = (await found.ask("GET", "/health")).json
+    assert reply.status == 200
+    assert reply.json
+    print(
+        f"{CLIENTS} clients, {health['sessions']} sessions, search over {MEGABYTES} MB in {searched:.1f} s: "
+        f"{len(taken)} health answers, slowest {max(taken):.3f} s, median {sorted(taken)[len(taken) // 2]:.3f} s"
+    )
+    assert max(taken) < max(searched / 2, 0.5), "nobody waits until the search is done"
