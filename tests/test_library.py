@@ -111,3 +111,37 @@ def test_the_documents_show_the_examples_which_are_typed() -> None:
         for name in ("one_turn.py", "answering.py", "services.py", "parts.py")
     ]
     assert '"examples"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.mypy]")[2]
+
+
+ASKING = """
+import asyncio, json
+from pathlib import Path
+from ollm import *
+
+async def main() -> None:
+    options = ConversationOptions(workspace=Path.cwd(), home=Path("elsewhere").absolute(), record=False)
+    async with open_conversation(options) as conversation:
+        first = await conversation.ask("/approval yolo")
+        used = conversation.usage.prompt_tokens
+        try:
+            await conversation.ask("fail")
+            reason = ""
+        except TurnFailedError as error:
+            reason = error.reason
+    print(json.dumps([first, used, reason, await ask("once more")]))
+
+asyncio.run(main())
+"""
+
+
+async def test_ask_gives_the_answer_or_raises_and_leaves_no_record_where_none_is_wanted(tmp_path: Path) -> None:
+    import json
+
+    refused = Answer(status=400, body={"error": {"message": "no"}})
+    async with ScriptedServer(["Hello.", refused, "Again."]) as server:
+        said = json.loads(await run(ASKING, tmp_path, server))
+
+    assert said == ["Hello.", 20, "model-error", "Again."]
+    assert server.chats[0]["messages"][-1]["content"] == "/approval yolo"
+    assert list((tmp_path / "elsewhere" / "sessions").glob("*.json")) == []
+    assert len(list((tmp_path / "home" / "sessions").glob("*.json"))) == 1

@@ -9,13 +9,19 @@ from ollm.domain.lazy_exports import lazy_exports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ollm.app.conversation import ask as ask
     from ollm.app.conversation import open_conversation as open_conversation
     from ollm.config.settings import Settings as Settings
     from ollm.domain.context import ActiveContext as ActiveContext
     from ollm.domain.context import CompressionResult as CompressionResult
     from ollm.domain.context import ContextEntry as ContextEntry
+    from ollm.domain.context import Usage as Usage
+    from ollm.domain.errors import ModelError as ModelError
+    from ollm.domain.errors import NoServerError as NoServerError
     from ollm.domain.errors import OllmError as OllmError
     from ollm.domain.errors import ToolFailure as ToolFailure
+    from ollm.domain.errors import TurnFailedError as TurnFailedError
+    from ollm.domain.errors import UnknownModelError as UnknownModelError
     from ollm.domain.events import AnyEvent as AnyEvent
     from ollm.domain.events import ConfirmationRequested as ConfirmationRequested
     from ollm.domain.events import Event as Event
@@ -43,6 +49,7 @@ if TYPE_CHECKING:
     from ollm.domain.tools import Risk as Risk
     from ollm.domain.tools import ToolCallRecord as ToolCallRecord
     from ollm.domain.tools import ToolResult as ToolResult
+    from ollm.domain.tools import ToolSchema as ToolSchema
     from ollm.domain.tools import Verdict as Verdict
     from ollm.extensions.loader import ExtensionContext as ExtensionContext
     from ollm.policy.engine import PolicyEngine as PolicyEngine
@@ -51,10 +58,21 @@ if TYPE_CHECKING:
     from ollm.policy.rules import RuleSet as RuleSet
     from ollm.policy.rules import read_rules as read_rules
     from ollm.policy.trust import TrustBook as TrustBook
+    from ollm.providers.base import AnyPiece as AnyPiece
+    from ollm.providers.base import BaseProvider as BaseProvider
+    from ollm.providers.base import CallPiece as CallPiece
+    from ollm.providers.base import ChatRequest as ChatRequest
+    from ollm.providers.base import CompletionRequest as CompletionRequest
+    from ollm.providers.base import FinishPiece as FinishPiece
+    from ollm.providers.base import ModelInfo as ModelInfo
+    from ollm.providers.base import ProgressPiece as ProgressPiece
     from ollm.providers.base import Provider as Provider
+    from ollm.providers.base import TextPiece as TextPiece
+    from ollm.providers.base import ThinkingPiece as ThinkingPiece
     from ollm.runtime.base import Attachment as Attachment
     from ollm.runtime.base import CommandReply as CommandReply
     from ollm.runtime.base import Conversation as Conversation
+    from ollm.runtime.base import Status as Status
     from ollm.runtime.conversation import LocalConversation as LocalConversation
     from ollm.runtime.conversation_options import ConversationOptions as ConversationOptions
     from ollm.services.chat_compression import ChatCompressionService as ChatCompressionService
@@ -87,16 +105,16 @@ __version__ = "0.1.0"
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "app.conversation": ("open_conversation",),
+        "app.conversation": ("ask", "open_conversation"),
         "config.settings": ("Settings",),
-        "domain.context": (
-            "ActiveContext",
-            "CompressionResult",
-            "ContextEntry",
-        ),
+        "domain.context": ("ActiveContext", "CompressionResult", "ContextEntry", "Usage"),
         "domain.errors": (
+            "ModelError",
+            "NoServerError",
             "OllmError",
             "ToolFailure",
+            "TurnFailedError",
+            "UnknownModelError",
         ),
         "domain.events": (
             "AnyEvent",
@@ -132,6 +150,7 @@ __getattr__, __dir__ = lazy_exports(
             "Risk",
             "ToolCallRecord",
             "ToolResult",
+            "ToolSchema",
             "Verdict",
         ),
         "extensions.loader": ("ExtensionContext",),
@@ -143,12 +162,20 @@ __getattr__, __dir__ = lazy_exports(
             "read_rules",
         ),
         "policy.trust": ("TrustBook",),
-        "providers.base": ("Provider",),
-        "runtime.base": (
-            "Attachment",
-            "CommandReply",
-            "Conversation",
+        "providers.base": (
+            "AnyPiece",
+            "BaseProvider",
+            "CallPiece",
+            "ChatRequest",
+            "CompletionRequest",
+            "FinishPiece",
+            "ModelInfo",
+            "ProgressPiece",
+            "Provider",
+            "TextPiece",
+            "ThinkingPiece",
         ),
+        "runtime.base": ("Attachment", "CommandReply", "Conversation", "Status"),
         "runtime.conversation": ("LocalConversation",),
         "runtime.conversation_options": ("ConversationOptions",),
         "services.chat_compression": (
@@ -192,3 +219,5 @@ __getattr__, __dir__ = lazy_exports(
     },
     ("__version__",),
 )
+
+__all__ = [name for name in __dir__() if name != "__version__"]

@@ -290,3 +290,59 @@ def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path)
     )
 
     assert done.stdout == "[]\n", done.stderr
+
+
+PROVIDER = """
+from ollm import BaseProvider, FinishPiece, ModelInfo, TextPiece, Usage
+
+class Echo(BaseProvider):
+    name, base_url = "echo", "here"
+
+    def __init__(self, context):
+        pass
+
+    async def models(self):
+        return [ModelInfo(name="echo", window=8192)]
+
+    async def stream(self, request):
+        yield TextPiece("echo: " + request.messages[-1].content)
+        yield FinishPiece("stop", Usage(prompt_tokens=10, completion_tokens=2))
+
+class Half:
+    name, base_url = "half", "here"
+
+    def __init__(self, context):
+        pass
+"""
+
+
+async def test_a_provider_of_two_methods_works_and_an_incomplete_one_is_named(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        extension(
+            runner.home / "extensions" / "ech", {"providers": {"echo": "it:Echo", "half": "it:Half"}}, it=PROVIDER
+        )
+        enable(runner, "ech", provider={"extension": "echo"})
+        runner.environment = lambda: {"PATH": "/usr/bin:/bin", "OLLM_HOME": str(runner.home)}  # type: ignore[method-assign]
+        done = await runner.run("-p", "hi")
+        enable(runner, "ech", provider={"extension": "half"})
+        incomplete = await runner.run("-p", "hi")
+
+    assert (done.code, done.out) == (0, "echo: hi\n"), done.err
+    assert "The provider half is incomplete: it has no stream, models" in incomplete.err
+
+
+async def test_consent_names_the_tools_and_a_failed_add_leaves_nothing(tmp_path: Path) -> None:
+    tool = 'class Whisper:\n    """Say it softly."""\n    name = \'whisper\'\n'
+    extension(tmp_path / "source", {"tools": {"pair": "it:Whisper"}}, it=tool)
+    async with running(tmp_path, []) as runner:
+        runner.home.mkdir()
+        (runner.home / "config.yaml").write_text("extensions: {enabled: [x]}\nextensions: {}\n")
+        failed = await runner.run("extensions", "add", str(tmp_path / "source"), "--yes")
+        left = list((runner.home / "extensions").glob("*")) if (runner.home / "extensions").exists() else []
+        (runner.home / "config.yaml").write_text("{}")
+        done = await runner.run("extensions", "add", str(tmp_path / "source"), "--yes")
+
+    assert failed.code != 0
+    assert left == []
+    assert "tool whisper: Say it softly. It may change things" in done.err
+    assert done.code == 0, done.err

@@ -265,11 +265,34 @@ async def open_conversation(
     """A conversation, closed on leaving: session folded, processes ended, lease released.
 
     `attached` says whether a front end listens, for questions that wait."""
-    process = ProcessScope(workspace=options.workspace, flags=options.flags)
+    process = create_process(options)
     async with AsyncExitStack() as stack:
         scope = ConversationScope(WorkspaceScope(process, options.workspace), options, stack, attached)
         conversation = await scope.open()
         try:
             yield conversation
         finally:
+            session_id = conversation.session_id
             await conversation.close()
+            if session_id and not options.record:
+                process.library.delete(session_id)
+
+
+def create_process(options: ConversationOptions) -> ProcessScope:
+    """What this conversation shares with others, in the home it was given."""
+    if options.home is None:
+        return ProcessScope(workspace=options.workspace, flags=options.flags)
+    from ollm.config.environment import copy_environment
+
+    environment = {**copy_environment(), "OLLM_HOME": str(options.home)}
+    return ProcessScope(environment, workspace=options.workspace, flags=options.flags)
+
+
+async def ask(text: str, options: ConversationOptions | None = None) -> str:
+    """The answer to one question, in a conversation of its own. Raises TurnFailedError when there is none."""
+    from pathlib import Path
+
+    from ollm.runtime.conversation_options import ConversationOptions
+
+    async with open_conversation(options or ConversationOptions(workspace=Path.cwd(), one_shot=True)) as conversation:
+        return await conversation.ask(text)

@@ -10,7 +10,7 @@ import click
 
 from ollm.cli.options import confirm_or_fail, json_option, print_json, yes_option
 from ollm.cli.table import print_table, warn
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import OllmError, UsageError
 from ollm.system.terminal_text import make_printable
 
 if TYPE_CHECKING:
@@ -58,15 +58,21 @@ def add(directory: str, force: bool, yes: bool) -> None:
 
     Shows what the extension can do, then copies it to ~/.ollm/extensions.
     """
-    from ollm.extensions.install import install_extension
+    from ollm.extensions.install import install_extension, remove_extension
     from ollm.extensions.manifest import read_manifest
 
     process, source = _make_process(), Path(directory).expanduser().resolve()
     manifest = read_manifest(source)
-    _print_abilities(manifest)
+    _print_abilities(manifest, source)
     confirm_or_fail(f"Add {manifest.name} and enable it for new conversations?", yes)
+    known = (process.home.extensions / manifest.name).exists()
     target = install_extension(source, process.home.extensions, replace=force)
-    _enable(process, manifest.name)
+    try:
+        _enable(process, manifest.name)
+    except OllmError:
+        if not known:
+            remove_extension(manifest.name, process.home.extensions)
+        raise
     print(f"{manifest.name} {make_printable(manifest.version)} installed in {target} and enabled.")
 
 
@@ -99,7 +105,7 @@ def enable(name: str, yes: bool) -> None:
 
     process = _make_process()
     manifest, _ = locate_extension(name, process.home.extensions)
-    _print_abilities(manifest)
+    _print_abilities(manifest, process.home.extensions / name)
     confirm_or_fail(f"Enable {manifest.name} for new conversations?", yes)
     _enable(process, manifest.name)
     print(f"Enabled {manifest.name}.")
@@ -133,8 +139,12 @@ def _find_extensions(process: ProcessScope) -> tuple[list[Manifest], list[str]]:
     return [*ours, *(package.manifest for name, package in find_packages().items() if name not in names)], problems
 
 
-def _print_abilities(manifest: Manifest) -> None:
-    print("\n".join(make_printable(line) for line in manifest.describe_abilities()), file=sys.stderr)
+def _print_abilities(manifest: Manifest, folder: Path) -> None:
+    from ollm.extensions.tool_outline import describe_tools
+
+    head, *rest = manifest.describe_abilities()
+    lines = [head, *describe_tools(folder, manifest), *rest]
+    print("\n".join(make_printable(line) for line in lines), file=sys.stderr)
 
 
 def _enable(process: ProcessScope, name: str) -> None:

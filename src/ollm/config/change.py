@@ -95,7 +95,7 @@ def _read_current(file: Path) -> str:
         raise UsageError(f"{error} Nothing changed.", action="Fix it first; see `ollm config check`.") from error
     except (OSError, ValueError) as error:
         raise UsageError(f"Cannot read {file}: {error}. Nothing changed.") from error
-    return text
+    return "" if text.strip() == "{}" else text
 
 
 def _find_key_path(text: str, key: str, file: Path) -> list[str]:

@@ -179,3 +179,10 @@ class Usage(Data, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     reused_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            reused_tokens=self.reused_tokens + other.reused_tokens,
+        )

@@ -102,6 +102,14 @@ class PromptTooLongError(ModelError):
         return self.answer_tokens > 0 and (not self.window or self.prompt_tokens < self.window)
 
 
+class TurnFailedError(OllmError):
+    """A turn ended without an answer; `reason` is that of its `TurnFinished`."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message or f"The turn ended: {reason}.")
+        self.reason = reason
+
+
 class DeniedError(OllmError):
     """Policy, or the person asked, said no."""
 

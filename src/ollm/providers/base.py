@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from ollm.domain.context import Usage
-from ollm.domain.errors import OllmError
+from ollm.domain.errors import ModelError, OllmError
 from ollm.domain.messages import JsonObject, PromptMessage
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
@@ -132,6 +132,63 @@ class Provider(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class BaseProvider:
+    """A provider to start from: say `name` and `base_url`, write `stream` and `models`; the rest is as for a server
+    that offers nothing more."""
+
+    name: str = ""
+    base_url: str = ""
+
+    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        """Text and calls as they come, and one FinishPiece at the end."""
+        raise NotImplementedError
+
+    async def models(self) -> list[ModelInfo]:
+        raise NotImplementedError
+
+    async def describe(self, model: str) -> ModelInfo:
+        found = {info.name: info for info in await self.models()}
+        return found.get(model) or ModelInfo(name=model)
+
+    async def count_tokens(self, model: str, text: str) -> int | None:
+        return None
+
+    async def count_prompt(self, request: ChatRequest) -> int | None:
+        return None
+
+    async def render(self, request: ChatRequest) -> str | None:
+        return None
+
+    def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
+        raise ModelError(f"{self.name} does not continue a rendered prompt.")
+
+    def allow(self, seconds: float) -> None:
+        """Nothing is timed here."""
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+PROVIDER_PARTS = (
+    "name",
+    "base_url",
+    "stream",
+    "models",
+    "describe",
+    "count_tokens",
+    "count_prompt",
+    "render",
+    "complete",
+    "allow",
+    "close",
+)
+
+
+def list_missing_parts(provider: object) -> list[str]:
+    """What of a `Provider` an object does not have."""
+    return [part for part in PROVIDER_PARTS if not hasattr(provider, part)]
 
 
 PieceStream = AsyncGenerator[AnyPiece, None]

@@ -13,7 +13,7 @@ from ollm.config.settings import ProviderSettings
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, NoServerError, OllmError, UsageError
 from ollm.domain.struct import Data
-from ollm.providers.base import ModelInfo, Provider
+from ollm.providers.base import ModelInfo, Provider, list_missing_parts
 from ollm.providers.exchange import LOADING_SECONDS, Exchange
 from ollm.providers.server_errors import ModelLoadingError, lists_no_models
 from ollm.providers.server_kind import split_base_url
@@ -156,6 +156,11 @@ class ProviderRegistry:
                 action="List them with `ollm extensions list`.",
             )
         provider = self._others[name]()
+        if missing := list_missing_parts(provider):
+            raise UsageError(
+                f"The provider {name} is incomplete: it has no {', '.join(missing)}.",
+                action="Derive it from ollm.BaseProvider; docs/extending.md has an example.",
+            )
         model = self._settings.model or pick_chat_model(
             await self._wait_for_models(provider) or [ModelInfo(name=UNNAMED_MODEL)]
         )

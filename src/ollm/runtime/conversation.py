@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from ollm.domain.errors import BusyError, OllmError
-from ollm.domain.events import AnyEvent, Event, Notice, TurnFinished
+from ollm.domain.context import Usage
+from ollm.domain.errors import BusyError, OllmError, TurnFailedError
+from ollm.domain.events import AnyEvent, Event, Notice, TextDelta, ToolStarted, TurnFinished
 from ollm.domain.messages import AnyPart, TextPart
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.auto_mode import auto_switch_mode
@@ -33,6 +34,7 @@ class LocalConversation:
         self._observers = observers
         self._turn: asyncio.Task[None] | None = None
         self._closed = False
+        self._used = Usage()
         self._in_turn = False
 
     @property
@@ -57,6 +59,25 @@ class LocalConversation:
         finally:
             await self._end_turn()
             subscription.close()
+
+    async def ask(self, text: str, attachments: tuple[Attachment, ...] = ()) -> str:
+        """One turn to its end; the answer. Raises TurnFailedError when it ends in any other way. What `usage` counts
+        grows with it. Questions are answered as policy says where nobody listens for them."""
+        answer: list[str] = []
+        async with self.turn(text, attachments) as events:
+            async for event in events:
+                if isinstance(event, ToolStarted):
+                    answer.clear()  # what was said on the way to the answer
+                elif isinstance(event, TextDelta):
+                    answer.append(event.text)
+                elif isinstance(event, TurnFinished) and event.reason != "answered":
+                    raise TurnFailedError(event.reason, event.message)
+        return "".join(answer).strip()
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all turns since the conversation was opened."""
+        return self._used
 
     @asynccontextmanager
     async def follow_turn(self, after: int) -> AsyncIterator[AsyncIterator[AnyEvent]]:
@@ -191,6 +212,7 @@ class LocalConversation:
         self.parts.prompt.entries.remove_context(RESUMED_ENTRY_KEY)
         self.parts.state.last_loop = finished.message if finished.reason == "loop" else ""
         await self._warn_on_failure(recorder.save())
+        self._used = self._used + finished.usage
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)

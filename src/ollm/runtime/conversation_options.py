@@ -25,3 +25,5 @@ class ConversationOptions(Data, frozen=True):
     grants: tuple[str, ...] = ()
     yes: bool = False
     flags: dict[str, Any] = field(default_factory=dict)
+    home: Path | None = None  # in place of ~/.ollm
+    record: bool = True  # False: the session is erased, with every trace of it, when the conversation is closed
