@@ -10,6 +10,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
+import psutil
+
 from bench.row import Row, pair, seconds
 from ollm.config.settings import LoopSettings
 from ollm.services.background_jobs import BackgroundJobs
@@ -18,6 +21,7 @@ from ollm.services.loop_detection import LoopDetectionService
 from ollm.services.redaction import Redactor
 from ollm.system.paths import Boundary
 from ollm.system.processes import ProcessHost
+from ollm.system.sandbox.sandbox import Sandbox
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.framework.output import StreamCleaner
 from ollm.tools.shell import Shell
@@ -87,7 +91,7 @@ async def _shell() -> list[Row]:
     jobs = BackgroundJobs(host)
     context = ToolContext(boundary=Boundary.around(Path(tempfile.gettempdir())), environment=dict(os.environ))
     try:
-        return [await _true(jobs, context), await _flood(jobs, context)]
+        return [await _true(jobs, context), *await _box(jobs), await _flood(jobs, context)]
     finally:
         await jobs.close()
         await host.close()
@@ -105,6 +109,38 @@ async def _true(jobs: BackgroundJobs, context: ToolContext) -> Row:
         baseline.append(loop.time() - middle)
     half = len(ours) // 2
     return Row("shell true", sorted(ours)[half] * 1000, sorted(baseline)[half] * 1000, goal=2, unit="ms")
+
+
+async def _box(jobs: BackgroundJobs) -> list[Row]:
+    """The processor time that a box adds to a command, over all processes that take part."""
+    with tempfile.TemporaryDirectory() as directory:
+        home, workspace = Path(directory, "home"), Path(directory, "home", "work")
+        workspace.mkdir(parents=True)
+        plain = ToolContext(boundary=Boundary.around(workspace), environment=dict(os.environ))
+        sandbox = Sandbox(workspace, home)
+        boxed = msgspec.structs.replace(plain, sandbox=sandbox)
+        without = await _processor_time(jobs, plain)
+        rows = []
+        for kind, context in (("reading", msgspec.structs.replace(boxed, unasked=True)), ("working", boxed)):
+            more = await _processor_time(jobs, context) - without
+            note = f"{without:.1f} ms without; level {sandbox.level}"
+            rows.append(Row(f"CPU a {kind} box adds to true", more, goal=4, unit="ms", of="figure", note=note))
+        sandbox.close()
+        return rows
+
+
+async def _processor_time(jobs: BackgroundJobs, context: ToolContext, times: int = 100) -> float:
+    """Milliseconds for one command."""
+    await Shell(command="true").run(context, jobs)
+    before = _measure_family()
+    for _ in range(times):
+        await Shell(command="true").run(context, jobs)
+    return (_measure_family() - before) * 1000 / times
+
+
+def _measure_family() -> float:
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    return sum(sum(process.cpu_times()[:4]) for process in family)
 
 
 async def _flood(jobs: BackgroundJobs, context: ToolContext) -> Row:

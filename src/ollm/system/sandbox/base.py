@@ -38,6 +38,7 @@ LINKS = {
     "ptmx": "pts/ptmx",
 }
 RUN = "/run"
+SKELETONS = "/run/.skeletons"  # what stands in place of a hidden directory, for the whole session
 HOME_CACHES = (
     ".cache .npm .cargo/registry .cargo/git go/pkg .gradle .m2/repository .bun/install/cache .local/share/pnpm "
     ".yarn/berry .nuget .deno .rustup/tmp"
@@ -184,6 +185,7 @@ def _mount_run() -> None:
         else:
             os.makedirs(path, exist_ok=True)
             kernel.attach_tree(what, path)
+    os.makedirs(os.path.join(SKELETONS, "empty"), 0o555)
     user = os.path.join(RUN, "user", str(os.geteuid()))
     os.makedirs(user)
     os.chmod(user, 0o700)

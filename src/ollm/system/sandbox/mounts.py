@@ -7,11 +7,12 @@ import stat
 from contextlib import suppress
 
 from ollm.system.sandbox import kernel
-from ollm.system.sandbox.base import scratch_places
+from ollm.system.sandbox.base import SKELETONS, scratch_places
 from ollm.system.sandbox.box import Box, is_inside
 from ollm.system.sandbox.git_places import git_directories
 from ollm.system.sandbox.names import covered_places, kept_places, secret_places
 
+EMPTY = f"{SKELETONS}/empty"
 GIT_READ_ONLY = ("config", "config.worktree", "hooks", "info/attributes")
 
 
@@ -24,6 +25,7 @@ def mount_for_command(box: Box, environment_files: list[str]) -> None:
         _open_approved_directories(box)
         _protect_git_directories(box)
     _hide(box, environment_files if box.kind == "reading" else [])
+    kernel.attach_tree(kernel.clone_tree(EMPTY), SKELETONS)
 
 
 def _cover(box: Box) -> None:
@@ -100,23 +102,36 @@ def _hide(box: Box, environment_files: list[str]) -> None:
 
 
 def _hide_one(place: str, back: list[str], *, private: bool = False) -> None:
-    """Put emptiness over one place; a `private` one can be written."""
+    """Put emptiness over one place, and back into it what may be seen; a `private` one can be written. What stands
+    there instead is made once in a session: a file system in memory for each would cost more than all the rest."""
     if not stat.S_ISDIR(os.stat(place).st_mode):
         kernel.attach_tree(kernel.clone_tree("/dev/null"), place)
         return
     outermost = [path for path in back if not any(path != other and is_inside(path, other) for other in back)]
     trees = [(path, kernel.clone_tree(path)) for path in dict.fromkeys(outermost)]
-    options = "mode=1777" if private else "mode=555,size=64k"
-    kernel.mount("tmpfs", place, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+    kernel.attach_tree(kernel.clone_tree(_find_skeleton(place, private=private) if back or private else EMPTY), place)
     for path, tree in trees:
-        if stat.S_ISDIR(os.fstat(tree).st_mode):
-            os.makedirs(path, exist_ok=True)
-        else:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        kernel.attach_tree(tree, path)
+        _make_mount_point(path, directory=stat.S_ISDIR(os.fstat(tree).st_mode))
     if not private:
-        kernel.mount("none", place, None, 32 | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV)  # MS_REMOUNT
+        kernel.set_mount_attributes(place, kernel.MOUNT_RDONLY)
+    for path, tree in trees:
+        kernel.attach_tree(tree, path)
+
+
+def _find_skeleton(place: str, *, private: bool) -> str:
+    skeleton = os.path.join(SKELETONS, place.replace("/", "%"))
+    if not os.path.isdir(skeleton):
+        os.makedirs(skeleton, exist_ok=True)
+        os.chmod(skeleton, 0o1777 if private else 0o555)
+    return skeleton
+
+
+def _make_mount_point(path: str, *, directory: bool) -> None:
+    if os.path.lexists(path):
+        return
+    os.makedirs(path if directory else os.path.dirname(path), exist_ok=True)
+    if not directory:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def writable_places(box: Box) -> list[str]:
