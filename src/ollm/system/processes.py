@@ -175,6 +175,7 @@ class ProcessHost:
         """Start a command with these descriptors as standard streams: `source` is its input (empty without one),
         errors go to `output` unless they have their own. It runs in `directory` when one is handed in, otherwise in
         the command's `cwd`. The caller closes its own copies."""
+        command = _wrap_command(command)
         session, namespaces = await self._join_session(command)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -249,6 +250,17 @@ class ProcessHost:
                     cwd="/",
                 )
         return self._server
+
+
+def _wrap_command(command: ProcessCommand) -> ProcessCommand:
+    """On macOS a program draws the box, and the supervisor knows nothing of it."""
+    if command.box is None or command.level != "seatbelt":
+        return command
+    import msgspec
+
+    from ollm.system.sandbox.seatbelt import wrap_in_seatbelt
+
+    return msgspec.structs.replace(command, argv=wrap_in_seatbelt(command.box, command.argv), box=None, level="none")
 
 
 async def _wait_readable(waited: socket.socket) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 Kind = Literal["reading", "working"]
 Network = Literal["none", "loopback", "all"]
-Level = Literal["full", "landlock", "none"]
+Level = Literal["full", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = ("full", "landlock", "none")
 
 

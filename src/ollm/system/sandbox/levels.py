@@ -22,6 +22,10 @@ _PROBE = "import sys; sys.path.append(sys.argv[1]); from ollm.system.sandbox.lev
 
 def detect_level() -> Level:
     """The best level there is, found by a process of its own."""
+    if sys.platform == "darwin":
+        from ollm.system.sandbox.seatbelt import is_seatbelt_there
+
+        return "seatbelt" if is_seatbelt_there() else "none"
     if sys.platform != "linux":
         return "none"
     try:

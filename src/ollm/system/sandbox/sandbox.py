@@ -113,7 +113,7 @@ class Sandbox:
             kept=self._kept if kind == "reading" else (),
             readable=tuple(self._find_own_folders(program)),
             approved=tuple(map(os.path.realpath, approved)),
-            scratch=self._make_scratch() if self.level == "landlock" else "",
+            scratch=self._make_scratch() if self.level in ("landlock", "seatbelt") else "",
         )
 
     def _find_own_folders(self, program: Iterable[str]) -> Iterator[str]:
@@ -159,6 +159,7 @@ class Sandbox:
 DESCRIPTIONS: dict[Level, str] = {
     "full": "full: namespaces, seccomp and Landlock",
     "landlock": "landlock: Landlock and seccomp; user namespaces are not allowed here",
+    "seatbelt": "seatbelt: sandbox-exec (not tried by its authors)",
     "none": "none: this system offers no way to confine commands",
 }
 

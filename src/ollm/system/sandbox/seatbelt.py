@@ -1,0 +1,68 @@
+"""The box on macOS: a profile for sandbox-exec. Written by the documentation; nobody has run it on a Mac yet."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from ollm.system.sandbox.box import Box
+from ollm.system.sandbox.names import STEERING_NAMES, secret_places
+
+PROGRAM = "/usr/bin/sandbox-exec"
+PROBE_SECONDS = 10
+
+
+def is_seatbelt_there() -> bool:
+    """Whether a profile that forbids writing holds a command to that."""
+    profile = "(version 1)(allow default)(deny file-write*)"
+    try:
+        done = subprocess.run([PROGRAM, "-p", profile, "/usr/bin/true"], timeout=PROBE_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def wrap_in_seatbelt(box: Box, argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The same command, run in a box as far as sandbox-exec can draw one."""
+    return (PROGRAM, "-p", build_profile(box), *argv)
+
+
+def build_profile(box: Box) -> str:
+    """The rules of a box; of several that fit, the last counts."""
+    scratch = [place for place in (box.scratch,) if place]
+    writable = scratch if box.kind == "reading" else [*scratch, box.workspace, *box.writable, *box.approved]
+    rules = [
+        "(version 1)",
+        "(allow default)",
+        "(deny file-write*)",
+        *(f"(allow file-write* (subpath {json.dumps(path)}))" for path in writable),
+        '(allow file-write* (literal "/dev/null") (literal "/dev/tty") (regex #"^/dev/fd/"))',
+        *(f"(deny file-read* (subpath {json.dumps(path)}))" for path in (*secret_places(box.home), *box.hidden)),
+        *(f"(allow file-read* (subpath {json.dumps(path)}))" for path in (box.workspace, *box.readable, *box.approved)),
+        "(deny process-info* (target others))",
+        "(deny signal (target others))",
+    ]
+    if box.kind == "reading":
+        rules.append(r'(deny file-read* (regex #"/\.env[^/]*$"))')
+    else:
+        rules += [f"(deny file-write* (regex #{json.dumps(pattern)}))" for pattern in _steering_patterns()]
+        rules += [f"(allow file-write* (subpath {json.dumps(path)}))" for path in box.approved]
+    return "".join([*rules, *_network_rules(box)])
+
+
+def _steering_patterns() -> list[str]:
+    names = [*sorted(STEERING_NAMES), ".git/config", ".git/hooks", ".github/workflows"]
+    return [f"/{_ignore_case(name)}(/|$)" for name in names]
+
+
+def _ignore_case(name: str) -> str:
+    return "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else f"[{c}]" for c in name)
+
+
+def _network_rules(box: Box) -> list[str]:
+    if box.network == "all" and box.kind == "working":
+        return []
+    inside = (
+        ['(allow network* (local ip "localhost:*") (remote ip "localhost:*"))'] if box.network == "loopback" else []
+    )
+    return ["(deny network*)", *inside]
