@@ -45,7 +45,27 @@ class WorkspaceScope:
         from ollm.system.paths import Boundary
 
         roots = [self.process.resolve_directory(root, self.path) for root in self.process.settings.tools.allowed_roots]
-        return Boundary.around(self.path, roots, user_home=self.process.user_home, ollm_home=self.process.home.root)
+        return Boundary.around(
+            self.path,
+            roots,
+            user_home=self.process.user_home,
+            ollm_home=self.process.home.root,
+            executed=self._find_executed_files(),
+        )
+
+    def _find_executed_files(self) -> list[Path]:
+        """The files of the workspace that the configured hooks and MCP servers name."""
+        settings = self.process.settings
+        if not settings.hooks and not settings.mcp_servers:
+            return []
+        import os
+
+        import msgspec
+
+        from ollm.policy.trust import find_named_files
+
+        told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
+        return find_named_files(Path(os.path.realpath(self.path)), [told])
 
     @cached_property
     def memory_directory(self) -> Path:

@@ -6,8 +6,10 @@ they are what they were then: a change is an unknown workspace again, and says w
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", 
 _DIRECTORIES = (".ollm/commands", ".ollm/hooks", ".ollm/extensions")
 _MAX_FILES = 2_000
 _BLOCK_BYTES = 1 << 20
+_MAX_NAMED_FILES = 200
+_FILE_WORD = r"[\w.~@+/-]+"
 _MAX_HASHED_BLOCKS = 16
 
 
@@ -140,7 +144,7 @@ class TrustBook:
 def fingerprint_files(workspace: Path) -> dict[str, str]:
     """The files that trust is about, each with the digest of what it holds; links count with where they lead."""
     found: dict[str, str] = {}
-    for path in _find_files(workspace):
+    for path in (*_find_files(workspace), *_find_configured_scripts(workspace)):
         found[str(path.relative_to(workspace))] = _hash_file(path)
     return dict(sorted(found.items()))
 
@@ -168,6 +172,29 @@ def _find_files(workspace: Path) -> Iterator[Path]:
                 if count > _MAX_FILES:
                     return
                 yield Path(directory) / file
+
+
+def _find_configured_scripts(workspace: Path) -> list[Path]:
+    """The files of the workspace that its own settings name: what a hook or an MCP server would run."""
+    texts: list[str] = []
+    for name in _CONFIGURATION_FILES[:2]:
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            with (workspace / name).open(encoding="utf-8") as stream:
+                texts.append(stream.read(_BLOCK_BYTES))
+    return find_named_files(workspace, texts)
+
+
+def find_named_files(workspace: Path, texts: Iterable[str]) -> list[Path]:
+    """The files of the workspace that commands name, in the order they are named."""
+    found: dict[Path, None] = {}
+    for word in dict.fromkeys(word for text in texts for word in re.findall(_FILE_WORD, text)):
+        path = Path(os.path.normpath(workspace / word))
+        with contextlib.suppress(OSError, ValueError):
+            if path.is_relative_to(workspace) and path.is_file():
+                found[path] = None
+        if len(found) >= _MAX_NAMED_FILES:
+            break
+    return list(found)
 
 
 def _hash_file(path: Path) -> str:

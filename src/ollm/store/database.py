@@ -90,10 +90,12 @@ class Database:
     def _open_file(self) -> sqlite3.Connection:
         import sqlite3
 
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
         connection.row_factory = sqlite3.Row
         try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            self._refuse_foreign_code(connection)
             connection.execute("PRAGMA journal_mode = TRUNCATE")
             connection.execute("PRAGMA secure_delete = ON")
             self._migrate(connection)
@@ -142,6 +144,15 @@ class Database:
                     file.rename(file.with_name(f"{file.name}.damaged-{when}"))
             self._report(f"{self.path} is damaged: it was kept as {self.path.name}.damaged-{when}, and a new one made.")
         return True
+
+    def _refuse_foreign_code(self, connection: sqlite3.Connection) -> None:
+        """A trigger or view is code that runs with our own statements; we make none."""
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')").fetchone()
+        if found is not None and not any("CREATE TRIGGER" in step for step in self._migrations):
+            raise StorageError(
+                f"{self.path} has a trigger or view ({found[0]!r}), which ollm never makes; it is not used.",
+                action="Move the file away.",
+            )
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         wanted = len(self._migrations)

@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from ollm.config.paths import Home
 
@@ -16,10 +17,11 @@ GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
     """The directory of `memory.db` and the lease; made when it is not there, with a `.gitignore` for both.
 
-    When that is the home itself or cannot be written, it is `~/.ollm/workspaces/` and a hash of the path.
+    When that is the home itself or cannot be written, or holds a memory that came with a workspace nobody trusted, it
+    is `~/.ollm/workspaces/` and a hash of the path.
     """
     own = workspace / ".ollm"
-    if not is_same_path(own, home.root) and ensure_usable(own):
+    if not is_same_path(own, home.root) and ensure_usable(own) and _is_ours(workspace, own / "memory.db", home):
         return own
     return ensure_fallback_directory(workspace, home)
 
@@ -54,6 +56,30 @@ def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
     return [place for place in found if (place / "memory.db").is_file()]
 
 
+def _is_ours(workspace: Path, database: Path, home: Home) -> bool:
+    """Whether the memory in a workspace may be used: it was made here, as a mark in the home says, or came with a
+    workspace that is trusted. A link in its place never is."""
+    mark = get_fallback_directory(workspace, home) / "made-here"
+    if database.is_symlink():
+        return False
+    if database.exists() and not mark.exists() and not _was_trusted(workspace, home):
+        return False
+    if not mark.exists():
+        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mark.touch(mode=0o600)
+    return True
+
+
+def _was_trusted(workspace: Path, home: Home) -> bool:
+    import msgspec
+
+    try:
+        document = msgspec.json.decode(home.trust.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return False
+    return os.path.realpath(workspace) in (document.get("workspaces") or {})
+
+
 def is_same_path(one: Path, other: Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)
 
@@ -68,8 +94,8 @@ def ensure_usable(directory: Path) -> bool:
         return False
     if not os.access(directory, os.W_OK | os.X_OK):
         return False
-    ignore = directory / ".gitignore"
-    if not ignore.exists():
-        with contextlib.suppress(OSError):
-            ignore.write_text(GITIGNORE_TEXT, encoding="utf-8")
+    with contextlib.suppress(OSError):  # one that is there stays, and a link is not followed
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(directory / ".gitignore", flags, 0o644), "w", encoding="utf-8") as ignore:
+            ignore.write(GITIGNORE_TEXT)
     return True

@@ -136,12 +136,14 @@ class Boundary(Data, frozen=True):
         *,
         user_home: Path | None = None,
         ollm_home: Path | None = None,
+        executed: Iterable[Path] = (),
     ) -> Self:
         real = Path(os.path.realpath(workspace))
         places = KnownDirectories(
             user_home=user_home and Path(os.path.realpath(user_home)),
             ollm_home=ollm_home and Path(os.path.realpath(ollm_home)),
             roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
+            executed=frozenset(one for path in executed for one in (path, Path(os.path.realpath(path)))),
         )
         return cls(workspace=real, places=places)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.system.file_names import SHELL_START_UP_FILES, is_environment_file, normalize_name
-from ollm.system.sandbox.names import HOME_SECRETS, STEERING_NAMES, find_steering_name
+from ollm.system.sandbox.names import HOME_SECRETS, find_steering_name
 
 _SECRETS = frozenset(secret.casefold() for secret in HOME_SECRETS) - {".ollm"}
 PROTECTED_DIRECTORIES = frozenset({".git", ".ollm", ".vscode", ".idea"})
@@ -23,6 +23,7 @@ class KnownDirectories(Data, frozen=True):
     user_home: Path | None = None
     ollm_home: Path | None = None
     roots: tuple[Path, ...] = ()
+    executed: frozenset[Path] = frozenset()  # files that hooks and MCP servers run
 
 
 def explain_write_protection(path: Path, places: KnownDirectories) -> str | None:
@@ -35,10 +36,10 @@ def explain_write_protection(path: Path, places: KnownDirectories) -> str | None
             return f"{part} may contain secrets"
         if plain in SHELL_START_UP_FILES or _is_fish_snippet(plain, path):
             return f"{part} runs when a shell starts"
-        if plain in STEERING_NAMES:
-            return f"{part} steers tools or agents"
     if (steering := find_steering_name(str(path))) is not None:
         return f"{steering} steers tools or agents"
+    if path in places.executed:
+        return f"{path.name} is run by a hook or an MCP server"
     return _explain_private_directory(path, places)
 
 
