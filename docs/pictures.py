@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import re
 import sys
 import tempfile
+from html import escape
 from itertools import groupby
 from pathlib import Path
-
-from rich.console import Console
-from rich.style import Style
-from rich.text import Text
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from tests.cli.running import running  # noqa: E402 - the root of the project is no package
-from tests.cli.terminal import CTRL_D, ENTER, Terminal, at_terminal  # noqa: E402
+from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, Terminal, at_terminal  # noqa: E402
 from tests.servers.answers import Answer  # noqa: E402
 
 SIZE = (100, 36)
+CELL = (8.4, 18.0)  # width and height of a character
+INKS = {
+    "dark": {
+        "default": "#d4d4d4", "ground": "#1b1d23", "black": "#3b3f4a", "red": "#f07178", "green": "#9ece6a",
+        "brown": "#e0af68", "blue": "#7aa2f7", "magenta": "#bb9af7", "cyan": "#7dcfff", "white": "#d4d4d4",
+        "brightblack": "#7a8090",
+    },
+    "light": {
+        "default": "#2b2b2b", "ground": "#fbfbf8", "black": "#2b2b2b", "red": "#b3261e", "green": "#2e7d32",
+        "brown": "#9a6700", "blue": "#1f5fbf", "magenta": "#8036a8", "cyan": "#0b7285", "white": "#5f6368",
+        "brightblack": "#8a8f98",
+    },
+}  # fmt: skip
 PLAN = """\
 ## What to do
 
@@ -40,8 +50,9 @@ def test_the_total_is_the_sum_of_all_prices() -> None:
 """
 BEFORE = "def total(prices):\n    sum = 0\n    for price in prices:\n        sum = price\n    return sum\n"
 EDITS = [{"target": "sum = price", "replacement": "sum += price"}]
+TESTS = "printf 'test_one ok\\ntest_many FAILED\\n  assert total([1, 2]) == 3\\n1 failed\\n'; exit 1"
 SCRIPT = [
-    Answer(thinking="Let me look at the file first.", calls=[("read_file", {"path": "shop/cart.py"})]),
+    Answer(thinking="Let me run the tests first.", calls=[("shell", {"command": TESTS})]),
     Answer(
         text="`total` keeps only the **last** price: line 4 assigns where it should add.\n",
         calls=[("edit_file", {"path": "shop/cart.py", "edits": EDITS})],
@@ -51,76 +62,125 @@ SCRIPT = [
 ]
 
 
-async def talk(directory: Path) -> dict[str, Text]:
+class Picture(NamedTuple):
+    """The cells of a terminal, row by row."""
+
+    rows: list[list[Any]]
+
+
+async def talk(directory: Path) -> dict[str, Picture]:
     """A picture of each main state, by the name of its file."""
     async with running(directory, SCRIPT, model="qwen3:8b") as runner:
         (runner.workspace / "shop").mkdir()
         (runner.workspace / "shop" / "cart.py").write_text(BEFORE, encoding="utf-8")
         (runner.workspace / ".git").mkdir()
         (runner.workspace / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-        async with at_terminal(runner, "chat", size=SIZE, OLLM_MODEL="qwen3:8b") as terminal:
+        (runner.home).mkdir(exist_ok=True)
+        shots: dict[str, Picture] = {}
+        async with at_terminal(runner, "--allow", "shell", size=SIZE, OLLM_MODEL="qwen3:8b") as terminal:
             await terminal.wait_for("qwen3:8b @")
+            await terminal.settle(0.5)
+            shots["screen-start"] = taken(terminal, 12)
             terminal.type("Why is the total wrong? @shop/cart.py" + ENTER)
             await terminal.wait_for("[y] yes")
-            asked = painted(terminal)
+            shots["screen"] = taken(terminal)
             terminal.type("y")
             await terminal.wait_for("adds them up now.", gone="[y] yes")
             terminal.type("And the tests?" + ENTER)
             await terminal.wait_for("tests/test_cart.py", gone="· Esc stops")
             terminal.type("/context" + ENTER)
             await terminal.wait_for("tokens used", "████")
-            answered = painted(terminal)
+            shots["screen-answer"] = taken(terminal)
             terminal.type(CTRL_D)
             await terminal.ended()
-        async with at_terminal(runner, "chat", size=(SIZE[0], 12), OLLM_MODEL="qwen3:8b") as terminal:
-            await terminal.wait_for("Resume which session?", "Esc leave")
-            return {"screen": asked, "screen-answer": answered, "screen-sessions": painted(terminal, 12)}
+        async with at_terminal(runner, size=(SIZE[0], 12), OLLM_MODEL="qwen3:8b") as terminal:
+            await terminal.wait_for("Resume a chat", "Esc new chat")
+            shots["screen-sessions"] = taken(terminal, 12)
+            terminal.type(CTRL_C)
+            await terminal.ended()
+        async with at_terminal(runner, "-c", size=(40, 20), OLLM_MODEL="qwen3:8b") as terminal:
+            await terminal.wait_for("Resumed", "code·ask")
+            shots["screen-narrow"] = taken(terminal, 20)
+            terminal.type(CTRL_D)
+            await terminal.ended()
+        return shots
 
 
-def painted(terminal: Terminal, rows: int = SIZE[1]) -> Text:
-    """The screen with its colours; the port of the moment is not worth a change of the picture."""
-    text = Text()
+def taken(terminal: Terminal, rows: int = SIZE[1]) -> Picture:
+    """The screen as it is; the port of the moment is not worth a change of the picture."""
+    lines = []
     for row in range(rows):
-        line = Text()
-        cells = (terminal.paper.buffer[row][column] for column in range(SIZE[0]))
-        for look, run in groupby(cells, style):
-            line.append("".join(cell.data for cell in run), look)
-        line.rstrip()
-        text.append_text(line)
-        text.append("\n")
-    text.rstrip()
-    port = re.search(r"127\.0\.0\.1:\d+", text.plain)
-    if port:
-        before, after = text[: port.start()], text[port.end() :]
-        text = before + Text("localhost:8080", style="reverse") + after
-    return text
+        cells = [terminal.paper.buffer[row][column] for column in range(terminal.paper.columns)]
+        text = "".join(cell.data or " " for cell in cells)
+        if found := re.search(r"127\.0\.0\.1:\d+", text):
+            shown = "localhost:8080"
+            kept = [cells[found.start()]._replace(data=letter) for letter in shown]
+            pad = [cells[-1]._replace(data=" ")] * (len(found[0]) - len(shown))
+            cells = cells[: found.start()] + kept + cells[found.end() :] + pad
+        if found := re.search(r"/\S+/project", text):
+            kept = [cells[found.start()]._replace(data=letter) for letter in "~/project"]
+            pad = [cells[-1]._replace(data=" ")] * (len(found[0]) - len(kept))
+            cells = cells[: found.start()] + kept + cells[found.end() :] + pad
+        lines.append(cells)
+    while lines and not "".join(cell.data for cell in lines[-1]).strip():
+        lines.pop()
+    return Picture(lines)
 
 
-def style(cell) -> Style:  # noqa: ANN001 - a named tuple of pyte
-    def colour(name: str) -> str | None:
-        if name == "default":
-            return None
-        if re.fullmatch(r"[0-9a-f]{6}", name):
-            return f"#{name}"
-        return name.replace("bright", "bright_").replace("brown", "yellow")
+def drawn(picture: Picture, theme: str = "dark") -> str:
+    """Every run of a style at its own place: no renderer can lose a blank."""
+    ink = INKS[theme]
+    width, height = max(map(len, picture.rows)) * CELL[0] + 24, len(picture.rows) * CELL[1] + 28
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">',
+        f'<rect width="100%" height="100%" rx="8" fill="{ink["ground"]}"/>',
+        '<g font-family="Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="14">',
+    ]
+    for number, row in enumerate(picture.rows):
+        column = 0
+        for look, run in groupby(row, style):
+            text = "".join(cell.data for cell in run)
+            parts += draw_run(text, column, number, look, ink)
+            column += len(text)
+    return "\n".join([*parts, "</g>", "</svg>", ""])
 
-    return Style(
-        color=colour(cell.fg), bgcolor=colour(cell.bg), bold=cell.bold, italic=cell.italics, reverse=cell.reverse
-    )
+
+def draw_run(text: str, column: int, row: int, look: tuple[str, str, bool, bool], ink: dict[str, str]) -> list[str]:
+    """A run of one style: its ground, and each word group where it stands."""
+    front, ground, bold, reverse = look
+    colour, behind = pick(front, ink, "default"), pick(ground, ink, "")
+    if reverse:
+        colour, behind = ink["ground"], colour
+    top, left = 14 + row * CELL[1], 12 + column * CELL[0]
+    parts = []
+    if behind:
+        box = f'width="{len(text) * CELL[0]:.1f}" height="{CELL[1]:.0f}"'
+        parts.append(f'<rect x="{left:.1f}" y="{top:.0f}" {box} fill="{behind}"/>')
+    weight = ' font-weight="bold"' if bold else ""
+    for found in re.finditer(r"\S+(?: \S+)*", text):
+        place = (
+            f'x="{left + found.start() * CELL[0]:.1f}" y="{top + 13:.0f}" textLength="{len(found[0]) * CELL[0]:.1f}"'
+        )
+        parts.append(f'<text {place} fill="{colour}"{weight}>{escape(found[0])}</text>')
+    return parts
+
+
+def pick(name: str, ink: dict[str, str], otherwise: str) -> str:
+    if name == "default":
+        return ink.get(otherwise, "")
+    return f"#{name}" if re.fullmatch(r"[0-9a-f]{6}", name) else ink.get(name, ink.get(name.removeprefix("bright"), ""))
+
+
+def style(cell: Any) -> tuple[str, str, bool, bool]:
+    return cell.fg, cell.bg, cell.bold, cell.reverse
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
-        for name, text in asyncio.run(talk(Path(directory))).items():
-            (HERE / f"{name}.svg").write_text(drawn(text), encoding="utf-8")
-
-
-def drawn(text: Text) -> str:
-    console = Console(record=True, width=SIZE[0], file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(text)
-    picture = console.export_svg(title="ollm", unique_id="ollm")
-    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)  # nothing is fetched to show it
-    return re.sub(r"<!--.*?-->\s*", "", picture, flags=re.DOTALL)
+        for name, picture in asyncio.run(talk(Path(directory))).items():
+            (HERE / f"{name}.svg").write_text(drawn(picture), encoding="utf-8")
+            if name == "screen":
+                (HERE / f"{name}-light.svg").write_text(drawn(picture, "light"), encoding="utf-8")
 
 
 if __name__ == "__main__":

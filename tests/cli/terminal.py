@@ -187,4 +187,5 @@ def steady(screen: str) -> str:
         (r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]", "*"),
     ):
         screen = re.sub(pattern, stands, screen)
-    return screen
+    found = screen
+    return re.sub(r"▌ /\S+/project", "▌ /project", found)

@@ -47,7 +47,7 @@ async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
             await terminal.wait_for("Done.", "todo 0/1")
             held_to("done", terminal)
             terminal.resize(40, 12)
-            await terminal.wait_for(" scripted @")
+            await terminal.wait_for("code·ask · scripted")
             assert all(len(line) <= 40 for line in terminal.paper.display)
 
 
@@ -59,9 +59,9 @@ async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
         assert "AGENTS.md" in said.err
         assert "ollm trust" in said.err
         async with at_terminal(runner, "chat", "--new", TERM="dumb") as terminal:
-            await terminal.wait_for("AGENTS.md", "Use them?")
+            await terminal.wait_for("AGENTS.md", "Trust them?")
             terminal.type("n\n")
-            await terminal.wait_for("They are not used", "Ctrl-D to quit", "\n>")
+            await terminal.wait_for("Not used", "Ctrl-D to quit", "\n>")
             terminal.type("hello\n")
             await terminal.wait_for("No.")
             terminal.type("/exit\n")
@@ -72,7 +72,7 @@ async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
         (runner.workspace / "AGENTS.md").write_text("Always say baa.\n")
         (runner.home / "config.yaml").write_text("screen: {keys: vi}\n")
         async with at_terminal(runner, "chat", "--new") as terminal:
-            await terminal.wait_for("Use them?")
+            await terminal.wait_for("Trust them?")
             terminal.type("y" + ENTER)
             await terminal.wait_for("scripted @")
             terminal.type("xhullo" + ESCAPE)
@@ -102,12 +102,12 @@ async def test_plain_lines_ask_and_are_stopped(tmp_path: Path) -> None:
         async with at_terminal(runner, "chat") as terminal:
             await terminal.wait_for("Ctrl-D to quit")
             terminal.type("write\n")
-            await terminal.wait_for("[y]es once")
+            await terminal.wait_for("[y] yes")
             terminal.type("not this\n")
             await terminal.wait_for("Refused then.")
             assert "not this" in str(runner.server.chats[1])
             terminal.type("write\n")
-            await terminal.wait_for("b.txt", "[y]es once", gone="Refused then. x")
+            await terminal.wait_for("b.txt", "[y] yes", gone="Refused then. x")
             await terminal.settle(0.2)
             terminal.type("y\n")
             await terminal.wait_for("Written.")

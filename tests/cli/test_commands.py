@@ -44,6 +44,11 @@ SAYS = {
     "/memory": "k",
     "/todos add write": "write",
     "/sessions": "session",
+    "/resume": "session",
+    "/status": "approval",
+    "/permissions": "No grants",
+    "/copy": "Hello.",
+    "/diff": "changed no files",
     "/mcp": "",
     "/undo": "Nothing to undo",
     "/trust": "trusted",
@@ -51,8 +56,8 @@ SAYS = {
     "/nope": "Unknown command /nope",
     "/mode sideways": "Usage: /mode",
 }
-ASKS_THE_SCREEN = {"new", "exit"}
-SENDS = {"continue"}
+ASKS_THE_SCREEN = {"new", "clear", "exit", "quit"}
+SENDS = {"continue", "init"}
 
 
 @covers("H478", "H482", "H620")
@@ -85,7 +90,8 @@ async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypa
             ollm("daemon", "stop", home=runner.home)
 
     assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
-    assert asked == {"new": "new-session", "exit": "exit", "continue": "send"}
+    leaving = {"exit": "exit", "quit": "exit", "new": "new-session", "clear": "new-session"}
+    assert asked == leaving | {"continue": "send", "init": "send"}
     assert (again.follow_up, again.argument) == ("open-session", session)
 
 

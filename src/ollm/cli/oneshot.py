@@ -62,7 +62,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
-        printer = PRINTERS[output]()
+        printer = TextPrinter(counts_seconds=True) if output == "text" else PRINTERS[output]()
         received = stop_on_signals(conversation)
         async with conversation.turn(text, attachments) as events:
             async for event in events:
@@ -139,10 +139,11 @@ class Printer:
 class TextPrinter(Printer):
     """The answer as it comes; tools, notices and errors as single lines on stderr."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts_seconds: bool = False) -> None:
         self._last = "\n"
         self._ended = False  # a message of the model is over, and the next one has not begun
-        self._wait = WaitLine() if sys.stderr.isatty() and sys.stdout.isatty() else None
+        seen = sys.stderr.isatty() and sys.stdout.isatty()
+        self._wait = WaitLine() if counts_seconds and seen else None
 
     def show(self, event: AnyEvent) -> None:
         super().show(event)
@@ -299,4 +300,4 @@ class StreamPrinter(Printer):
         sys.stdout.flush()
 
 
-PRINTERS: dict[str, type[Printer]] = {"text": TextPrinter, "json": JsonPrinter, "stream-json": StreamPrinter}
+PRINTERS: dict[str, type[Printer]] = {"json": JsonPrinter, "stream-json": StreamPrinter}

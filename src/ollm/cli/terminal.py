@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 GC_THRESHOLD_OBJECTS = 2_000  # objects that may be left behind before they are looked for
 WELCOME_TEXT = """\
 Ask about the files here. ollm asks before it changes anything.
-  /help for commands · @ attaches a file · ! runs a shell command
-  Enter sends, Alt-Enter adds a line, Esc stops the model, Ctrl-D quits
-  Keep typing while it works; messages are queued.
-  Sessions are saved: ollm sessions list. What is sent: /context."""
+Enter to send, Alt-Enter for a new line, Esc to stop, Ctrl-D to quit.
+"""
 
 
 def run_terminal_chat(start: ChatArguments) -> int:

@@ -177,7 +177,7 @@ def test_a_wide_terminal_shows_both_sides_and_a_narrow_one_the_unified_form() ->
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n"
 
     assert "1 - old" in Painter(lambda: 130, colour=False).paint_diff(diff)
-    assert "-old\n+new" in PLAIN.paint_diff(diff)
+    assert "1 - old\n     1 + new" in PLAIN.paint_diff(diff)
 
 
 @given(text=st.text(), cells=st.integers(0, 40))
@@ -212,12 +212,14 @@ def test_the_status_line_says_what_matters_first_and_fits() -> None:
     shown.apply_status(status())
     line = format_status_line(status(), shown, "main", 0, 200)
 
-    assert line == " qwen3 @ box:8080 · █░░░░░░░┊░ 10% · code·ask · ⎇ main · A 日本 title"
+    assert line == " █░░░░░░░┊░ 10% · code·ask · qwen3 @ box:8080 · ⎇ main · A 日本 title"
     assert "secret" not in line
-    assert "code·ask · sandbox full · ⎇ main" in format_status_line(status(sandbox="full"), shown, "main", 0, 200)
+    assert "qwen3 @ box:8080 · sandbox full · ⎇ main" in format_status_line(
+        status(sandbox="full"), shown, "main", 0, 200
+    )
     shown.show(ContextUsage(used=90, limit=100, window=100, trigger=80, reused_share=0.5))
-    assert "90% · code·ask · 50% reused" in format_status_line(status(), shown, "", 0, 200)
-    assert format_status_line(status(), shown, "main", 2, 30).startswith(" 2 queued · qwen3")
+    assert "qwen3 @ box:8080 · cache 50%" in format_status_line(status(), shown, "", 0, 200)
+    assert format_status_line(status(), shown, "main", 2, 30).startswith(" 2 queued · ████┊ 90% · code")
     assert all(len(format_status_line(status(), shown, "main", 0, width)) < width for width in range(8, 90))
     assert format_status_line(None, shown, "", 0, 80) == " connecting…"
 
@@ -236,7 +238,8 @@ def test_the_bar_marks_where_compression_starts() -> None:
     assert format_bar(0, 100, 50) == "░░░░░┊░░░░"
     assert format_bar(100, 100, 50) == "█" * 10
     assert format_bar(5, 0, 0) == ""
-    assert join_parts(["a", "b" * 50], 20, "title") == " a"
+    assert join_parts(["a", "b" * 50], 20, "title") == f" a · {'b' * 13}…"
+    assert join_parts(["a", "b", "c", "d" * 50], 20, "title") == " a · b · c"
     assert join_parts(["a"], 20, "t" * 50) == " a · ttttttttttttt…"
     assert join_parts(["a" * 10], 20, "t" * 50) == " aaaaaaaaaa"
 
@@ -250,17 +253,18 @@ def test_events_become_lines_and_nothing_stays_alive_after_the_turn() -> None:
     shown.show(ThinkingDelta(text="a\nb"))
     assert "thinking" in shown.live.render_lines(80, 5)[0]
     shown.show(TextDelta(text="One.\n\nTw"))
-    assert out == ["thought for 2 lines (Ctrl-O to show)\n", "One.\n\n"]
-    assert shown.live.render_lines(80, 5) == ["Tw"]
+    assert out == ["  thought for 2 lines (Ctrl-O to show)\n", "● One.\n\n"]
+    assert shown.live.render_lines(80, 5)[0] == "  Tw"
+    assert "writing (0 s · ↓ 2 tokens) · Esc stops" in shown.live.render_lines(80, 5)[1]
     shown.show(ToolStarted(call_id="c", name="shell", summary="Run \x1b[31m"))
     shown.show(ToolOutput(call_id="c", text="".join(f"row {n}\n" for n in range(50))))
     assert shown.live.render_lines(80, 9)[1:] == [f"  │ row {n}" for n in range(45, 50)]
     image = ImagePart(media_type="image/png", data="A" * 4000)
     result = ToolResult(llm_content="all of it", exit_code=2, images=(image,))
     shown.show(ToolFinished(call_id="c", name="shell", status="ok", result=result, seconds=1.5))
-    assert out[-2:] == ["  ✓ Run \\x1b[31m · exit 2 · 1.5 s\n", "  ▣ image/png, 3 kB\n"]
+    assert out[-3:] == ["  ✗ Run \\x1b[31m · exit 2 · 1.5 s\n", "  ▣ image/png, 3 kB\n", "  │ all of it\n"]
     shown.unfold()
-    assert out[-1] == "all of it\n"
+    assert out[-2:] == ["  Run \\x1b[31m\n", "all of it\n"]
     shown.show(TurnFinished(reason="cancelled"))
     assert out[-1] == "  stopped\n"
     assert shown.live.render_lines(80, 5) == []
@@ -274,8 +278,10 @@ def test_the_seconds_left_for_reading_count_down_and_only_a_server_s_own_count_i
     assert "reading the prompt, about 20 s left" in shown.live.render_lines(80, 5)[0]
     clock.time += 15
     assert "reading the prompt, about 5 s left" in shown.live.render_lines(80, 5)[0]
+    clock.time += 7
+    assert "reading the prompt (22 s)" in shown.live.render_lines(80, 5)[0]
     clock.time += 15
-    assert "reading the prompt (30 s)" in shown.live.render_lines(80, 5)[0]
+    assert "waiting for the model (37 s)" in shown.live.render_lines(80, 5)[0]
     shown.show(PrefillProgress(processed=1000, total=2000, seconds_left=10.0))
     assert "reading the prompt 50 %, about 10 s left" in shown.live.render_lines(80, 5)[0]
 

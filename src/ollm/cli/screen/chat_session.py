@@ -10,17 +10,20 @@ from typing import Any, Protocol
 
 from ollm.cli.other_terminals import wait_for_input
 from ollm.cli.screen.composing import Pastes, collect_mentions, read_file
+from ollm.cli.screen.header import render_header
 from ollm.cli.screen.own_command import run_own_command
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.recap import render_recap
 from ollm.cli.screen.screen_options import ScreenOptions
+from ollm.cli.screen.view import read_git_branch
 from ollm.domain.errors import BusyError, OllmError
 from ollm.domain.events import AnyEvent
 from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTurn, Status, get_recap_end
 
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
-SCREEN_COMMANDS = ("sessions",)  # without an argument the terminal shows these its own way
+PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
+OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
 
 
 class ChatDisplay(Protocol):
@@ -43,6 +46,10 @@ class ChatDisplay(Protocol):
     def exit(self, reply: CommandReply) -> None: ...
 
     async def pick_session(self) -> None: ...
+
+    def offer_options(self, name: str, options: list[str], current: str) -> None: ...
+
+    def copy(self, text: str) -> None: ...
 
     def lend_terminal(self) -> AbstractAsyncContextManager[None]:
         """The terminal, for something that writes to it itself."""
@@ -109,6 +116,8 @@ class ConversationRunner:
 
         self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().list_all()}
         status = await conversation.status()
+        branch = read_git_branch(self._stage.look.workspace)
+        self._stage.print(render_header(status, branch, self._stage.painter))
         if past := await conversation.history(get_recap_end(status), 8):
             self._stage.print(render_recap(past, self._stage.painter))
         for notice in status.notices:
@@ -149,16 +158,29 @@ class ConversationRunner:
 
     async def _run_slash_command(self, conversation: Conversation, text: str) -> None:
         name, _, arguments = text[1:].partition(" ")
-        if name in SCREEN_COMMANDS and not arguments.strip():
+        if name in PICK_COMMANDS and not arguments.strip():
             await self._stage.pick_session()
             return
         reply = await conversation.command(name, arguments.strip())
+        if name == "copy":
+            self._stage.copy(reply.text)
+            return
+        if name in OPTION_COMMANDS and not arguments.strip() and self._offer_options(name, reply):
+            return
         if reply.text:
             self._stage.print(self._stage.painter.paint_markdown(reply.text) + "\n")
         if reply.follow_up == "send":
             await self._run_turn(conversation, reply.argument)
         elif reply.follow_up != "none":
             self._stage.exit(reply)
+
+    def _offer_options(self, name: str, reply: CommandReply) -> bool:
+        """Show what there is to choose from; False when there is no choice."""
+        data = reply.data if isinstance(reply.data, dict) else {}
+        options = [str(option) for option in data.get("options", ())]
+        if len(options) > 1:
+            self._stage.offer_options(name, options, str(data.get(name, "")))
+        return len(options) > 1
 
     async def _run_turn(self, conversation: Conversation, text: str) -> None:
         found, problems = collect_mentions(text, self._stage.look.workspace, read_file)

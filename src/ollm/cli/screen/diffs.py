@@ -10,8 +10,11 @@ from ollm.domain.struct import Data
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
 SIDE_BY_SIDE_MIN_COLUMNS = 120
+MAX_MARKED_WORDS = 200
+MIN_LIKENESS = 0.5  # of two lines whose words are compared
 STYLES = {"gap": "cyan", "head": "bold"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -67,16 +70,48 @@ def render_diff(diff: str, width: int) -> RenderableType:
 
 
 def render_unified(diff: str) -> RenderableType:
-    """The unified form, coloured."""
+    """One line under the other, with numbers; the words that changed inside a line stand out."""
     from rich.text import Text
 
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    text = Text()
-    for line in diff.rstrip("\n").split("\n"):
-        head = line.startswith(("--- ", "+++ "))
-        text.append(line + "\n", style="bold" if head else styles.get(line[:1], "dim"))
-    text.right_crop(1)
-    return text
+    lines: list[Text] = []
+    gone: list[Text] = []
+    come: list[Text] = []
+    for row in parse_diff(diff):
+        if row.kind == "change":
+            before, after = mark_words(row.before, row.after)
+            gone += [Text(f"  {row.old:4} - ", style="red") + before] if before else []
+            come += [Text(f"  {row.new:4} + ", style="green") + after] if after else []
+            continue
+        lines += [*gone, *come]
+        gone, come = [], []
+        if row.kind == "same":
+            lines.append(Text(f"  {row.new:4}   {row.after}", style="dim"))
+        elif row.kind == "gap" and lines:
+            lines.append(Text("       ⋯", style="dim"))
+        elif row.kind == "head" and row.before and not row.before.startswith(("--- ", "+++ ")):
+            lines.append(Text(f"  {row.before}", style="dim"))
+    return Text("\n").join([*lines, *gone, *come])
+
+
+def mark_words(before: str | None, after: str | None) -> tuple[Text | None, Text | None]:
+    """Both sides of a changed line; where they are alike, what differs is set off."""
+    from difflib import SequenceMatcher
+
+    from rich.text import Text
+
+    old = None if before is None else Text(before, style="red")
+    new = None if after is None else Text(after, style="green")
+    if old is None or new is None or before is None or after is None:
+        return old, new
+    left, right = re.findall(r"\w+|\s+|.", before), re.findall(r"\w+|\s+|.", after)
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    if max(len(left), len(right)) > MAX_MARKED_WORDS or matcher.ratio() < MIN_LIKENESS:
+        return old, new
+    for kind, first, last, start, end in matcher.get_opcodes():
+        if kind != "equal":
+            old.stylize("bold reverse", len("".join(left[:first])), len("".join(left[:last])))
+            new.stylize("bold reverse", len("".join(right[:start])), len("".join(right[:end])))
+    return old, new
 
 
 def render_side_by_side(diff: str) -> RenderableType:
@@ -102,4 +137,5 @@ def render_side(pair: DiffRow, line: str | None, number: int, mark: str) -> tupl
         return "", ""
     if pair.kind == "same":
         return Text(f"{number:4}  ", style="dim"), Text(line, style="dim")
-    return Text(f"{number:4} {mark}", style="dim"), Text(line, style="red" if mark == "-" else "green")
+    before, after = mark_words(pair.before, pair.after)
+    return Text(f"{number:4} {mark}", style="dim"), (before if mark == "-" else after) or Text(line)

@@ -10,7 +10,7 @@ from prompt_toolkit.filters import Condition, Filter, has_completions, has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from ollm.cli.screen.questions import KEY_SCOPES
+from ollm.cli.screen.questions import ALL_EDITS_KEY, KEY_SCOPES
 
 TYPE_AHEAD_SECONDS = (
     1.0  # seconds in which nobody makes a new line, but may have pressed Enter before there was an input
@@ -51,6 +51,10 @@ class KeyActions(Protocol):
     def leave(self) -> None: ...
 
     def take_back_queued(self) -> bool: ...
+
+    def hint(self, text: str, seconds: float) -> None: ...
+
+    def cycle_approval(self) -> None: ...
 
     def fold_paste(self, text: str) -> str: ...
 
@@ -147,7 +151,7 @@ def add_answer_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters)
     def _nothing(_event: KeyPressEvent) -> None:
         """A question waits for its own keys."""
 
-    for key in KEY_SCOPES:
+    for key in (*KEY_SCOPES, ALL_EDITS_KEY):
 
         @keys.add(key, filter=moments.asking)
         def _answer(event: KeyPressEvent) -> None:
@@ -201,6 +205,8 @@ def add_stop_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -
             event.current_buffer.reset()
         elif moments.is_double_press(event, "c-c"):
             actions.leave()
+        else:
+            actions.hint("Press Ctrl-C again to quit", 1.0)
 
     @keys.add("c-d", filter=empty & moments.typing)
     def _leave(_event: KeyPressEvent) -> None:
@@ -219,6 +225,14 @@ def add_other_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) 
     @keys.add("c-o", filter=moments.here)
     def _unfold(_event: KeyPressEvent) -> None:
         actions.unfold()
+
+    @keys.add("s-tab", filter=moments.typing)
+    def _cycle(_event: KeyPressEvent) -> None:
+        actions.cycle_approval()
+
+    @keys.add("c-z", filter=moments.here)
+    def _suspend(event: KeyPressEvent) -> None:
+        event.app.suspend_to_background()
 
     @keys.add("escape", "a", filter=moments.typing)
     def _attach(_event: KeyPressEvent) -> None:

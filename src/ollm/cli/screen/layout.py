@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from prompt_toolkit.application.current import get_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import AnyFormattedText
@@ -14,6 +15,7 @@ from prompt_toolkit.layout.menus import CompletionsMenu
 from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.widgets import SearchToolbar
 
+FRAME_MIN_ROWS = 12
 Text = Callable[[], AnyFormattedText]
 
 
@@ -24,7 +26,9 @@ def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
 
 
 def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, prompt: Text) -> Layout:
-    """Inline: as tall as it needs to be, never the whole terminal."""
+    """Inline: as tall as it needs to be, never the whole terminal; the input stands between two lines where there is
+    room for them."""
+    framed = Condition(lambda: get_app().output.get_size().rows >= FRAME_MIN_ROWS)
     search = SearchToolbar(forward_search_prompt="search: ", backward_search_prompt="search back: ")
     control = BufferControl(
         buffer,
@@ -35,6 +39,7 @@ def build_chat_layout(buffer: Buffer, live: Text, question: Text, status: Text, 
     )
     field = Window(control, height=Dimension(min=1, max=12), dont_extend_height=True, wrap_lines=True)
     footer = Window(FormattedTextControl(status), height=1, style="class:status", dont_extend_height=True)
+    rules = [ConditionalContainer(Window(char="─", height=1, style="class:frame"), filter=framed) for _ in range(2)]
     menu = CompletionsMenu(max_height=8, scroll_offset=1)  # in the flow: a float has no room at the bottom of a screen
     above = [make_optional_window(live, wrap=False), make_optional_window(question, wrap=True)]
-    return Layout(HSplit([*above, field, search, menu, footer]), focused_element=field)
+    return Layout(HSplit([*above, rules[0], field, rules[1], search, menu, footer]), focused_element=field)

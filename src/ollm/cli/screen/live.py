@@ -40,6 +40,7 @@ class LiveOutput:
         self.phase: Phase = "idle"
         self.blocks = MarkdownBlocks()
         self.thinking = ""
+        self.at_start = True  # whether no block of the model's message was printed yet
         self.progress: PrefillProgress | None = None
         self._heard = now()  # when it came
         self.speed = OutputSpeedMeter(now)
@@ -53,6 +54,7 @@ class LiveOutput:
         self.phase = "waiting"
         self._began = self._now()
         self.progress = None
+        self.at_start = True
         self.speed.reset()
 
     def update_progress(self, progress: PrefillProgress) -> None:
@@ -96,10 +98,11 @@ class LiveOutput:
             return []
         if self._tools:
             return [truncate_cells(line, width - 1) for line in self._render_tools()][-height:]
+        waiting = truncate_cells(self._render_waiting(), width - 1)
         if self.blocks.open.strip():
-            painted = self._painter.paint_markdown(self.blocks.tail(OPEN_LINES))
-            return painted.rstrip("\n").split("\n")[-height:]
-        return [truncate_cells(self._render_waiting(), width - 1)]
+            painted = self._painter.paint_answer(self.blocks.tail(OPEN_LINES), first=self.at_start)
+            return [*painted.rstrip("\n").split("\n")[-max(1, height - 1) :], waiting]
+        return [waiting]
 
     def _render_tools(self) -> list[str]:
         lines: list[str] = []
@@ -110,9 +113,12 @@ class LiveOutput:
 
     def _render_waiting(self) -> str:
         seconds = self._now() - self._began
+        tokens = f" · ↓ {self.speed.pieces} tokens" if self.speed.pieces else ""
+        if self.phase == "answering":
+            return f"{self._pick_spinner_frame()} writing ({seconds:.0f} s{tokens}) · Esc stops"
         if self.phase == "thinking":
             last = next((line for line in reversed(clean_lines(self.thinking[-500:]).split("\n")) if line.strip()), "")
-            return f"{self._pick_spinner_frame()} thinking ({seconds:.0f} s) {last}"
+            return f"{self._pick_spinner_frame()} thinking ({seconds:.0f} s{tokens}) · Esc stops · {last}"
         return f"{self._pick_spinner_frame()} {self._describe_wait()} ({seconds:.0f} s) · Esc stops"
 
     def _describe_wait(self) -> str:
@@ -123,6 +129,8 @@ class LiveOutput:
             return "connecting" if progress.stage == "connecting" else "loading the model"
         share = f" {100 * progress.processed // progress.total} %" if progress.processed and progress.total else ""
         left = (progress.seconds_left or 0) - (self._now() - self._heard)
+        if progress.seconds_left and left < -max(3.0, progress.seconds_left / 2):
+            return "waiting for the model"  # it has read the prompt and writes what is not shown
         return f"reading the prompt{share}" + (f", about {left:.0f} s left" if left >= 1 else "")
 
     def _pick_spinner_frame(self) -> str:

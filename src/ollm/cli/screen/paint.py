@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 Width = Callable[[], int]
+GUTTER = "  "
+MARKDOWN_STYLES = {"markdown.code": "cyan", "markdown.code_block": ""}  # no ground: it must read on any theme
 THEME = "ansi_dark"
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -24,13 +26,14 @@ class Painter:
         self._width = width
         self.colour = colour
 
-    def paint(self, *renderables: RenderableType) -> str:
+    def paint(self, *renderables: RenderableType, indent: int = 0) -> str:
         from rich.console import Console
+        from rich.theme import Theme
 
         out = io.StringIO()
         console = Console(
             file=out,
-            width=max(20, self._width()),
+            width=max(20, self._width() - indent),
             force_terminal=self.colour,
             color_system="256" if self.colour else None,
             no_color=not self.colour,
@@ -38,6 +41,7 @@ class Painter:
             markup=False,
             emoji=False,
             legacy_windows=False,
+            theme=Theme(MARKDOWN_STYLES),
         )
         for renderable in renderables:
             console.print(renderable)
@@ -49,10 +53,55 @@ class Painter:
         painted = self.paint(ChatMarkdown(clean_prose(text), code_theme=THEME, hyperlinks=False))
         return _strip_blank_edges(painted)
 
+    def paint_answer(self, text: str, *, first: bool) -> str:
+        """Markdown of the model, with a gutter: a mark where a message begins, blanks below it."""
+        from ollm.cli.screen.markdown import ChatMarkdown
+
+        markdown = ChatMarkdown(clean_prose(text), code_theme=THEME, hyperlinks=False)
+        lines = _strip_blank_edges(self.paint(markdown, indent=len(GUTTER))).split("\n")
+        mark = self.paint_mark("● ", "cyan") if first else GUTTER
+        return "\n".join(
+            ((mark if number == 0 else GUTTER) + line) if line else "" for number, line in enumerate(lines)
+        )
+
+    def paint_header(self, title: str, lines: list[str]) -> str:
+        """A title over quiet lines, behind a bar."""
+        from rich.text import Text
+
+        bar = ("▌ ", "cyan")
+        width = max(20, self._width()) - 3
+        short = (line if len(line) <= width else f"{line[: width - 1]}…" for line in map(clean_lines, lines))
+        rows = [Text.assemble(bar, (line, "dim")) for line in short]
+        return self.paint(Text.assemble(bar, (title, "bold")), *rows) + "\n"
+
+    def paint_rule(self, style: str) -> str:
+        """A line that sets what follows apart."""
+        from rich.text import Text
+
+        return self.paint(Text("─" * max(20, self._width() - 1), style=style))
+
+    def paint_mark(self, mark: str, style: str) -> str:
+        from rich.text import Text
+
+        return self.paint(Text(mark + "|", style=style)).partition("|")[0] + ("\x1b[0m" if self.colour else "")
+
+    def fit_line(self, text: str, beside: int) -> str:
+        """As much of a line as leaves so many cells free beside it."""
+        most = max(20, self._width() - beside)
+        return text if len(text) <= most else f"{text[: most - 1]}…"
+
+    def paint_preview(self, lines: list[str]) -> str:
+        """A few quiet lines of a call's output."""
+        from rich.text import Text
+
+        width = max(20, self._width()) - 6
+        short = (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
+        return self.paint(*(Text(f"  │ {clean_lines(line)}", style="dim") for line in short))
+
     def paint_user_message(self, text: str) -> str:
         from rich.text import Text
 
-        return self.paint(Text("› ", style="bold cyan") + Text(clean_prose(text), style="bold"))
+        return self.paint(Text.assemble(("› ", "bold cyan"), (clean_prose(text), "bold")))
 
     def paint_dim(self, text: str) -> str:
         from rich.text import Text

@@ -13,6 +13,8 @@ from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, GrantScop
 from ollm.system.terminal_text import clean_lines
 
 KEY_SCOPES: dict[str, GrantScope] = {"y": "once", "s": "session", "a": "always", "p": "always", "e": "everywhere"}
+ALL_EDITS_KEY = "f"
+EDIT_TOOLS = ("edit_file", "write_file")
 QUIET_SECONDS = 0.4
 LONG_DIFF_LINES = 15  # lines of a change that push the question itself out of sight
 MAX_PART_LINES = 12  # lines of a part that asks; the whole command stands above it
@@ -67,6 +69,11 @@ class ConfirmationQueue:
             return None
         return ConfirmationAnswer(approved=True, scope=scope, prefix=key == "p")
 
+    @property
+    def offers_all_edits(self) -> bool:
+        details = self.current.details if self.current else None
+        return bool(details and details.tool in EDIT_TOOLS and not details.locked)
+
     def format_choices(self) -> str:
         """The line under the question; empty when there is none."""
         if self.current is None:
@@ -82,6 +89,7 @@ class ConfirmationQueue:
             else ""
         )
         wider = f" · {describe_grants(details)}" if self._can_grant() else ""
+        wider += f" · [{ALL_EDITS_KEY}] all file edits this session" if self.offers_all_edits else ""
         more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
         return f"{asked}[y] yes{wider} · [n] no{more}"
 
@@ -101,7 +109,7 @@ def paint_question(details: ConfirmationDetails, painter: Painter) -> str:
     """The question, printed above the input: what it is about first and whole, what asks last, beside the keys."""
     asks = f"{details.risk} risk · {details.reason}{describe_rule(details)}"
     if not details.command:
-        text = painter.paint_aside(f"? {details.description}", "bold yellow")
+        text = painter.paint_rule("yellow") + painter.paint_aside(f"? {details.description}", "bold yellow")
         text += painter.paint_diff(details.diff) if details.diff else ""
         return text + painter.paint_aside(asks, "dim")
     text = painter.paint_aside(f"$ {details.command}")

@@ -7,6 +7,17 @@ from typing import Any
 from ollm.cli.screen.paint import Painter
 
 MAX_MESSAGE_CHARACTERS = 1_500
+SUMMARIES = {
+    "shell": ("Run", "command"),
+    "read_file": ("Read", "path"),
+    "edit_file": ("Edit", "path"),
+    "write_file": ("Write", "path"),
+    "grep": ("Search for", "pattern"),
+    "glob": ("Find files matching", "pattern"),
+    "ls": ("List", "path"),
+    "web_fetch": ("Fetch", "url"),
+    "web_search": ("Search the web for", "query"),
+}
 MARKS = {"ok": ("✓", "dim"), "running": ("…", "dim")}
 
 
@@ -23,13 +34,24 @@ def render_message(message: dict[str, Any], painter: Painter) -> str:
         return painter.paint_user_message(shorten(said)) + "\n"
     if message["role"] != "assistant":
         return ""
-    text = painter.paint_markdown(shorten(said)) if said.strip() else ""
+    text = painter.paint_answer(shorten(said), first=True) + "\n" if said.strip() else ""
     return text + "".join(render_call(call, painter) for call in message["toolCalls"])
 
 
 def render_call(call: dict[str, Any], painter: Painter) -> str:
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
-    return painter.paint_aside(f"{mark} {call['name']} · {call['status']}", style)
+    code = (call.get("result") or {}).get("exitCode")
+    if code:
+        mark, style = "✗", "yellow"
+    outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {call['status']}"
+    return painter.paint_aside(f"{mark} {summarize_call(call)}{outcome}", style)
+
+
+def summarize_call(call: dict[str, Any]) -> str:
+    """A recorded call in the words it had when it ran."""
+    verb, key = SUMMARIES.get(call["name"], ("", ""))
+    value = str(call["args"].get(key, "")) if key else ""
+    return f"{verb} {' '.join(value.split())[:200]}" if value else str(call["name"])
 
 
 def shorten(text: str) -> str:

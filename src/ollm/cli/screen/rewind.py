@@ -100,7 +100,7 @@ class RewindDialog:
             self._print_aside(reply.text, "yellow")
             self._insert(str((reply.data or {}).get("text", "")))
         else:
-            chosen.warning = reply.text.partition(" /rewind")[0]
+            chosen.warning = reply.text.partition(" To confirm")[0]
         self._place.refresh(await conversation.status())
 
     def _print_aside(self, text: str, style: str) -> None:

@@ -6,6 +6,7 @@ A front end and no more: it sends text and answers, reads events, and prints; th
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
@@ -23,10 +24,11 @@ from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.completion import ChatCompleter
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.history import ScreenInputHistory
+from ollm.cli.screen.option_list import OptionList
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import ScreenPrinter
-from ollm.cli.screen.questions import ConfirmationQueue, paint_question
+from ollm.cli.screen.questions import ALL_EDITS_KEY, ConfirmationQueue, paint_question
 from ollm.cli.screen.resizing import ChatApplication
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.screen_options import ScreenOptions
@@ -37,11 +39,13 @@ from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
+LEAVE_WORDS = ("exit", "quit", ":q")
+APPROVAL_CYCLE = ("ask", "accept-edits", "read-only")  # yolo is never a key away
 LONG_TURN_SECONDS = 20.0
 ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
 STYLE = Style.from_dict(
     {
-        "status": "reverse",
+        "frame": "ansibrightblack",
         "prompt": "ansicyan bold",
         "question": "bold",
         "chosen": "reverse",
@@ -224,7 +228,7 @@ class ChatScreen:
 
     @property
     def choosing(self) -> bool:
-        return self._rewinding.list is not None
+        return self._rewinding.list is not None or self._view.options is not None
 
     @property
     def vi(self) -> bool:
@@ -235,6 +239,9 @@ class ChatScreen:
         return bool(self.talking.queue)
 
     def submit(self, text: str) -> None:
+        if text.strip().lower() in LEAVE_WORDS and not self.questions.refusing:
+            self.leave()
+            return
         if self.questions.refusing:
             self._respond(ConfirmationAnswer(approved=False, reason=text.strip()))
             self._restore_draft()
@@ -244,6 +251,9 @@ class ChatScreen:
             self.talking.submit(text)
 
     def answer(self, key: str) -> None:
+        if key == ALL_EDITS_KEY and self.questions.offers_all_edits:
+            self.spawn(self._set_approval("accept-edits"))
+            key = "y"
         if answer := self.questions.answer(key):
             self._respond(answer)
 
@@ -293,10 +303,46 @@ class ChatScreen:
         self.spawn(self._rewinding.open())
 
     def move(self, steps: int) -> None:
-        if self._rewinding.list:
-            self._rewinding.list.move(steps)
+        if chosen := self._rewinding.list or self._view.options:
+            chosen.move(steps)
+
+    def offer_options(self, name: str, options: list[str], current: str) -> None:
+        self._view.options = OptionList(name, options, current)
+        self.app.invalidate()
+
+    def copy(self, text: str) -> None:
+        """Hand the text to the terminal's clipboard (OSC 52)."""
+        data = base64.b64encode(text.encode("utf-8", "replace")).decode()
+        self.app.output.write_raw(f"\x1b]52;c;{data}\x07")
+        self.app.output.flush()
+        self.print(self.painter.paint_aside(f"Copied {len(text):,} characters.", "dim"))
+
+    def cycle_approval(self) -> None:
+        level = self._view.status.approval if self._view.status else ""
+        place = APPROVAL_CYCLE.index(level) if level in APPROVAL_CYCLE else -1
+        self.spawn(self._set_approval(APPROVAL_CYCLE[(place + 1) % len(APPROVAL_CYCLE)]))
+
+    async def _set_approval(self, level: str) -> None:
+        if self.talking.conversation:
+            await self.talking.conversation.command("approval", level)
+            self.refresh(await self.talking.conversation.status())
+
+    def hint(self, text: str, seconds: float) -> None:
+        """Show a line above the input for a moment."""
+        self._view.hint = text
+        self.app.invalidate()
+        asyncio.get_running_loop().call_later(seconds, self._clear_hint)
+
+    def _clear_hint(self) -> None:
+        self._view.hint = ""
+        self.app.invalidate()
 
     def choose(self, yes: bool) -> None:
+        if options := self._view.options:
+            self._view.options = None
+            if yes:
+                self.talking.submit(f"/{options.name} {options.chosen}")
+            return
         if not yes:
             self._rewinding.list = None
         else:

@@ -12,6 +12,9 @@ from ollm.runtime.base import Status
 from ollm.system.terminal_text import make_printable
 
 BAR_CELLS = 10
+NARROW_BAR_CELLS = 5
+ALWAYS_SHOWN_PARTS = 3  # parts that are cut rather than left out
+WIDE_COLUMNS = 60  # columns from which the server is named too
 MIN_TITLE_CELLS = 12  # cells of a title that still say something
 
 
@@ -21,14 +24,17 @@ def format_status_line(status: Status | None, transcript: Transcript, branch: st
         return " connecting…" + (f" · {queued} queued" if queued else "")
     room = transcript.room
     parts = [f"{queued} queued"] if queued else []
+    roomy = width >= WIDE_COLUMNS
+    bar = format_bar(room.used, room.limit, room.mark, BAR_CELLS if roomy else NARROW_BAR_CELLS)
+    model = shorten_model(status.model)
     parts += [
-        f"{make_printable(status.model)} @ {format_server(status)}",
-        f"{format_bar(room.used, room.limit, room.mark)} {format_percent(room.used, room.limit)}",
+        f"{bar} {format_percent(room.used, room.limit)}",
         f"{status.mode}·{status.approval}",
+        f"{model} @ {format_server(status)}" if roomy else model,
     ]
     parts += [f"sandbox {status.sandbox}"] if status.sandbox else []
     if room.reused is not None:
-        parts.append(f"{room.reused:.0%} reused")
+        parts.append(f"cache {room.reused:.0%}")
     if transcript.live.speed.value:
         parts.append(f"{transcript.live.speed.value:.0f} tok/s")
     if transcript.todos:
@@ -36,6 +42,12 @@ def format_status_line(status: Status | None, transcript: Transcript, branch: st
         parts.append(f"todo {done}/{len(transcript.todos)}")
     parts += [f"⎇ {branch}"] if branch else []
     return join_parts(parts, width, make_printable(status.title))
+
+
+def shorten_model(name: str) -> str:
+    """A model file goes by its name, without its path."""
+    name = name.replace("\\", "/").rpartition("/")[2] if name.lower().endswith(".gguf") else name
+    return make_printable(name.removesuffix(".gguf"))
 
 
 def format_server(status: Status) -> str:
@@ -46,9 +58,11 @@ def format_server(status: Status) -> str:
 def join_parts(parts: list[str], width: int, title: str) -> str:
     """The parts that fit, and as much of the title as there is room for."""
     line = f" {parts[0]}"
-    for part in parts[1:]:
+    for number, part in enumerate(parts[1:], start=1):
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
-            return truncate_cells(line, width - 1)
+            cut = number < ALWAYS_SHOWN_PARTS and width - 6 - get_cwidth(line) > 0
+            short = f"{line} · {truncate_cells(part, width - 5 - get_cwidth(line))}…" if cut else line
+            return truncate_cells(short, width - 1)
         line += f" · {part}"
     room = width - 4 - get_cwidth(line)
     if title and get_cwidth(title) > room:
@@ -56,13 +70,13 @@ def join_parts(parts: list[str], width: int, title: str) -> str:
     return f"{line} · {title}" if title else truncate_cells(line, width - 1)
 
 
-def format_bar(used: int, limit: int, starts: int) -> str:
-    """How full it is, with a mark where compression starts."""
+def format_bar(used: int, limit: int, starts: int, width: int = BAR_CELLS) -> str:
+    """How full it is, with a mark where compaction starts."""
     if limit <= 0:
         return ""
-    filled = min(BAR_CELLS, round(BAR_CELLS * used / limit))
-    mark = min(BAR_CELLS - 1, round(BAR_CELLS * starts / limit))
-    cells = ["█" if place < filled else "░" for place in range(BAR_CELLS)]
+    filled = min(width, round(width * used / limit))
+    mark = min(width - 1, round(width * starts / limit))
+    cells = ["█" if place < filled else "░" for place in range(width)]
     if cells[mark] == "░":
         cells[mark] = "┊"
     return "".join(cells)

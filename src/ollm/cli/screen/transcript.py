@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -32,9 +33,12 @@ from ollm.domain.events import (
     TurnStarted,
 )
 from ollm.domain.messages import ImagePart
-from ollm.domain.tools import Todo
+from ollm.domain.tools import Todo, ToolResult
 from ollm.runtime.base import Status
 
+OUTCOME_CELLS = 24  # kept free beside a call for how it ended
+PREVIEW_HEAD_LINES, PREVIEW_TAIL_LINES = 1, 3
+EXIT_NOTE = re.compile(r"\[(?:no output; )?exit code -?\d+.*\]|\[no output\]|Exit code: -?\d+")
 STYLES = {"info": "dim", "warning": "yellow", "error": "red"}
 
 
@@ -59,6 +63,8 @@ class Transcript:
         self._out = out
         self._last_output = ""
         self._last_thought = ""
+        self._after_call = False  # whether the last thing printed is a call
+        self._outputs: list[tuple[str, str]] = []  # what the calls of the last turn brought, under their names
         self._shown_diffs: set[str] = set()  # calls whose change was shown with the question
 
     def show(self, event: AnyEvent) -> None:  # noqa: C901, PLR0912 - one line an event
@@ -66,6 +72,9 @@ class Transcript:
         match event:
             case TurnStarted():
                 live.begin()
+                self._outputs.clear()
+                self._after_call = False
+                self._last_thought = ""
             case PrefillProgress():
                 live.update_progress(event)
             case TextDelta(text=text):
@@ -122,22 +131,35 @@ class Transcript:
         self.unfolded = not self.unfolded
         if not self.unfolded:
             self._print_aside("collapsed again", "dim")
-        elif folded := self._last_output or self._last_thought:
-            self._out(self._painter.paint_dim(folded))
+        elif self._outputs or self._last_thought:
+            self._show_folded()
         else:
             self._print_aside("showing tool output and thinking in full; Ctrl-O collapses them", "dim")
+
+    def _show_folded(self) -> None:
+        """The thought and every output of the last turn, each under its name."""
+        if self._last_thought:
+            self._out(self._painter.paint_dim(self._last_thought))
+        for summary, output in self._outputs:
+            self._print_aside(summary, "bold")
+            self._out(self._painter.paint_dim(output or "(no output)"))
 
     def _add_text(self, text: str) -> None:
         if self.live.thinking:
             self._fold_thinking()
         for block in self.live.add_answer(text):
-            self._out(self._painter.paint_markdown(block) + "\n")
+            self._print_block(block)
 
     def _flush(self) -> None:
         if self.live.thinking:
             self._fold_thinking()
         if block := self.live.blocks.finish():
-            self._out(self._painter.paint_markdown(block) + "\n")
+            self._print_block(block)
+
+    def _print_block(self, block: str) -> None:
+        gap = "\n" if self._after_call else ""
+        self._out(gap + self._painter.paint_answer(block, first=self.live.at_start) + "\n")
+        self.live.at_start = self._after_call = False
 
     def _fold_thinking(self) -> None:
         thought = self.live.thinking.strip()
@@ -145,12 +167,15 @@ class Transcript:
         self._last_thought, self._last_output = thought, ""
         lines = thought.count("\n") + 1
         said = thought if self.unfolded else f"thought for {lines} line{'s' * (lines > 1)} (Ctrl-O to show)"
-        self._out(self._painter.paint_dim(said))
+        self._out(self._painter.paint_aside(said, "dim"))
 
     def _show_finished_tool(self, event: ToolFinished) -> None:
         tool = self.live.end_tool(event.call_id)
-        summary, result = tool.summary if tool else event.name, event.result
+        summary, result = " ".join((tool.summary if tool else event.name).split()), event.result
+        summary = self._painter.fit_line(summary, OUTCOME_CELLS)
         self._last_output = result.full_output or result.return_display or result.llm_content
+        self._outputs.append((summary, self._last_output))
+        self._after_call = True
         if result.error:
             self._print_aside(f"✗ {summary} · {result.error.message}", "red")
         elif result.exit_code:
@@ -163,6 +188,8 @@ class Transcript:
             self._out(self._painter.paint_diff(result.diff))
         elif self.unfolded and self._last_output:
             self._out(self._painter.paint_dim(self._last_output))
+        elif preview := choose_preview(result):
+            self._out(self._painter.paint_preview(preview))
 
     def _print_todos(self) -> None:
         for todo in self.todos:
@@ -180,6 +207,19 @@ class Transcript:
             self._print_aside("stopped", "yellow")
         elif event.message and event.reason != "loop":
             self._print_aside(event.message, "red")
+
+
+def choose_preview(result: ToolResult) -> list[str]:
+    """The first and last lines a command printed; nothing for calls that only fetch something for the model."""
+    if result.exit_code is None or result.error:
+        return []
+    text = result.return_display or result.full_output or result.llm_content
+    lines = [line.rstrip() for line in text.split("\n") if line.strip()]
+    lines = lines[:-1] if lines and EXIT_NOTE.fullmatch(lines[-1]) else lines
+    if len(lines) <= PREVIEW_HEAD_LINES + PREVIEW_TAIL_LINES + 1:
+        return lines
+    left = len(lines) - PREVIEW_HEAD_LINES - PREVIEW_TAIL_LINES
+    return [*lines[:PREVIEW_HEAD_LINES], f"… {left:,} more lines (Ctrl-O)", *lines[-PREVIEW_TAIL_LINES:]]
 
 
 def describe_picture(image: ImagePart) -> str:

@@ -17,6 +17,11 @@ from ollm.runtime.commands.needs import SessionNeeds
 
 DEFAULT_PAGE_MESSAGES = 200
 MAX_PAGE_MESSAGES = 10**9
+INIT_PROMPT = (
+    "Look at this project (its files, build and test commands, conventions) and write AGENTS.md in its root: what a"
+    " coding agent must know to work here, in at most 40 lines. If there is one, improve it. Use only what you saw in"
+    " the files."
+)
 HISTORY_USAGE = "[N | all | export FILE]"
 
 
@@ -26,10 +31,16 @@ def register_commands(commands: CommandTable) -> None:
         export
     )
     commands.register("sessions", "List sessions, or open one.", usage="[ID]")(sessions)
+    commands.register("resume", "Resume another session.", usage="[ID]")(sessions)
     commands.register("new", "Start a new session.")(new)
+    commands.register("clear", "Start a new session with an empty context.")(new)
+    commands.register("copy", "Copy the last answer to the clipboard.", during_turn=True)(copy)
+    commands.register("diff", "Show what this session changed.", during_turn=True)(show_changes)
+    commands.register("init", "Write AGENTS.md: what an agent must know about this project.")(init)
     commands.register("continue", "Continue after a stopped loop or a cut answer.")(continue_session)
     commands.register("rewind", "Rewind to before a message; the history stays.", usage="NUMBER [yes]")(rewind)
     commands.register("exit", "Quit; the session is saved.", during_turn=True)(exit_chat)
+    commands.register("quit", "Quit; the session is saved.", during_turn=True)(exit_chat)
 
 
 async def history(conversation: SessionNeeds, arguments: str) -> CommandReply:
@@ -119,6 +130,29 @@ async def rewind(conversation: SessionNeeds, arguments: str) -> CommandReply:
         text=f"This removes message {number} and everything after it from the context; the history and your files stay."
         f" To confirm: /rewind {number} yes."
     )
+
+
+async def copy(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    """The text of the model's last message; the terminal puts it into the clipboard."""
+    answers = (message for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)))
+    for message in answers:
+        text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+        if message["role"] == "assistant" and text.strip():
+            return CommandReply(text=text)
+    raise UsageError("There is no answer to copy yet.", action="Send a message first.")
+
+
+async def show_changes(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    """The changes of all edits, in their order."""
+    page = conversation.session.load_page(None, MAX_PAGE_MESSAGES)
+    calls = (call for message in page if message["role"] == "assistant" for call in message["toolCalls"])
+    diffs = [diff.rstrip() for call in calls if (diff := (call.get("result") or {}).get("diff"))]
+    text = fence_text("\n".join(diffs), "diff") if diffs else "This session changed no files."
+    return CommandReply(text=text, data={"diffs": diffs})
+
+
+async def init(conversation: SessionNeeds, arguments: str) -> CommandReply:
+    return CommandReply(follow_up="send", argument=f"{INIT_PROMPT} {arguments}".strip())
 
 
 async def exit_chat(conversation: SessionNeeds, arguments: str) -> CommandReply:

@@ -36,6 +36,8 @@ def register_commands(commands: CommandTable) -> None:
     commands.register("approval", "Show or change what runs without asking.", usage="[LEVEL]", during_turn=True)(
         approval
     )
+    commands.register("status", "Show model, context, mode and session.", during_turn=True)(show_status)
+    commands.register("permissions", "Show what runs without asking.", during_turn=True)(show_permissions)
     commands.register("tools", "List the tools the model can use.", during_turn=True)(tools)
     commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
     commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
@@ -50,15 +52,17 @@ async def model(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     offered = await now.provider.models()
     rows = [(found.name, "← now" if found.name == now.name else "") for found in offered]
     listed = render_table(("model", ""), rows) if rows else ""
-    text = f"**{now.name}** at {now.provider.base_url}, window {now.window}."
-    return CommandReply(text=f"{text}\n\n{listed}\n\n{now.why}", data={"model": now.name, "offered": offered})
+    text = f"**{now.name}** at {now.provider.base_url} ({now.window:,}-token context)."
+    data = {"model": now.name, "offered": offered, "options": [found.name for found in offered]}
+    return CommandReply(text=f"{text}\n\n{listed}\n\n{now.why}", data=data)
 
 
 async def mode(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     if not arguments:
         known = ", ".join(MODE_NAMES)
         return CommandReply(
-            text=f"Mode: **{conversation.prompt.mode}**. Options: {known}.", data={"mode": conversation.prompt.mode}
+            text=f"Mode: **{conversation.prompt.mode}**. Options: {known}.",
+            data={"mode": conversation.prompt.mode, "options": list(MODE_NAMES)},
         )
     name = arguments.strip()
     if name == "auto":
@@ -74,11 +78,37 @@ async def approval(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     policy = conversation.policy.get()
     level = arguments.strip()
     if not level:
-        return CommandReply(text=f"Approval: **{policy.approval}**. Options: {', '.join(APPROVALS)}.")
+        return CommandReply(
+            text=f"Approval: **{policy.approval}**. Options: {', '.join(APPROVALS)}.",
+            data={"approval": policy.approval, "options": list(APPROVALS)},
+        )
     if level not in APPROVALS:
         raise make_usage_error("approval", "[" + "|".join(APPROVALS) + "]")
     policy.approval = conversation.state.approval = level
-    return CommandReply(text=f"Approval: **{level}**.", data={"approval": level})
+    warning = " Everything except protected files now runs without asking." if level == "yolo" else ""
+    return CommandReply(text=f"Approval: **{level}**.{warning}", data={"approval": level})
+
+
+async def show_status(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    now, usage = conversation.state.model, conversation.prompt.measure_usage()
+    rows = [
+        ("model", f"{now.name} at {now.provider.base_url}"),
+        ("context", f"{usage.used:,} of {conversation.prompt.compute_budget().limit:,} tokens (window {now.window:,})"),
+        ("mode", conversation.prompt.mode),
+        ("approval", conversation.policy.get().approval),
+        ("session", conversation.session.recorder.session_id or "not started"),
+    ]
+    return CommandReply(text=render_table(("", ""), rows), data=dict(rows))
+
+
+async def show_permissions(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    policy = conversation.policy.get()
+    grants = [str(grant) for grant in policy.grants.list_grants()]
+    listed = "\n".join(f"- `{grant}`" for grant in grants) or "No grants."
+    return CommandReply(
+        text=f"Approval: **{policy.approval}** (change it with /approval).\n\n{listed}\n\nRules: `ollm policy show`.",
+        data={"approval": policy.approval, "grants": grants},
+    )
 
 
 async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:

@@ -1,0 +1,29 @@
+"""The first lines of a chat: version, model, folder and a tip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ollm import __version__
+from ollm.cli.screen.paint import Painter
+from ollm.cli.screen.status import format_server, shorten_model
+from ollm.runtime.base import Status
+
+TINY_MODEL = "smollm2"
+TIP = "/help for commands · @ attaches a file · ! runs a shell command"
+TINY_MODEL_WARNING = "SmolLM2 135M is for trying ollm, not for work. `ollm doctor` shows how to get a real model."
+
+
+def render_header(status: Status, branch: str, painter: Painter) -> str:
+    """Three quiet lines, and a warning where the model is only a toy."""
+    model = f"{shorten_model(status.model)} · {status.window:,}-token context · {format_server(status)}"
+    place = f"{shorten_home(status.workspace)}{f' · {branch}' if branch else ''}"
+    text = painter.paint_header(f"ollm {__version__}", [model, place, TIP])
+    if status.provider == "embedded" and status.model == TINY_MODEL:
+        text += painter.paint_aside(TINY_MODEL_WARNING, "yellow")
+    return text
+
+
+def shorten_home(path: str) -> str:
+    home = str(Path.home())
+    return f"~{path[len(home) :]}" if path == home or path.startswith(f"{home}/") else path
