@@ -52,7 +52,7 @@ class KeyActions(Protocol):
 
     def take_back_queued(self) -> bool: ...
 
-    def hint(self, text: str, seconds: float) -> None: ...
+    def show_hint(self, text: str, seconds: float) -> None: ...
 
     def cycle_approval(self) -> None: ...
 
@@ -206,7 +206,7 @@ def add_stop_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -
         elif moments.is_double_press(event, "c-c"):
             actions.leave()
         else:
-            actions.hint("Press Ctrl-C again to quit", 1.0)
+            actions.show_hint("Press Ctrl-C again to quit", 1.0)
 
     @keys.add("c-d", filter=empty & moments.typing)
     def _leave(_event: KeyPressEvent) -> None:

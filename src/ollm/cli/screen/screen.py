@@ -13,17 +13,14 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import ThreadedCompleter
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from ollm.cli.screen import keys, layout
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
-from ollm.cli.screen.completion import ChatCompleter
 from ollm.cli.screen.composing import Pastes
-from ollm.cli.screen.history import ScreenInputHistory
+from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.option_list import OptionList
 from ollm.cli.screen.output import open_output
 from ollm.cli.screen.paint import Painter
@@ -71,7 +68,7 @@ class ChatScreen:
         self.painter = Painter(self._get_width, colour=look.colour)
         self.transcript = Transcript(self.painter, self.print)
         self.talking = ConversationRunner(self)
-        self.buffer = self._build_input(find_files)
+        self.buffer = build_input(look, self.talking, self.questions, find_files)
         self._pick = pick
         self._draft = ""
         self._began = 0.0
@@ -81,22 +78,6 @@ class ChatScreen:
         self._view = ScreenView(self.transcript, self.questions, self._rewinding, lambda: self.talking.queue)
         self.app = self._build_application()
         self._printing = ScreenPrinter(self.app, lambda: self.busy)
-
-    def _build_input(self, find_files: Find) -> Buffer:
-        def session() -> str | None:
-            return self.talking.conversation.session_id if self.talking.conversation else None
-
-        def commands() -> list[tuple[str, str]]:
-            return [(name, told) for name, (told, _) in self.talking.commands.items()]
-
-        return Buffer(
-            completer=ThreadedCompleter(ChatCompleter(commands, find_files)),
-            complete_while_typing=True,
-            multiline=True,
-            history=ScreenInputHistory(self.look.history, session),
-            tempfile_suffix=".md",
-            on_text_changed=lambda _: self.questions.note_typing(),
-        )
 
     def _build_application(self) -> Application[None]:
         view = self._view
@@ -327,7 +308,7 @@ class ChatScreen:
             await self.talking.conversation.command("approval", level)
             self.refresh(await self.talking.conversation.status())
 
-    def hint(self, text: str, seconds: float) -> None:
+    def show_hint(self, text: str, seconds: float) -> None:
         """Show a line above the input for a moment."""
         self._view.hint = text
         self.app.invalidate()

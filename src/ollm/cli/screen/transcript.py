@@ -71,10 +71,7 @@ class Transcript:
         live = self.live
         match event:
             case TurnStarted():
-                live.begin()
-                self._outputs.clear()
-                self._after_call = False
-                self._last_thought = ""
+                self._begin_turn()
             case PrefillProgress():
                 live.update_progress(event)
             case TextDelta(text=text):
@@ -119,6 +116,12 @@ class Transcript:
                 self._finish_turn(event)
             case _:
                 pass
+
+    def _begin_turn(self) -> None:
+        self.live.begin()
+        self._outputs.clear()
+        self._after_call = False
+        self._last_thought = ""
 
     def apply_status(self, status: Status) -> None:
         """What stands now, told between turns: a command may have changed it."""

@@ -1,0 +1,36 @@
+"""The input line: its completions, its history, and the file an editor gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import ThreadedCompleter
+
+from ollm.cli.screen.chat_session import ConversationRunner
+from ollm.cli.screen.completion import ChatCompleter
+from ollm.cli.screen.history import ScreenInputHistory
+from ollm.cli.screen.questions import ConfirmationQueue
+from ollm.cli.screen.screen_options import ScreenOptions
+
+
+def build_input(
+    look: ScreenOptions,
+    talking: ConversationRunner,
+    questions: ConfirmationQueue,
+    find_files: Callable[[str], list[str]],
+) -> Buffer:
+    def get_session() -> str | None:
+        return talking.conversation.session_id if talking.conversation else None
+
+    def list_commands() -> list[tuple[str, str]]:
+        return [(name, told) for name, (told, _) in talking.commands.items()]
+
+    return Buffer(
+        completer=ThreadedCompleter(ChatCompleter(list_commands, find_files)),
+        complete_while_typing=True,
+        multiline=True,
+        history=ScreenInputHistory(look.history, get_session),
+        tempfile_suffix=".md",
+        on_text_changed=lambda _: questions.note_typing(),
+    )

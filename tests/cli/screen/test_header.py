@@ -1,0 +1,35 @@
+"""The first lines of a chat."""
+
+from ollm.cli.screen.header import render_header
+from ollm.cli.screen.paint import Painter
+from ollm.runtime.base import Status
+
+
+def describe(model: str, provider: str, width: int = 80) -> str:
+    status = Status(
+        session_id=None,
+        title="",
+        model=model,
+        provider=provider,
+        base_url="http://box:8080/v1",
+        window=32_768,
+        mode="code",
+        approval="ask",
+        workspace="/work-here",
+    )
+    return render_header(status, "main", Painter(lambda: width, colour=False))
+
+
+def test_the_header_names_model_window_folder_and_branch() -> None:
+    shown = describe("/models/Qwen2.5-Coder.gguf", "openai")
+
+    assert "Qwen2.5-Coder · 32,768-token context · box:8080" in shown
+    assert "/work-here · main" in shown
+    assert "not for work" not in shown
+    assert all(len(line) <= 40 for line in describe("m" * 90, "openai", width=40).splitlines())
+
+
+def test_the_toy_model_says_what_it_is() -> None:
+    assert "SmolLM2 135M is for trying ollm, not for work. `ollm doctor`" in " ".join(
+        describe("smollm2", "embedded").split()
+    )
