@@ -17,9 +17,9 @@ class RequestBuilder:
     def __init__(self, counter: TokenCounter) -> None:
         self.ledger = PrefixLedger()
         self._counter = counter
-        self._told: tuple[PromptMessage, ...] = ()
-        self._front: list[PrefixPart] = []
-        self._spoken: list[PrefixPart] = []
+        self._prefix_messages: tuple[PromptMessage, ...] = ()
+        self._prefix_parts: list[PrefixPart] = []
+        self._message_parts: list[PrefixPart] = []
 
     def set_prefix(
         self, system: PromptMessage, records: Iterable[PromptMessage], as_sent: Sequence[PromptMessage]
@@ -27,25 +27,25 @@ class RequestBuilder:
         """What stands before the messages: system prompt and checkpoints. `as_sent` is the system prompt in the model's
         own form with the worked calls behind it: the fallback writes them, the ledger counts them."""
         first, *worked = as_sent
-        self._told = (system, *records)
-        self._front = [
+        self._prefix_messages = (system, *records)
+        self._prefix_parts = [
             self._make_part("system prompt", first),
             *(self._make_part("worked call", found) for found in worked),
-            *(self._make_part("checkpoint", found) for found in self._told[1:]),
+            *(self._make_part("checkpoint", found) for found in self._prefix_messages[1:]),
         ]
 
     def restart(self) -> None:
         """The messages are others from here on."""
-        self._spoken = []
+        self._message_parts = []
 
     def build_request_messages(self, messages: Sequence[PromptMessage], cause: str | None) -> tuple[PromptMessage, ...]:
         """The next request; `messages` begin with those of the last one."""
-        self._spoken += [
+        self._message_parts += [
             self._make_part(_label_message(found), demote_system_message(found))
-            for found in messages[len(self._spoken) :]
+            for found in messages[len(self._message_parts) :]
         ]
-        self.ledger.record([*self._front, *self._spoken], cause)
-        return (*self._told, *(part.message for part in self._spoken))
+        self.ledger.record([*self._prefix_parts, *self._message_parts], cause)
+        return (*self._prefix_messages, *(part.message for part in self._message_parts))
 
     def _make_part(self, name: str, message: PromptMessage) -> PrefixPart:
         return PrefixPart(name=name, message=message, tokens=self._counter.count_message(message))
