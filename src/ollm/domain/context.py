@@ -186,3 +186,22 @@ class Usage(Data, frozen=True):
             completion_tokens=self.completion_tokens + other.completion_tokens,
             reused_tokens=self.reused_tokens + other.reused_tokens,
         )
+
+
+class PromptModel(Data, frozen=True):
+    """Whom the prompt is for."""
+
+    session_id: str
+    model: str
+    window: int
+    mode: ModeName = "code"
+
+
+class ContextView(Data, frozen=True):
+    """A context, what it may take, and the number of the message being worked on."""
+
+    system: PromptMessage
+    context: ActiveContext
+    budget: Budget
+    system_tokens: int
+    request: int | None = None

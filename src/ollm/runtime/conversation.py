@@ -115,7 +115,18 @@ class LocalConversation:
     async def command(self, name: str, arguments: str = "") -> CommandReply:
         from ollm.runtime.commands import run_command
 
-        return await run_command(self.parts, name, arguments, busy=self.busy)
+        before = self._read_lasting_state()
+        reply = await run_command(self.parts, name, arguments, busy=self.busy)
+        if self._read_lasting_state() != before and not self._closed:
+            await self._open_session()
+            for observer in self._observers:
+                await self._warn_on_failure(observer.context_changed())
+        return reply
+
+    def _read_lasting_state(self) -> tuple[object, ...]:
+        """What commands change and a crash must not take: goals, the user's context entries, the mode."""
+        prompt = self.parts.prompt
+        return prompt.goals.stack, tuple(prompt.entries.get_context_by_source("user")), prompt.mode
 
     async def status(self) -> Status:
         parts, budget = self.parts, self.parts.prompt.compute_budget()

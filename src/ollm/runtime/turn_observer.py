@@ -42,5 +42,8 @@ class TurnObserver:
     async def after_turn(self, report: TurnReport) -> None:
         """Everything of the turn is recorded."""
 
+    async def context_changed(self) -> None:
+        """A command changed goals, context entries or the mode; what is to outlive a crash is on disk afterwards."""
+
     async def session_closed(self, session_id: str) -> None:
         """The conversation ends; its parts are still there."""

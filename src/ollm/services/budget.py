@@ -50,9 +50,9 @@ def compute_target_tokens(state: Budget) -> int:
 
 
 def compute_result_cap(state: Budget, messages: int = 0) -> int:
-    """One tool result: a quarter of *available*, or a third of what is left before a compression, down to a sixteenth
+    """One tool result: a quarter of *available*, or as much of what is left before a compression, down to a sixteenth
     of the window. So a file is read whole where there is room, and one read does not cost the server its cache."""
-    left = (state.trigger - messages) // 3
+    left = (state.trigger - messages) // 4
     return min(state.available // 4, max(left, state.window // 16))
 
 

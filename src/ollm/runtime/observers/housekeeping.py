@@ -53,6 +53,10 @@ class LazyObserver(TurnObserver):
         if observer := self._observer or await self._build_observer():
             await observer.after_turn(report)
 
+    async def context_changed(self) -> None:
+        if observer := self._observer or await self._build_observer():
+            await observer.context_changed()
+
     async def session_closed(self, session_id: str) -> None:
         if self._observer:
             await self._observer.session_closed(session_id)

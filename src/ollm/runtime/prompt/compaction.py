@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.domain.clock import Clock, format_stamp, now
-from ollm.domain.context import ActiveContext, CompressionRecord, CompressionResult
+from ollm.domain.context import ActiveContext, CompressionRecord, CompressionResult, ContextView
 from ollm.domain.errors import OllmError
 from ollm.domain.events import (
     CheckpointAged,
@@ -30,7 +30,7 @@ from ollm.services.chat_compression.breaker import CompressionBreaker
 if TYPE_CHECKING:
     from ollm.config.settings import Settings
     from ollm.domain.snapshot import SnapshotTrigger
-    from ollm.runtime.prompt.prompt import ContextView, Prompt
+    from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.chat_compression import CompressionOptions, Summarise
     from ollm.services.snapshots import SnapshotManager
     from ollm.services.token_counting import TokenCounter

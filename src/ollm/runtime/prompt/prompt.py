@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ollm.config.settings import Settings
-from ollm.domain.context import ActiveContext, Budget, ModeName, Usage
+from ollm.domain.context import ActiveContext, Budget, ContextView, GoalStack, ModeName, PromptModel, Usage
 from ollm.domain.errors import PromptTooLongError
 from ollm.domain.events import ContextUsage, Event, Notice, PromptTruncated
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.model_facts import ModelFacts
-from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord, ToolSchema
 from ollm.runtime.prompt.messages import MessageHistory
 from ollm.runtime.prompt.prefix import PromptPrefix, ToolChoice
@@ -34,28 +33,11 @@ from ollm.services.token_counting import TokenCounter
 if TYPE_CHECKING:
     from ollm.services.snapshots import ContextState
 
+__all__ = ["Prompt", "PromptModel"]
+
 MIN_WINDOW_TOKENS = 512
 LONG_PROMPT_SHARE = 0.6  # of the window: a longer prompt may be refused for its length, whatever a server says
 Emit = Callable[[Event], None]
-
-
-class PromptModel(Data, frozen=True):
-    """Whom the prompt is for."""
-
-    session_id: str
-    model: str
-    window: int
-    mode: ModeName = "code"
-
-
-class ContextView(Data, frozen=True):
-    """A context, what it may take, and the number of the message being worked on."""
-
-    system: PromptMessage
-    context: ActiveContext
-    budget: Budget
-    system_tokens: int
-    request: int | None = None
 
 
 class Prompt:
@@ -74,7 +56,7 @@ class Prompt:
         self.entries = entries
         self.goals = goals or GoalKeeper()
         self._settings = settings
-        self._counter = counter
+        self.counter = counter
         self._meter = Meter(counter)
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
@@ -147,13 +129,9 @@ class Prompt:
             self._front.offer_recall()
 
     @property
-    def counter(self) -> TokenCounter:
-        return self._counter
-
-    @property
     def token_calibration(self) -> tuple[float, int]:
         """Tokens a unit and the samples behind it, to be kept with what is known of the model."""
-        return self._counter.factor, self._counter.samples
+        return self.counter.factor, self.counter.samples
 
     def set_mode(self, mode: ModeName) -> None:
         self._context = msgspec.structs.replace(self._context, mode=mode)
@@ -204,13 +182,22 @@ class Prompt:
         self.refresh_system_prompt()
 
     def _record_thinking(self, message: Message) -> None:
-        reasoning = add_trace(self._context.reasoning, message.id, message.thinking, self._counter)
+        reasoning = add_trace(self._context.reasoning, message.id, message.thinking, self.counter)
         self._context = msgspec.structs.replace(self._context, reasoning=reasoning)
 
     def _render_aside(self) -> str:
         """What is true at this moment only, and goals the user changed since the model last spoke."""
         changed = describe_goals(self.goals.stack) if self.goals.stack is not self._known_goals else ""
         return "\n\n".join(filter(None, (self.entries.render_volatile_entries(), changed)))
+
+    @property
+    def goals_told(self) -> bool:
+        """Whether the model has heard of the goals as they are."""
+        return self.goals.stack is self._known_goals
+
+    def tell_goals_again(self) -> None:
+        """The next message of the user tells them."""
+        self._known_goals = GoalStack()
 
     # What is sent
 
@@ -260,8 +247,8 @@ class Prompt:
     # How full it is
 
     def compute_budget(self) -> Budget:
-        records = self._counter.units_to_tokens(self._front.record_units)
-        fixed = max(0, self._counter.units_to_tokens(self._meter.front) - records)
+        records = self.counter.units_to_tokens(self._front.record_units)
+        fixed = max(0, self.counter.units_to_tokens(self._meter.front) - records)
         return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
     @property
@@ -296,7 +283,7 @@ class Prompt:
             system=self._front.system,
             context=self.get_active_context(),
             budget=self.compute_budget(),
-            system_tokens=self._counter.count_message(self._front.system),
+            system_tokens=self.counter.count_message(self._front.system),
             request=self._request,
         )
 
@@ -310,7 +297,9 @@ class Prompt:
         self.revision += 1
         self._count_prefix()
         self._spoken.replace_messages(context.messages)
-        self.just_compressed = self.just_compressed or cause == "compression"
+        if cause == "compression":
+            self.just_compressed = True
+            self._known_goals = self.goals.stack  # a record of their own tells them
 
     # Keeping and restoring
 
@@ -341,7 +330,7 @@ class Prompt:
             token_count=self.used_tokens,
             context=self.get_active_context(),
             user_messages=self._words.load_all(),
-            archive_tokens=max(self.used_tokens, self._counter.units_to_tokens(self._meter.front + self._spoken.units)),
+            archive_tokens=max(self.used_tokens, self.counter.units_to_tokens(self._meter.front + self._spoken.units)),
             reasoning_model=bool(self._context.reasoning.traces),
         )
 

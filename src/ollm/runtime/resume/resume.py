@@ -53,6 +53,8 @@ def resume_prompt(prompt: Prompt, source: ResumeSource, *, full: bool) -> str:
         how = EXACTLY if context else f"Resumed from a summary and recent messages: {why}."
         if context and kept:
             prompt.snapshot_armed = kept.armed
+            if not kept.goals_told:
+                prompt.tell_goals_again()
             add_newer_messages(prompt, session, kept.last_number)
     if not ends_with_step_back(session):
         restore_goals(prompt, kept)

@@ -29,6 +29,7 @@ class SavedContext(Data, frozen=True):
     forms: ModelFacts | None = None  # how the model called and took results
     ledger: LedgerEntry | None = None  # of the last request
     entries: tuple[ContextEntry, ...] = ()  # those of the user; the others are brought again
+    goals_told: bool = True  # the model heard of the goals as they are
     armed: bool = True  # no snapshot was taken yet for how full it is
 
     @staticmethod
@@ -44,6 +45,7 @@ class SavedContext(Data, frozen=True):
             forms=prompt.forms,
             ledger=prompt.ledger.last,
             entries=tuple(prompt.entries.get_context_by_source("user")),
+            goals_told=prompt.goals_told,
             armed=prompt.snapshot_armed,
         )
 

@@ -120,6 +120,14 @@ class WorkspaceMemory(TurnObserver):
                 self._said += len(prompt_message.content)
         self._last_number = report.messages[-1].id
 
+    async def context_changed(self) -> None:
+        if self._record is not None:
+            known = self._resume_point.last_number if self._resume_point else 0
+            context = SavedContext.from_prompt(self._conversation.prompt, self._last_number or known)
+            with self._database.begin_transaction():
+                self._save_record(self._record)
+                self._database.save_context(self._record.session_id, msgspec.json.encode(context))
+
     async def session_closed(self, session_id: str) -> None:
         if self._record is not None:
             now = to_epoch_ms(self._clock())
