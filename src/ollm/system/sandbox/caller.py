@@ -65,8 +65,12 @@ class BoxedCaller:
         return int(self._status(b"Umask:"), 8)
 
     def _status(self, field: bytes) -> bytes:
-        with open(f"/proc/{self.thread}/status", "rb") as status:
-            return next(line for line in status if line.startswith(field)).split()[1]
+        descriptor = os.open(f"/proc/{self.thread}/status", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            text = os.read(descriptor, PAGE)
+        finally:
+            os.close(descriptor)
+        return text[text.index(field) + len(field) :].split(None, 1)[0]
 
     def take_descriptor(self, number: int) -> int:
         """A descriptor of our own for an open file of the caller."""
@@ -108,7 +112,8 @@ class BoxedCaller:
         head, _, name = path.rstrip("/").rpartition("/")
         if name in ("", ".", ".."):
             return self._split_directory(start, path)
-        above = self._open(head or ("/" if path.startswith("/") else "."), start)
+        here = start if not head and not path.startswith("/") else None
+        above = self._open(head or "/", start) if here is None else here
         return NamedPlace(above, os.readlink(f"/proc/self/fd/{above}"), name)
 
     def _split_directory(self, start: int | None, path: str) -> NamedPlace:
