@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 ARGS ?= chat
+PREFIX ?= $(HOME)/.local
 PYTEST_ARGS ?=
 WORKERS ?= 2
 # Build tools ask the machine's own package settings; nothing here names a registry.
 UV := $(BIN)/uv --no-progress
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check format layers soak bench lock clean docs pictures mutants coverage
+.PHONY: help run install test check format layers soak bench lock clean docs pictures mutants coverage
 
 help:  ## list the targets
 	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -32,6 +33,11 @@ $(VENV)/.test: requirements/dev.txt $(VENV)/.run
 run: $(VENV)/.run  ## install, fetch the embedded model once, and chat; ARGS='-p "Say hello"' for one shot
 	@$(BIN)/ollm models get smollm2 --if-missing
 	@$(BIN)/ollm $(ARGS)
+
+install: $(VENV)/.run  ## put the command ollm on your PATH, in PREFIX/bin (~/.local/bin)
+	@mkdir -p "$(PREFIX)/bin" && ln -sf "$(abspath $(BIN))/ollm" "$(PREFIX)/bin/ollm"
+	@echo "Installed $(PREFIX)/bin/ollm."
+	@case ":$$PATH:" in *":$(PREFIX)/bin:"*) ;; *) echo "Add $(PREFIX)/bin to your PATH." ;; esac
 
 test: $(VENV)/.test  ## layers, then every test, quick ones first
 	@$(BIN)/lint-imports

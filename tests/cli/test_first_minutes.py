@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from ollm.cli.diagnosis import suggest_real_model
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, TAB, UP, at_terminal
@@ -212,3 +214,19 @@ async def test_a_queued_message_is_taken_back_with_up_and_not_doubled(tmp_path: 
         await terminal.wait_for("Fine.")
         terminal.type(CTRL_D)
         await terminal.ended()
+
+
+def test_make_install_puts_the_command_on_a_path(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        ["make", "install", f"PREFIX={tmp_path}"], cwd=root, capture_output=True, text=True, check=False, timeout=300
+    )
+    shown = subprocess.run([tmp_path / "bin" / "ollm", "--version"], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert shown.stdout.startswith("ollm ")
+
+
+@pytest.mark.parametrize(("gigabytes", "size"), [(4, "1.5b"), (8, "3b"), (16, "7b"), (32, "14b"), (64, "32b")])
+def test_the_model_that_is_suggested_fits_into_memory(gigabytes: int, size: str) -> None:
+    assert f"`ollama pull qwen2.5-coder:{size}`" in suggest_real_model(gigabytes * 2**30)

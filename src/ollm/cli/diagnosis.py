@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ollm.app import ProcessScope
     from ollm.providers.base import Provider
 
+MODEL_SIZES = ((40, "32b"), (20, "14b"), (10, "7b"), (6, "3b"), (0, "1.5b"))  # from so many GB of memory on
 RECOMMENDED_WINDOW_TOKENS = 8192
 
 
@@ -183,7 +184,7 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
 
 def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.type == "embedded" and server.model == "smollm2":
-        return "This model is only for trying ollm: start Ollama, LM Studio or llama.cpp with a coding model."
+        return suggest_real_model(read_memory_bytes())
     if server.guessed:
         return "The server does not say its context window: set provider.contextWindow to what it serves."
     if server.served and server.window > server.served:
@@ -195,3 +196,21 @@ def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if facts.probed is None:
         return "Run `ollm`. To test what this model can do first: `ollm models probe` (about a minute)."
     return "All set: run `ollm`."
+
+
+def suggest_real_model(memory_bytes: int) -> str:
+    """The commands that bring a model for work which fits into this memory."""
+    gigabytes = memory_bytes / 2**30
+    size = next((name for least, name in MODEL_SIZES if gigabytes >= least), MODEL_SIZES[-1][1])
+    return (
+        "SmolLM2 135M is for trying ollm, not for work. To get a real model"
+        f" ({gigabytes:.0f} GB of memory): `ollama pull qwen2.5-coder:{size}`,"
+        f" or `llama-server -hf Qwen/Qwen2.5-Coder-{size.upper()}-Instruct-GGUF`,"
+        " or `ollm models get qwen2.5-coder-1.5b`."
+    )
+
+
+def read_memory_bytes() -> int:
+    import os
+
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
