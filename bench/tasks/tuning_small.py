@@ -79,9 +79,9 @@ TASKS = (
     ),
     Task(
         "add a line at the end",
-        "Add the line CACHE=on at the end of the file .env.",
-        {".env": "MODE=dev\nPORT=80\n"},
-        check_equals(".env", "MODE=dev\nPORT=80\nCACHE=on"),
+        "Add the line CACHE=on at the end of the file app.conf.",
+        {"app.conf": "MODE=dev\nPORT=80\n"},
+        check_equals("app.conf", "MODE=dev\nPORT=80\nCACHE=on"),
     ),
     Task(
         "rename a function in two files",

@@ -72,7 +72,29 @@ async def test_the_card_says_what_the_model_can_do(
 
     assert {key: card["facts"][key] for key in expected} == expected
     assert card["facts"]["probed"].endswith("Z")
-    assert [trial["name"] for trial in card["trials"]] == ["speed", "calls", "results", "tools", "copying", "window"]
+    names = ["speed", "calls", "results", "tools", "copying", "window", "forms"]
+    assert [trial["name"] for trial in card["trials"]] == names
+
+
+def answer_in_blocks(request: Request) -> Answer:
+    """A model that writes its calls badly and blocks well."""
+    last = request.body["messages"][-1]["content"]
+    if "Change LIMIT" in last and not request.body.get("tools"):
+        return Answer(text='conf.py\n```\nDEBUG = False\nNAME = "x"\nLIMIT = 20\n```', prompt_tokens=900)
+    if "Delete the file" in last:
+        return Answer(text="```bash\nrm old.txt\n```", prompt_tokens=900)
+    return Answer(text="I would look for it.", prompt_tokens=900)
+
+
+async def test_the_forms_are_compared_on_tiny_tasks_and_the_better_one_is_used(tmp_path: Path) -> None:
+    async with running(tmp_path, answer_in_blocks) as runner:
+        card = await probed(runner)
+        done = await runner.run("doctor")
+
+    (told,) = [trial["told"] for trial in card["trials"] if trial["name"] == "forms"]
+    assert "blocks 2 of 3" in told
+    assert card["facts"]["callForm"] == "blocks"
+    assert "in blocks" in done.out
 
 
 async def test_what_was_found_is_kept_shown_by_the_doctor_and_used(tmp_path: Path) -> None:

@@ -215,9 +215,10 @@ class ConversationScope:
         from ollm.runtime.state import ConversationState
 
         settings, storage, toolbox = self.process.settings, self.storage, self.toolbox
-        state = ConversationState(
-            model=model, approval=settings.policy.approval, auto_switch=settings.modes.auto_switch
-        )
+        switch = settings.modes.auto_switch
+        if switch == "propose" and not self.options.interactive:
+            switch = "off"  # nobody is there to answer
+        state = ConversationState(model=model, approval=settings.policy.approval, auto_switch=switch)
         prompt = self.prompts.build_prompt(model)
         return ConversationParts(
             workspace=self.options.workspace,
@@ -240,6 +241,7 @@ class ConversationScope:
             bus=Lazy(lambda: toolbox.bus),
             edits=Lazy(lambda: toolbox.edits),
             sandbox=Lazy(lambda: toolbox.sandbox),
+            project_files=Lazy(lambda: toolbox.project_files),
             mcp=toolbox.mcp,
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.app.run_settings import RunSettings
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import OllmError, UsageError
 
 if TYPE_CHECKING:
     from ollm.domain.events import Event
@@ -138,6 +138,7 @@ class ProcessScope(RunSettings):
         except BaseException:
             await choice.provider.close()
             raise
+        facts = await self.choose_call_form(choice.provider, choice.model, facts)
         self.extend_timeout(choice.provider, size, facts)
         said = size
         if facts.served_window and facts.said_window == said and facts.served_window < said:
@@ -145,6 +146,24 @@ class ProcessScope(RunSettings):
         model = Model(choice.provider, choice.model, size, facts, why=f"{choice.why}; window: {why}")
         model.said_window = said
         return model
+
+    async def choose_call_form(self, provider: Provider, model: str, facts: ModelFacts) -> ModelFacts:
+        """How the model is spoken to: as set, as it was learnt, or as its family and size let expect."""
+        import msgspec
+
+        wanted = self.settings.provider.call_form
+        if wanted == "auto" and facts.call_form != "unknown":
+            return facts
+        if wanted != "auto":
+            result = "user" if wanted == "text" else facts.result_form
+            return msgspec.structs.replace(facts, call_form=wanted, result_form=result)
+        from ollm.providers.model_families import choose_first_form
+
+        try:
+            form = choose_first_form(await provider.describe(model), model)
+        except OllmError:
+            return facts
+        return msgspec.structs.replace(facts, call_form=form)
 
     def extend_timeout(self, provider: Provider, window: int, facts: ModelFacts) -> None:
         """Give a model that reads slowly the time a full window takes, unless the settings say how long to wait."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.calls.confirmation import Asker
     from ollm.runtime.calls.dispatch import Dispatch
+    from ollm.runtime.calls.project_files import ProjectFiles
     from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.background_jobs import BackgroundJobs
@@ -223,6 +224,15 @@ class Toolbox:
             return self.process.home.undo / self.storage.session.id if self.storage.session.id else None
 
         return EditLedger(folder)
+
+    @cached_property
+    def project_files(self) -> ProjectFiles:
+        """The project's files as the model may see them unasked."""
+        from ollm.runtime.calls.project_files import ProjectFiles
+        from ollm.tools.framework.base import ToolContext
+
+        context = ToolContext(boundary=self.scope.boundary, settings=self.process.settings.tools)
+        return ProjectFiles(context, self.policy, self.edits, self.discovery)
 
     def create_dispatch(self, sees: Callable[[], Awaitable[bool]]) -> Dispatch:
         from ollm.runtime.calls.dispatch import Dispatch

@@ -77,6 +77,7 @@ def _describe_calls(facts: ModelFacts) -> str:
     known = {
         "unknown": "unknown until first use",
         "native": "native",
+        "blocks": "in blocks: fenced commands and files",
         "text": "written as text, which ollm parses",
         "constrained": "constrained to the tools' schema",
         "none": "none: the model does not call tools",

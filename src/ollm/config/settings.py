@@ -107,7 +107,7 @@ class ModeSettings(Data, frozen=True):
     )
     auto_switch: Annotated[
         Literal["off", "propose", "on"], Meta(description="What to do when a message fits another mode.")
-    ] = "propose"
+    ] = "off"
 
 
 class OutputSettings(Data, frozen=True):
@@ -194,6 +194,10 @@ class ProviderSettings(Data, frozen=True):
         Annotated[int, Meta(ge=512)] | None,
         Meta(description="Context window in tokens; unset: what the server reports."),
     ] = None
+    call_form: Annotated[
+        Literal["auto", "native", "blocks", "text"],
+        Meta(description="How the model calls tools; auto: what is known or found out about it."),
+    ] = "auto"
     timeouts: ProviderTimeouts = ProviderTimeouts()
 
 

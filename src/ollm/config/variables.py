@@ -13,6 +13,7 @@ VARIABLES = {
     "OLLM_MODEL": "provider.model",
     "OLLM_API_KEY": "provider.apiKey",
     "OLLM_CONTEXT_WINDOW": "provider.contextWindow",
+    "OLLM_CALL_FORM": "provider.callForm",
 }
 OLLAMA_PORT = 11434
 

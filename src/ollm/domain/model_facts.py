@@ -6,7 +6,7 @@ from typing import Literal
 
 from ollm.domain.struct import Data
 
-CallForm = Literal["unknown", "native", "text", "constrained", "none"]
+CallForm = Literal["unknown", "native", "blocks", "text", "constrained", "none"]
 ResultForm = Literal["tool", "user"]
 WrittenForm = Literal["fence", "tag", "json"]
 

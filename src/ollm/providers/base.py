@@ -91,6 +91,10 @@ class ModelInfo(Data, frozen=True):
     vision: bool = False
     thinking: bool = False
     tools: bool | None = None
+    parameters: int | None = None  # how many it has, where the server says
+    template: str = ""  # its chat template
+    architecture: str = ""
+    title: str = ""  # what its own file calls it
 
 
 class Provider(Protocol):

@@ -189,6 +189,10 @@ def read_model_info(model: str, shown: dict[str, Any], running: dict[str, Any]) 
         vision="vision" in (abilities or ()),
         thinking="thinking" in (abilities or ()),
         tools=None if abilities is None else "tools" in abilities,
+        parameters=as_int(facts.get("general.parameter_count")) or None,
+        template=as_text(shown.get("template")),
+        architecture=as_text(facts.get("general.architecture")),
+        title=as_text(facts.get("general.basename")) or as_text(facts.get("general.name")),
     )
 
 

@@ -48,6 +48,7 @@ def _parse_model_info(entry: dict[str, Any]) -> ModelInfo:
         size=as_int(meta.get("size")) or None,
         window=as_int(entry.get("max_model_len")) or None,
         trained_window=as_int(meta.get("n_ctx_train")) or None,
+        parameters=as_int(meta.get("n_params")) or None,
     )
 
 
@@ -59,6 +60,7 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
             info,
             window=as_int(as_mapping(properties.get("default_generation_settings")).get("n_ctx")) or None,
             vision=bool(as_mapping(properties.get("modalities")).get("vision")),
+            template=as_text(properties.get("chat_template")),
         )
     if kind == LM_STUDIO:
         found = next((e for e in as_entries(as_mapping(details).get("data")) if e.get("id") == info.name), {})
@@ -67,6 +69,7 @@ def add_server_details(info: ModelInfo, kind: Kind, details: Any) -> ModelInfo:
             window=as_int(found.get("loaded_context_length")) or None,
             trained_window=as_int(found.get("max_context_length")) or None,
             vision=found.get("type") == "vlm",
+            architecture=as_text(found.get("arch")),
         )
     return info
 

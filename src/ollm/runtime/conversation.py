@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import BusyError, OllmError, TurnFailedError
@@ -22,6 +22,9 @@ from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
 from ollm.runtime.turn_observer import TurnObserver, TurnReport
 from ollm.tools.framework.base import Tool, ToolSpec
+
+if TYPE_CHECKING:
+    from ollm.runtime.calls.turn_guide import TurnGuide
 
 log = logging.getLogger("ollm.conversation")
 
@@ -192,13 +195,21 @@ class LocalConversation:
             else:
                 parts.stream.emit(event)
 
-        turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request)
+        turn = Turn(parts, recorder, emit, self._prepare_turn, self._prepare_request, self._create_guide)
         self._in_turn = True
         try:
             await turn.run(build_message_parts(text, attachments))
         finally:
             self._in_turn = False
             await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
+
+    def _create_guide(self) -> TurnGuide | None:
+        """Help for a model that writes blocks; none for the others."""
+        if self.parts.model.facts.call_form != "blocks":
+            return None
+        from ollm.runtime.calls.turn_guide import TurnGuide
+
+        return TurnGuide(self.parts.project_files.get(), self.parts.model.window)
 
     async def _prepare_turn(self, text: str) -> None:
         """Between the user's message and the first request. Raises DeniedError when an observer says no."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.message_bus import MessageBus
     from ollm.runtime.calls.dispatch import Dispatch
+    from ollm.runtime.calls.project_files import ProjectFiles
     from ollm.runtime.event_stream import EventStream
     from ollm.runtime.model.model import Model
     from ollm.runtime.plan import Plan
@@ -60,6 +61,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     bus: Lazy[MessageBus]
     edits: Lazy[EditLedger]
     sandbox: Lazy[Sandbox]
+    project_files: Lazy[ProjectFiles]
     mcp: McpServers | None = None
 
     choose_model: Callable[[str], Awaitable[Model]]

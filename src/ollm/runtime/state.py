@@ -17,7 +17,7 @@ class ConversationState(msgspec.Struct, kw_only=True):
 
     model: Model
     approval: Approval = "ask"
-    auto_switch: Literal["off", "propose", "on"] = "propose"
+    auto_switch: Literal["off", "propose", "on"] = "off"
     proposed_modes: set[ModeName] = msgspec.field(default_factory=set)
     last_loop: str = ""
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)

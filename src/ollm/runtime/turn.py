@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ollm.domain.context import Usage
 from ollm.domain.errors import (
@@ -41,6 +41,10 @@ from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.recorder import Recorder
 from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
 
+if TYPE_CHECKING:
+    from ollm.runtime.calls.turn_guide import TurnGuide
+
+STEP_FAILED = "Not run: the step before it failed."
 MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
@@ -94,12 +98,17 @@ class Turn:
         emit: Callable[[Event], None],
         prepare: Callable[[str], Awaitable[None]],
         before_request: Callable[[], Awaitable[None]],
+        create_guide: Callable[[], TurnGuide | None] = lambda: None,
     ) -> None:
         self._parts = parts
         self._recorder = recorder
         self._emit = emit
         self._prepare = prepare
         self._before_request = before_request
+        self._create_guide = create_guide
+        self._guide: TurnGuide | None = None
+        self._asked = ""
+        self._refusals: dict[str, str] = {}  # calls that are not run, and why
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
@@ -124,7 +133,10 @@ class Turn:
         message = await self._recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._prepare(message.text)
-        self._parts.prompt.add_message(message, {})
+        self._asked = message.text
+        self._guide = self._create_guide()
+        primed = await self._guide.prime_request(message.text) if self._guide else ""
+        self._parts.prompt.add_message(message, {}, primed)
 
     async def _run_step(self) -> bool:
         """One request and the calls it asks for; True when the model is to be asked again."""
@@ -138,7 +150,15 @@ class Turn:
         self._parts.loops.record_output(answer.text)
         if calls:
             await self._run_calls(calls, message.id)
-        return bool(calls)
+            return True
+        return await self._say_what_is_missing()
+
+    async def _say_what_is_missing(self) -> bool:
+        """Before an answer that cannot be true ends the turn, the facts; the model is then asked again."""
+        facts = self._guide.find_missing() if self._guide else ""
+        if facts:
+            await self._record_message("system", (TextPart(facts),))
+        return bool(facts)
 
     async def _request_whole_prompt(self) -> StreamedAnswer:
         """An answer to all of the prompt: one that the server is proven to have cut is sent again, shorter, once."""
@@ -217,9 +237,20 @@ class Turn:
 
     def _assign_call_ids(self, answer: StreamedAnswer) -> list[ToolCall]:
         """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
-        new_id = self._recorder.new_call_id
-        asked = [unwrap_deferred_call(piece.name, wrap_arguments(piece.arguments)) for piece in answer.calls]
-        return [ToolCall(id=new_id(), name=name, arguments=arguments) for name, arguments in asked]
+        calls = []
+        if self._guide is None and self._parts.model.facts.call_form == "blocks" and (guide := self._create_guide()):
+            self._guide = guide
+            guide.adopt_request(self._asked)
+        if self._guide and not answer.calls and (bare := self._guide.read_bare_command(answer.text)):
+            answer.calls.append(bare)
+        for piece in answer.calls:
+            found = self._guide.resolve_call(piece) if self._guide else piece
+            name, arguments = unwrap_deferred_call(found.name, wrap_arguments(found.arguments))
+            call = ToolCall(id=self._recorder.new_call_id(), name=name, arguments=arguments)
+            if refusal := getattr(found, "refusal", ""):
+                self._refusals[call.id] = refusal
+            calls.append(call)
+        return calls
 
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count what was used; whether the window turned out to be smaller than thought."""
@@ -254,18 +285,37 @@ class Turn:
     async def _run_calls(self, calls: Sequence[ToolCall], message_id: int) -> None:
         """Run the calls, unless they are one more round of a loop; each gets its result either way."""
         found = self._check_calls_for_loop(calls)
+        facts = ""
         try:
             if found:
                 await self._parts.dispatch.get().refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
+            elif self._guide:
+                facts = await self._run_steps(self._guide, calls, message_id)
             else:
                 self._compare_results(calls, await self._parts.dispatch.get().run(calls, message_id))
         finally:
-            await self._record_results(calls)
+            await self._record_results(calls, facts)
         if found:
             raise LoopStop(found)
 
-    async def _record_results(self, calls: Sequence[ToolCall]) -> None:
+    async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> str:
+        """One after the other; a command is not run when a change before it failed. What they did to the files."""
+        await guide.note_before(calls)
+        records: list[ToolCallRecord] = []
+        for call in calls:
+            failed = any(record.error for record in records)
+            refusal = self._refusals.get(call.id) or (STEP_FAILED if failed and call.name == "shell" else "")
+            if refusal:
+                records += await self._parts.dispatch.get().refuse([call], message_id, "NotDone", refusal)
+            else:
+                records += await self._parts.dispatch.get().run([call], message_id)
+        self._compare_results(calls, records)
+        return await guide.describe_after(calls, records)
+
+    async def _record_results(self, calls: Sequence[ToolCall], facts: str = "") -> None:
         parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
+        if facts:
+            parts.append(TextPart(facts))
         if warning := self._parts.loops.check_for_warning():
             parts.append(TextPart(format_advice(warning)))
         await self._record_message("tool", tuple(parts))
@@ -300,6 +350,8 @@ class Turn:
         return message
 
     def _finish(self, reason: TurnReason, message: str) -> TurnReason:
+        if self._guide and (done := self._guide.describe_deeds()):
+            self._emit(Notice(level="info", text=done))
         self._emit(TurnFinished(reason=reason, usage=self._usage, message=message))
         return reason
 

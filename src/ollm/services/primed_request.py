@@ -10,15 +10,18 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from ollm.domain.struct import Data
-from ollm.providers.text_calls.block_edits import find_definitions
+from ollm.providers.text_calls.definitions import find_definitions
 
 MAX_NAMES = 40
 MAX_WHOLE_LINES = 80
 MAX_WHOLE_CHARS = 3_200
 MAX_EXCERPT_LINES = 60
 MAX_DEFINITION_LINES = 45
+MAX_LINES = 20  # lines shown for a word that is to become another
+FIRST_HITS = 2  # of a word that stands on more lines than `MAX_HITS`
 MAX_HITS = 8  # lines a word may stand on and still say where to look
 CONTEXT_LINES = 3
+_PATH = r"[\w.-]*(?:/[\w.-]+)*\.[A-Za-z]\w*"
 _WORD = re.compile(r"#?[A-Za-z_][\w-]*[\w]|#\w{3,8}|\d+\.\d[\d.]*\d|\d{3,}")
 STOP_WORDS = frozenset(
     [
@@ -119,7 +122,14 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
         return Primed()
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
     parts, whole = [f"Files here: {', '.join(sorted(listed))}{more}"], []
+    if moves_files(request):
+        return Primed(text=parts[0])
     texts = {name: text for name in named if (text := read(name))}
+    if renames(request) and not all(map(is_short, texts.values())):
+        lines = find_lines(texts, find_words(re.sub(_PATH, " ", request)))
+        return Primed(text="\n\n".join(filter(None, (parts[0], lines))))
+    for name in find_only_run(request, named):
+        texts.pop(name, None)
     short = {name: text for name, text in texts.items() if is_short(text)}
     words = find_words("\n".join((request, *short.values())))
     room = max_chars - len(parts[0])
@@ -132,6 +142,50 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
             room -= len(part)
             whole += [name] if name in short else []
     return Primed(text="\n\n".join(parts), whole=tuple(whole))
+
+
+def moves_files(request: str) -> bool:
+    """Whether files are renamed, moved, copied or deleted and nothing else: then their text only leads astray."""
+    return (
+        re.match(
+            rf"(?i)\s*(?:please\s+)?(?:rename|move|copy|delete|remove)\s+(?:the\s+)?(?:files?\s+)?{_PATH}", request
+        )
+        is not None
+    )
+
+
+def renames(request: str) -> bool:
+    """Whether one word takes the place of another: lines that hold it say more than whole files."""
+    return (
+        re.match(r"(?i)\s*(?:please\s+)?(?:rename\b|replace\b.*\b(?:every|all|everywhere)\b|change every\b)", request)
+        is not None
+    )
+
+
+def find_only_run(request: str, named: Iterable[str]) -> list[str]:
+    """Files that are named only as what to run."""
+
+    def count(pattern: str) -> int:
+        return len(re.findall(pattern, request))
+
+    return [
+        name
+        for name in named
+        if (ran := count(rf"(?i)\b(?:run|execute)\s+(?:python3?\s+|sh\s+|bash\s+|node\s+)?`?{re.escape(name)}"))
+        and ran == count(re.escape(name))
+    ]
+
+
+def find_lines(texts: dict[str, str], words: Sequence[str]) -> str:
+    """The lines that hold one of the words, as grep shows them."""
+    found = [
+        f"{name}:{number}:{line[:160]}"
+        for name, text in texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line) for word in words)
+    ]
+    more = [f"… and {len(found) - MAX_LINES} more lines"] if len(found) > MAX_LINES else []
+    return "\n".join(("Lines:", *found[:MAX_LINES], *more)) if found else ""
 
 
 def find_named(request: str, names: Iterable[str]) -> list[str]:
@@ -172,7 +226,7 @@ def show_excerpt(name: str, text: str, request: str, words: Sequence[str]) -> st
     if not shown:
         shown = [*lines[:3], "...", *lines[-20:]] if find_definitions(lines) else lines[:3]
     body = "\n".join(line[:240] for line in shown)
-    return f"{name} is long ({len(lines)} lines). Parts of it:\n```\n{body}\n```"
+    return f"{name} is long ({len(lines)} lines). {'Parts of it' if spans else 'It begins'}:\n```\n{body}\n```"
 
 
 def choose_spans(lines: list[str], asked: Sequence[str], words: Sequence[str]) -> list[tuple[int, int]]:
@@ -186,7 +240,8 @@ def choose_spans(lines: list[str], asked: Sequence[str], words: Sequence[str]) -
     ]
     for word in asked if not spans else filter(is_identifier, asked):
         hits = [number for number, line in enumerate(lines) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line)]
-        if not 0 < len(hits) <= MAX_HITS:
+        if len(hits) > MAX_HITS:
+            spans += [(hit, hit + 1) for hit in hits[:FIRST_HITS] if is_identifier(word)]
             continue
         for hit in hits:
             if not any(start <= hit < end for start, end in spans):

@@ -29,8 +29,46 @@ def find_syntax_error(name: str, text: str) -> str | None:
 
 
 def describe_broken_syntax(name: str, before: str | None, after: str) -> str:
-    """A sentence when a file that parsed, or a new one, does not parse now; otherwise nothing."""
+    """A sentence when a file that parsed, or a new one, does not parse now, or uses a name that nothing defines;
+    otherwise nothing."""
     found = find_syntax_error(name, after)
-    if found is None or (before is not None and find_syntax_error(name, before) is not None):
+    if found is None:
+        return _describe_undefined(name, before, after)
+    if before is not None and find_syntax_error(name, before) is not None:
         return ""
     return f"{name} {'no longer parses' if before is not None else 'does not parse'}: {found}"
+
+
+def _describe_undefined(name: str, before: str | None, after: str) -> str:
+    if not name.endswith(".py"):
+        return ""
+    known = find_undefined_names(before) if before is not None and find_syntax_error(name, before) is None else set()
+    new = sorted(find_undefined_names(after) - known)
+    return f"{name} uses {', '.join(new)}, which nothing in it defines." if new else ""
+
+
+def find_undefined_names(text: str) -> set[str]:
+    """Names that a Python module reads and neither it nor Python itself sets anywhere; none after `import *`."""
+    import ast
+    import builtins
+
+    tree = ast.parse(text)
+    read: set[str] = set()
+    bound = set(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__class__"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                read.add(name)
+            case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                bound.add(name)
+            case ast.ClassDef(name=name) | ast.arg(arg=name):
+                bound.add(name)
+            case ast.alias(name=name, asname=given):
+                bound.add(given or name.split(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                bound.update(names)
+    return set() if "*" in bound else read - bound

@@ -57,6 +57,11 @@ class Model:
         )
         if expected := self._reading.estimate(request, self.facts):
             yield expected
+        if tools and self.facts.call_form == "blocks":
+            async with aclosing(self._stream_blocks(request)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
         fallback = ToolCallFallback(self.provider, request, self.facts, self._stumbles)
         try:
             async with aclosing(fallback.stream_answer() if tools else self.provider.stream(request)) as pieces:
@@ -66,6 +71,17 @@ class Model:
             if tools:
                 self.facts, self.counted, self._stumbles = fallback.facts, fallback.counted, fallback.stumbles
                 self.advice = fallback.advice or self.advice
+
+    async def _stream_blocks(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        from ollm.runtime.model.block_answer import BlockAnswer
+
+        answer = BlockAnswer(self.provider, request, self.facts)
+        try:
+            async with aclosing(answer.stream_answer()) as pieces:
+                async for piece in pieces:
+                    yield self._add_time_left(piece) if isinstance(piece, ProgressPiece) else piece
+        finally:
+            self.facts, self.counted = answer.facts, answer.counted
 
     def _add_time_left(self, piece: ProgressPiece) -> ProgressPiece:
         """How long the rest will take, when it is known how fast this model reads."""

@@ -71,6 +71,7 @@ class Probe:
             self._try_tool_count,
             self._try_verbatim,
             self._try_window,
+            self._try_forms,
         ):
             begin = monotonic()
             facts, name, ok, told = await trial(facts)
@@ -98,6 +99,19 @@ class Probe:
         if await ladder.request_constrained_calls(hearing):
             return replace(facts, call_form="constrained"), "calls", True, "only when constrained to the tools' schema"
         return replace(facts, call_form="none"), "calls", False, "none"
+
+    async def _try_forms(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
+        """Three tiny tasks in the form that was found and in blocks; the one that does more of them is used."""
+        from ollm.runtime.model.form_trials import TASKS, count_right_steps
+
+        request = replace(self._request, messages=(SYSTEM_MESSAGE,), tools=self._tools(TOOL_COUNTS[2]))
+        found = facts.call_form
+        held = 0 if found == "none" else await count_right_steps(self._provider, request, facts, found)
+        blocks = await count_right_steps(self._provider, replace(request, messages=()), facts, "blocks")
+        told = f"{found} {held} of {len(TASKS)}, blocks {blocks} of {len(TASKS)}"
+        better = blocks > held or (blocks == held and blocks > 0 and found != "native")
+        chosen = replace(facts, call_form="blocks") if better else facts
+        return chosen, "forms", max(held, blocks) > 0, f"{told}: {chosen.call_form} is used"
 
     async def _try_result_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """In which form a result is taken for what it is."""

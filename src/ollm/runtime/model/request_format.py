@@ -23,6 +23,10 @@ def add_answer_tool(tools: ToolSchemas, facts: ModelFacts) -> ToolSchemas:
 
 def format_request(messages: Messages, tools: ToolSchemas, facts: ModelFacts) -> tuple[Messages, ToolSchemas]:
     """Messages and schemas as they are sent. The tools stand in the system prompt where the server refuses schemas."""
+    if tools and facts.call_form == "blocks":
+        from ollm.providers.text_calls.block_rendering import render_block_messages
+
+        return render_block_messages(messages, tools), ()
     if not tools or (facts.takes_tools and facts.result_form == "tool"):
         return messages, tools
     shown = add_answer_tool(tools, facts)

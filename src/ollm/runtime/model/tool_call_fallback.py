@@ -82,6 +82,9 @@ class ToolCallFallback:
         if hearing.call_failed:
             yield self._retry_call(hearing)
         self._learn_from_answer(hearing)
+        if not hearing.calls and (command := self._find_command(hearing)):
+            hearing.calls.append(command)
+            self.facts = replace(self.facts, call_form="blocks")
         for call in hearing.calls:
             yield call
         if not hearing.calls and hearing.rejected:
@@ -284,6 +287,19 @@ class ToolCallFallback:
             self._learn_form(hearing.form)
         if self.stumbles >= MAX_STUMBLED_ANSWERS and self.facts.call_form in ("unknown", "text"):
             self.facts = replace(self.facts, call_form="constrained")
+
+    def _find_command(self, hearing: AnswerParser) -> CallPiece | None:
+        """The command that ends the answer of a model that has made no call so far, where commands may be run; one
+        that explains how something is done only quotes it."""
+        from ollm.providers.text_calls.blocks import find_steps
+        from ollm.runtime.model.block_answer import asks_how
+
+        may_run = any(tool.name == "shell" for tool in self._request.tools)
+        if self.facts.call_form != "unknown" or not may_run or asks_how(self._request.messages):
+            return None
+        steps, end = find_steps(hearing.full_text)
+        ends_answer = len(steps) == 1 and steps[0].kind == "shell" and not hearing.full_text[end:].strip()
+        return CallPiece("shell", {"command": steps[0].body}) if ends_answer and steps[0].closed else None
 
     def _learn_form(self, form: WrittenForm) -> None:
         """A model that does not call as its template says does not take results in that form either."""

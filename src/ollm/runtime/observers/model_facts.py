@@ -67,6 +67,7 @@ def describe_changes(changes: dict[str, Any], advice: str = "") -> str:
     """What was found out about the model for the first time, in one line; a call as everybody expects it is no news.
     `advice` says how a server that refused tools would take them."""
     forms = {
+        "blocks": "it writes fenced commands and files, which ollm runs as tool calls",
         "text": "it writes tool calls as text, which ollm parses",
         "constrained": "its tool calls are constrained to the tools' schema",
     }

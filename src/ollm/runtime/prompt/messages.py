@@ -12,7 +12,7 @@ from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.prompt.message_limits import MessageLimiter
 from ollm.runtime.prompt.rendering import render_message
 from ollm.runtime.prompt.token_meter import Meter
-from ollm.services.chat_compression.users import add_aside
+from ollm.services.chat_compression.users import add_aside, add_primed
 from ollm.services.token_counting import TokenCounter
 
 MESSAGE_TOO_LONG = (
@@ -33,17 +33,17 @@ class MessageHistory:
         self._fitting = MessageLimiter(counter)
 
     def add_message(
-        self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = ""
+        self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = "", primed: str = ""
     ) -> bool:
-        """A message that was just recorded; `aside` goes with a user's. Whether it stands shortened. What this costs
-        does not depend on how long the context is."""
+        """A message that was just recorded; `aside` and `primed` go with a user's. Whether it stands shortened. What
+        this costs does not depend on how long the context is."""
         cut = False
         new = render_message(message, calls)
         if message.role == "tool":
             self._fitting.begin_step(budget, self._meter.message_tokens)
         for place, entry in enumerate(new):
             self.units += self._counter.count_message_units(entry)
-            shown = self._limit_user_message(entry, budget, aside) if entry.role == "user" else entry
+            shown = self._limit_user_message(entry, budget, aside, primed) if entry.role == "user" else entry
             if entry.role == "tool":
                 shown = self._fitting.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
             cut = cut or len(shown.content) < len(entry.content)
@@ -60,12 +60,12 @@ class MessageHistory:
         """What stands here now was said before: it counts, if nothing more is known."""
         self.units = max(self.units, self._meter.spoken)
 
-    def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str) -> PromptMessage:
+    def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str, primed: str) -> PromptMessage:
         """Cut to what one message may take of the window; the whole is in the archive."""
         shown = self._fitting.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
-        return msgspec.structs.replace(shown, content=add_aside(shown.content, aside))
+        return msgspec.structs.replace(shown, content=add_aside(add_primed(shown.content, primed), aside))
 
     def _recount(self) -> None:
         self._meter.restart(sum(map(self._counter.count_message_units, self.messages)))

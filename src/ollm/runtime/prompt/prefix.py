@@ -46,7 +46,8 @@ class PromptPrefix:
             short = self._shorten_entry(entry, window, kept)
             self._warn((ENTRY_SHORTENED if short else ENTRY_LEFT_OUT).format(key=entry.key))
             kept += [short] if short else []
-        content = "\n\n".join(filter(None, (build_instructions(window, mode), render_entries(kept))))
+        rules_told = "" if self._forms.call_form == "blocks" else build_instructions(window, mode)
+        content = "\n\n".join(filter(None, (rules_told, render_entries(kept))))
         before, self.system = self.system.content, PromptMessage(role="system", content=content)
         return bool(before) and content != before
 

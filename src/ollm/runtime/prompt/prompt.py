@@ -108,7 +108,7 @@ class Prompt:
         shown some, in front of every request."""
         if self._front.set_forms(facts):
             self._cause = self._cause or "call form"
-            self._count_prefix()
+            self.refresh_system_prompt()
 
     def correct_sent_forms(self, facts: ModelFacts) -> None:
         """The request that is about to be observed went out in these forms: the server refused the ones it had."""
@@ -158,8 +158,9 @@ class Prompt:
 
     # What is said
 
-    def add_message(self, message: Message, calls: Mapping[str, ToolCallRecord]) -> None:
-        """A message that was just recorded. What this costs does not depend on how long the context is."""
+    def add_message(self, message: Message, calls: Mapping[str, ToolCallRecord], primed: str = "") -> None:
+        """A message that was just recorded; `primed` are names and texts of files that go with the user's. What this
+        costs does not depend on how long the context is."""
         if message.role == "user":
             self._begin_turn(message)
         if message.role == "assistant":
@@ -167,7 +168,7 @@ class Prompt:
         aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
             self._known_goals = self.goals.stack
-        cut = self._spoken.add_message(message, calls, self.compute_budget(), aside)
+        cut = self._spoken.add_message(message, calls, self.compute_budget(), aside, primed)
         self.revision += 1
         if cut and not self._context.folded:
             self._context = msgspec.structs.replace(self._context, folded=True)

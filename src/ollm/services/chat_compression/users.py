@@ -13,6 +13,8 @@ from ollm.services.chat_compression.folding import cut_text, format_recall_call
 USER_LINE_ID = "user-messages"  # the record of an older version that cites the oldest of them
 ASIDE = "\n\n<now>\n"
 _ASIDE = r"(?s)\n\n<now>\n.*\n</now>\Z"
+PRIMED = "\n\nFiles here: "
+_PRIMED = r"(?s)\n\nFiles here: .*\Z"
 
 TextCost = Callable[[str], int]
 
@@ -22,10 +24,16 @@ def add_aside(text: str, aside: str) -> str:
     return f"{text}{ASIDE}{aside}\n</now>" if aside else text
 
 
+def add_primed(text: str, primed: str) -> str:
+    """A user message with the names and texts of files that go with it; they are dropped when it is old."""
+    return f"{text}\n\n{primed}" if primed else text
+
+
 def remove_aside(message: PromptMessage) -> PromptMessage:
-    if message.role != "user" or ASIDE not in message.content:
+    if message.role != "user" or not (ASIDE in message.content or PRIMED in message.content):
         return message
-    return msgspec.structs.replace(message, content=re.sub(_ASIDE, "", message.content))
+    content = re.sub(_PRIMED, "", re.sub(_ASIDE, "", message.content))
+    return msgspec.structs.replace(message, content=content)
 
 
 def shorten_message(message: PromptMessage, tokens: int, cost: TextCost) -> PromptMessage:

@@ -1,11 +1,9 @@
-"""Blocks in answers of small models, as such models wrote them."""
+"""What a block under a file's name does to the file, as small models wrote them."""
 
 import pytest
 
 from ollm.providers.text_calls.block_edits import Change, read_change
-from ollm.providers.text_calls.blocks import find_steps
 
-TOOLS = ("recall", "web_fetch")
 LONG = "".join(
     f'def total_{noun}s(items):\n    """What all of them cost."""\n    total = 0\n    for item in items:\n'
     f'        total += item["price"]\n    return total\n\n\ndef find_{noun}(items, name):\n    for item in items:\n'
@@ -25,107 +23,6 @@ YAML = "".join(
 )
 
 
-def read_steps(text: str, known: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
-    return [(block.kind, block.path, block.body) for block in find_steps(text, TOOLS, known)[0]]
-
-
-@pytest.mark.parametrize(
-    ("answer", "command"),
-    [
-        ("```bash\nls -la\n```", "ls -la"),
-        ("You can use the following command:\n\n```sh\nls\n```\n", "ls"),
-        ("```console\n$ python app.py\n42\n$ ls\n```", "python app.py\nls"),
-        ("~~~bash\nls\n~~~", "ls"),
-        ("```bash\nls\n", "ls"),
-        ("```\ngrep -rn LIMIT .\n```", "grep -rn LIMIT ."),
-        ("```bash\ncat > a.md <<'EOF'\n# A\nEOF\n```\nDone.", "cat > a.md <<'EOF'\n# A\nEOF"),
-    ],
-)
-def test_a_fenced_shell_block_is_a_command(answer: str, command: str) -> None:
-    assert read_steps(answer) == [("shell", "", command)]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "conf.py\n```\nA = 1\n```",
-        "conf.py\n\n```python\nA = 1\n```",
-        "**conf.py**\n```python\nA = 1\n```",
-        "### `conf.py`\n```python\nA = 1\n```",
-        "`conf.py`:\n```python\nA = 1\n```",
-        "File: conf.py\n```python\nA = 1\n```",
-        "Here is the updated `conf.py`:\n\n```python\nA = 1\n```\n\nThis sets A to 1.",
-        "```conf.py\nA = 1\n```",
-        "```python conf.py\nA = 1\n```",
-        "```python:conf.py\nA = 1\n```",
-        '```python title="conf.py"\nA = 1\n```',
-        "```python\n# conf.py\nA = 1\n```",
-        "./conf.py\n```python\nA = 1\n```",
-        "conf.py (updated):\n```python\nA = 1\n```",
-    ],
-)
-def test_a_name_and_a_block_is_a_file(answer: str) -> None:
-    assert read_steps(answer) == [("file", "conf.py", "A = 1\n")]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "The port is 8471.",
-        "In Python you write:\n```python\nprint(1)\n```",
-        "It printed:\n```\n42\n```",
-        "```output\n42\n```",
-        "```bash\n\n```",
-        "Use `conf.py` and `app.py`:\n```python\nA = 1\n```",
-        "",
-    ],
-)
-def test_words_and_quoted_code_are_no_step(answer: str) -> None:
-    assert read_steps(answer) == []
-
-
-def test_files_without_an_extension_count_when_they_are_known() -> None:
-    assert read_steps("bin/start\n```\nx\n```", known=("bin/start",)) == [("file", "bin/start", "x\n")]
-    assert read_steps("Makefile\n```\nall:\n```") == [("file", "Makefile", "all:\n")]
-    assert read_steps("Certainly\n```python\nx\n```") == []
-    assert read_steps(".env\n```\nA=1\n```") == [("file", ".env", "A=1\n")]
-
-
-def test_a_script_of_the_shell_under_its_name_is_a_file() -> None:
-    assert read_steps("hi.sh\n```bash\necho hi\n```") == [("file", "hi.sh", "echo hi\n")]
-
-
-def test_several_files_and_then_one_command_count_and_what_follows_is_cut() -> None:
-    answer = (
-        "one.py\n```\na\n```\n\ntwo.py\n```\nb\n```\nRun it:\n```bash\npython two.py\n```\nOutput:\n```\n7\n```\n"
-        "three.py\n```\nc\n```\n"
-    )
-    steps, end = find_steps(answer)
-
-    assert [(step.kind, step.path or step.body) for step in steps] == [
-        ("file", "one.py"),
-        ("file", "two.py"),
-        ("shell", "python two.py"),
-    ]
-    assert answer[end:].startswith("Output:")
-
-
-def test_a_page_may_hold_blocks_of_its_own() -> None:
-    body = "# A\n\n```bash\npip install a\n```\n\nDone.\n"
-    assert read_steps(f"README.md\n```markdown\n{body}```\n") == [("file", "README.md", body)]
-
-
-def test_a_block_in_a_tools_name_calls_the_tool() -> None:
-    assert read_steps('```recall\n{"messageId": 3}\n```') == [("tool", "", '{"messageId": 3}\n')]
-
-
-def test_a_block_that_breaks_off_says_so() -> None:
-    assert find_steps("a.py\n```\nx = 1\ny =")[0][0].closed is False
-
-
-# What a block under a name does to the file
-
-
 def test_a_new_file_gets_all_of_the_block() -> None:
     assert read_change("a.py", "x = 1", None, shown_whole=False) == Change(content="x = 1\n")
 
@@ -139,7 +36,6 @@ def test_a_file_that_was_shown_whole_is_replaced() -> None:
 def test_a_long_file_that_was_not_shown_is_not_replaced() -> None:
     change = read_change("a.txt", "one\ntwo\n", "".join(f"line {n}\n" for n in range(90)), shown_whole=False)
     assert "90 lines" in change.mistake
-    assert "<<<<<<< SEARCH" in change.mistake
 
 
 def test_a_function_takes_the_place_of_the_one_with_its_name() -> None:
@@ -236,3 +132,68 @@ def test_a_function_that_differs_in_its_name_alone_is_the_old_one_renamed() -> N
 
 def test_what_changes_nothing_says_so() -> None:
     assert "already" in read_change("a.py", "x = 1\n", "x = 1\n", shown_whole=True).mistake
+
+
+STYLE = "".join(
+    f".box{n} {{\n  color: {'#ff6600' if n % 3 == 0 else '#222222'};\n  margin: {n}px;\n}}\n" for n in range(20)
+)
+
+
+def test_a_line_that_many_have_is_placed_by_the_value_the_request_names() -> None:
+    request = "Replace #ff6600 by #0066ff everywhere in style.css"
+    change = read_change("style.css", "color: #0066ff;\n", STYLE, shown_whole=False, request=request)
+
+    assert change.edits == (("color: #ff6600;", "color: #0066ff;"),)
+    assert read_change("style.css", "color: #0066ff;\n", STYLE, shown_whole=False, request="Change it").mistake
+
+
+def test_a_definition_that_is_to_go_and_is_shown_again_is_removed() -> None:
+    old = LONG[LONG.index("def find_lamp") : LONG.index("def total_chairs")]
+    change = read_change("store.py", old, LONG, shown_whole=False, removed={"find_lamp"})
+
+    ((target, replacement),) = change.edits
+    after = LONG.replace(target, replacement)
+    assert "find_lamp" not in after
+    assert after.count("\ndef ") == LONG.count("\ndef ") - 1
+    compile(after, "store.py", "exec")
+
+
+def test_a_section_of_a_page_is_added_or_takes_the_place_of_its_namesake() -> None:
+    page = "# Parcel\n\n" + "".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(9))
+
+    ((target, replacement),) = read_change("README.md", "## Licence\n\nMIT\n", page, shown_whole=True).edits
+    assert page.replace(target, replacement).rstrip().endswith("Text 8.\n\n## Licence\n\nMIT")
+
+    ((target, replacement),) = read_change("README.md", "## Part 4\n\nNew.\n", page, shown_whole=True).edits
+    after = page.replace(target, replacement)
+    assert "## Part 4\n\nNew.\n\n## Part 5" in after
+    assert "Text 4." not in after
+
+
+def test_a_short_piece_does_not_wipe_a_file_that_was_shown() -> None:
+    page = "".join(f"line {n} of a page\n" for n in range(40))
+    assert "40 lines" in read_change("notes.txt", "something else\nand more\n", page, shown_whole=True).mistake
+
+
+def test_half_a_search_block_is_never_written_into_a_file() -> None:
+    body = "======= SEARCH\n    def method_3(self):\n        return 3\n"
+    assert "nothing was changed" in read_change("team.py", body, CLASS, shown_whole=True).mistake
+    assert "<<<<<<<" not in str(read_change("new.py", "<<<<<<< SEARCH\nx\n", None, shown_whole=False).content)
+
+
+def test_a_head_without_a_body_is_no_definition() -> None:
+    current = 'def greet(name):\n    return "Hello, " + name\n' + "".join(f"x{n} = {n}\n" for n in range(20))
+    change = read_change("greeting.py", "def welcome(name):\n", current, shown_whole=False)
+    assert change.edits == (("def greet(name):", "def welcome(name):"),)
+
+
+def test_a_rewritten_part_with_a_new_helper_brings_both() -> None:
+    current = LONG + "def main():\n    print(1)\n\n\nif __name__ == '__main__':\n    main()\n"
+    body = (
+        '"""Words."""\n\n\ndef helper():\n    return 2\n\n\ndef main():\n    print(helper())\n\n\n'
+        'if __name__ == "__main__":\n    main()\n'
+    )
+    ((target, replacement),) = read_change("tool.py", body, current, shown_whole=False).edits
+    after = current.replace(target, replacement)
+    assert "def helper():\n    return 2\n\n\ndef main():\n    print(helper())" in after
+    assert after.count("__main__") == 1

@@ -1,0 +1,83 @@
+"""Which form of calls a model that nothing is known of takes: by its chat template, its size, and last by its name.
+
+Shipped facts about the families people run. What is learnt from a model itself overrules them.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ollm.domain.model_facts import CallForm
+from ollm.domain.struct import Data
+from ollm.providers.base import ModelInfo
+
+BLOCKS_BELOW = 4e9  # parameters under which a model of no known family writes blocks
+BLOCKS_WITHOUT_TOOLS_BELOW = 15e9  # the same, when its chat template knows no tools
+_SIZE = re.compile(r"(?<![\w.])(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
+_MOE = re.compile(r"(\d+)x(\d+(?:\.\d+)?)b", re.IGNORECASE)
+
+
+class ModelFamily(Data, frozen=True):
+    """`native_from`: the size from which it calls natively and well; below it writes blocks. `template` is a text that
+    only its chat templates hold."""
+
+    names: str  # an expression for its name, or that of its architecture
+    native_from: float
+    template: str = ""
+
+
+FAMILIES = (
+    ModelFamily(names=r"gpt-?oss", native_from=0, template="<|channel|>"),
+    ModelFamily(names=r"qwen-?3|qwen3", native_from=3.9e9, template="enable_thinking"),
+    ModelFamily(names=r"qwen-?2\.?5-?coder", native_from=20e9),
+    ModelFamily(names=r"qwen-?2(?:\.?5)?|qwq", native_from=6.5e9),
+    ModelFamily(names=r"llama-?3", native_from=7e9, template="<|start_header_id|>"),
+    ModelFamily(
+        names=r"devstral|mistral|mixtral|ministral|magistral|codestral", native_from=6e9, template="[AVAILABLE_TOOLS]"
+    ),
+    ModelFamily(names=r"gemma-?3n?", native_from=11e9, template="<start_of_turn>"),
+    ModelFamily(names=r"phi-?4", native_from=13e9),
+    ModelFamily(names=r"phi-?3", native_from=1e12),
+    ModelFamily(names=r"deepseek-?(?:coder|r1)", native_from=30e9),
+    ModelFamily(names=r"deepseek", native_from=30e9, template="<｜tool▁calls▁begin｜>"),
+    ModelFamily(names=r"smollm-?3", native_from=1e12),
+    ModelFamily(names=r"smollm", native_from=1e12),
+    ModelFamily(names=r"granite-?[34]", native_from=7e9, template="<|start_of_role|>"),
+)
+
+
+def choose_first_form(info: ModelInfo, name: str) -> CallForm:
+    """The form a first conversation begins with; `unknown` begins with native calls and looks at what comes."""
+    size = info.parameters or read_size(f"{name} {info.name}")
+    family = find_family(info, name)
+    if family is not None and size is not None:
+        return "blocks" if size < family.native_from else "unknown"
+    if size is not None and size < BLOCKS_BELOW:
+        return "blocks"
+    knows_tools = bool(re.search(r"(?i)tools", info.template)) if info.template else True
+    if not knows_tools and (size is None or size < BLOCKS_WITHOUT_TOOLS_BELOW):
+        return "blocks"
+    return "unknown"
+
+
+def find_family(info: ModelInfo, name: str) -> ModelFamily | None:
+    """By what its files say first, for anybody may name a model anything."""
+    stated = f"{info.architecture} {info.title}".lower()
+    for told in (stated, f"{name} {info.name}".lower()):
+        if found := next((family for family in FAMILIES if re.search(family.names, told)), None):
+            return found
+        if told is stated and info.template:
+            marked = (family for family in FAMILIES if family.template and family.template in info.template)
+            if found := next(marked, None):
+                return found
+    return None
+
+
+def read_size(name: str) -> float | None:
+    """The parameters that a name tells: `1.5b`, `270m`, `8x7b`."""
+    if experts := _MOE.search(name):
+        return int(experts[1]) * float(experts[2]) * 1e9
+    sizes = [
+        float(number.replace("_", ".")) * (1e9 if unit.lower() == "b" else 1e6) for number, unit in _SIZE.findall(name)
+    ]
+    return max(sizes, default=None)

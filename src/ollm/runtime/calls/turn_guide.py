@@ -1,0 +1,246 @@
+"""What a turn does more for a model that writes blocks: files with the request, blocks as calls, facts about changes.
+
+Facts are said, never advice: the lines that changed, that a file no longer parses, what has not happened yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from ollm.domain.messages import JsonObject, ToolCall
+from ollm.domain.struct import Data
+from ollm.domain.tools import ToolCallRecord
+from ollm.providers.base import CallPiece
+from ollm.runtime.calls.project_files import ProjectFiles
+from ollm.runtime.model.block_answer import FILE_BLOCK
+
+PRIMED_SHARE = 0.3  # of the window, for what goes with a request
+CHARS_PER_TOKEN = 3
+MAX_WATCHED_FILES = 400
+MAX_CHANGE_LINES = 14
+MAX_COMMAND_CHARS = 60
+MAX_CHANGE_CHARS = 1_200
+MAX_FACTS = 3  # times that a turn says what is missing
+BROKEN_OFF = "The block broke off before its end: nothing was done. Write less at once."
+_EVERYWHERE = re.compile(r"\b(?:every|all|each|everywhere|throughout)\b", re.IGNORECASE)
+_CAT = re.compile(r"^\s*cat\s+([\w./-]+)\s*$")
+
+
+class Resolved(Data, frozen=True):
+    """A call as it is run and recorded; with `refusal` it is not run, and that is its result."""
+
+    name: str
+    arguments: JsonObject | str
+    refusal: str = ""
+
+
+class TurnGuide:
+    """One for each turn."""
+
+    def __init__(self, files: ProjectFiles, window: int) -> None:
+        self._files = files
+        self._window = window
+        self._request = ""
+        self._names: list[str] = []
+        self._before: dict[str, str] = {}
+        self._changed: dict[str, None] = {}
+        self._commands: list[tuple[str, int]] = []
+        self._first: dict[str, str] = {}  # files as they were before their first change
+        self._since_change: list[tuple[str, int]] = []
+        self._told: set[str] = set()
+        self._rounds = 0
+
+    async def prime_request(self, request: str) -> str:
+        """The names and texts that go with the user's words."""
+        from ollm.services.primed_request import prime_request
+
+        self._request = request
+        self._names = await self._files.list_names()
+        room = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
+        primed = prime_request(request, self._names, self._files.read_text, room)
+        for path in primed.whole:
+            self._files.remember_whole(path)
+        return primed.text
+
+    def adopt_request(self, request: str) -> None:
+        """The form was found out in the middle of a turn: nothing was sent with the request."""
+        self._request = request
+
+    def describe_deeds(self) -> str:
+        """What was in fact done, for the person: files with counts of lines, commands with exit codes."""
+        told = []
+        for name in self._changed:
+            added, removed = count_changed_lines(self._first.get(name, ""), self._files.read_text(name) or "")
+            told.append(f"{name} (+{added} -{removed})" if self._files.exists(name) else f"{name} (deleted)")
+        changed = f"Changed: {', '.join(told)}." if told else ""
+        ran = [f"{shorten_command(command)} (exit code {code})" for command, code in self._commands]
+        return " ".join(filter(None, (changed, f"Ran: {'; '.join(ran)}." if ran else "")))
+
+    def resolve_call(self, piece: CallPiece) -> Resolved:
+        """A block that names a file becomes the call that makes its change."""
+        arguments = piece.arguments
+        if not isinstance(arguments, dict):
+            return Resolved(name=piece.name, arguments=arguments)
+        if arguments.pop("brokenOff", False):
+            return Resolved(name=piece.name, arguments=arguments, refusal=BROKEN_OFF)
+        if piece.name != FILE_BLOCK:
+            return Resolved(name=piece.name, arguments=arguments)
+        return self._resolve_file(str(arguments["path"]), str(arguments["content"]), whole=bool(arguments["whole"]))
+
+    def _resolve_file(self, path: str, content: str, *, whole: bool) -> Resolved:
+        from ollm.providers.text_calls.block_edits import read_change
+        from ollm.services.unfinished_work import find_removed_names
+
+        path = self._find_path(path)
+        current = self._files.read_text(path)
+        shown = current is not None and self._files.knows_whole(path, current)
+        if current is None and self._files.exists(path):
+            return Resolved(name="write_file", arguments={"path": path, "content": content})
+        removed = find_removed_names(self._request)
+        change = read_change(path, content, current, shown_whole=shown, removed=removed, request=self._request)
+        refusal = change.mistake or ("" if whole else BROKEN_OFF)
+        if change.edits and not refusal:
+            edits = [self._make_edit(old, new, current or "") for old, new in change.edits]
+            return Resolved(name="edit_file", arguments={"path": path, "edits": edits})
+        arguments: JsonObject = {"path": path, "content": content if change.content is None else change.content}
+        if current is not None and not refusal:
+            arguments["overwrite"] = True
+        return Resolved(name="write_file", arguments=arguments, refusal=refusal)
+
+    def _make_edit(self, old: str, new: str, current: str) -> JsonObject:
+        """An edit of every place, where the request says so and there are several."""
+        everywhere = current.count(old) > 1 and _EVERYWHERE.search(self._request) is not None
+        return {"target": old, "replacement": new, **({"replaceAll": True} if everywhere else {})}
+
+    def read_bare_command(self, answer: str) -> CallPiece | None:
+        """A command that is all of an answer, where something was to be done: it only lacks its fence."""
+        from ollm.providers.text_calls.blocks import PROGRAMS
+        from ollm.services.unfinished_work import asks_for_change
+
+        line = answer.strip()
+        plain = line.split(" ")[0] in PROGRAMS and "\n" not in line and not line.endswith((".", ":", "?"))
+        if not plain or " " not in line or self._commands or self._changed or not asks_for_change(self._request):
+            return None
+        return CallPiece("shell", {"command": line})
+
+    def _find_path(self, path: str) -> str:
+        """The path as it is, or the only file of that name in a folder, when there is none of the name here."""
+        if self._files.exists(path) or path in self._names:
+            return path
+        found = [name for name in self._names if name.endswith(f"/{path}")]
+        return found[0] if len(found) == 1 and found[0] in self._request else path
+
+    async def note_before(self, calls: Sequence[ToolCall]) -> None:
+        """How the files are that these calls may change."""
+        self._names = await self._files.list_names()
+        watched = self._names if len(self._names) <= MAX_WATCHED_FILES else self._find_mentioned(calls)
+        self._before = self._files.read_texts(watched)
+
+    def _find_mentioned(self, calls: Sequence[ToolCall]) -> list[str]:
+        told = "\n".join(str(call.arguments) for call in calls) + self._request
+        return [name for name in self._names if name in told][:MAX_WATCHED_FILES]
+
+    async def describe_after(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> str:
+        """What the calls did to the files, in lines."""
+        before, names = self._before, set(self._names)
+        self._names = await self._files.list_names()
+        many = len(self._names) > MAX_WATCHED_FILES
+        after = self._files.read_texts(before if many else self._names)
+        written = {str(call.arguments.get("path")) for call in calls if call.name == "write_file"}
+        shown = {name: text for name, text in after.items() if name in before or name not in written}
+        facts = describe_changes(before, shown, names, set(self._names))
+        self._changed |= dict.fromkeys(
+            name
+            for name in (*after, *before)
+            if before.get(name) != after.get(name) and (name in before or name not in names)
+        )
+        self._first = {**{name: before[name] for name in self._changed if name in before}, **self._first}
+        if before != after:
+            self._since_change = []
+        for name, text in after.items():
+            if before.get(name) != text:
+                self._files.remember_change(name, before.get(name))
+        self._note_calls(calls, records)
+        if before == after and any(record.error for record in records):
+            facts = "\n".join(filter(None, (facts, self.find_missing())))
+        return facts
+
+    def _note_calls(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        for call, record in zip(calls, records, strict=True):
+            if call.name == "write_file" and record.error is None:
+                self._files.remember_whole(str(call.arguments.get("path")))
+            command = call.arguments.get("command")
+            code = record.result.exit_code if record.result else None
+            if call.name != "shell" or not isinstance(command, str) or code is None:
+                continue
+            self._commands.append((command, code))
+            self._since_change.append((command, code))
+            shown = _CAT.match(command)
+            if shown and code == 0 and record.result and not record.result.full_output:
+                self._files.remember_whole(shown[1].removeprefix("./"))
+
+    def find_missing(self) -> str:
+        """What was asked and has visibly not happened; each thing is said once."""
+        from ollm.services.unfinished_work import Deeds, find_unfinished
+
+        if self._rounds >= MAX_FACTS:
+            return ""
+        deeds = Deeds(
+            changed=tuple(self._changed),
+            commands=tuple(self._commands),
+            since_change=tuple(self._since_change),
+            texts=self._files.read_texts(self._changed) | self._files.read_texts(self._find_mentioned(())),
+        )
+        found = [*find_unfinished(self._request, deeds, self._names), *self._find_broken(deeds.texts)]
+        facts = [fact for fact in found if fact not in self._told]
+        self._told |= set(facts)
+        self._rounds += bool(facts)
+        return " ".join(facts)
+
+    def _find_broken(self, texts: Mapping[str, str]) -> list[str]:
+        """Files of this turn that do not parse, or use what nothing defines."""
+        from ollm.services.syntax_check import describe_broken_syntax
+
+        told = (describe_broken_syntax(name, self._first.get(name), texts.get(name, "")) for name in self._changed)
+        return [f"{sentence.rstrip('.')}: mend it." for sentence in told if sentence]
+
+
+def describe_changes(before: dict[str, str], after: dict[str, str], old: set[str], new: set[str]) -> str:
+    """Lines that changed, files that came and went, and files that parsed and no longer do."""
+    from ollm.services.syntax_check import describe_broken_syntax
+
+    told = [f"Deleted {name}." for name in sorted(old - new)]
+    for name, text in sorted(after.items()):
+        earlier = before.get(name)
+        if earlier == text or (earlier is None and name in old):
+            continue
+        if earlier is None:
+            count = len(text.splitlines())
+            told.append(f"Created {name} ({count} line{'' if count == 1 else 's'}).")
+        else:
+            told.append(f"Changed lines of {name}:\n{list_changed_lines(earlier, text)}")
+        if broken := describe_broken_syntax(name, earlier, text):
+            told.append(broken)
+    return "\n".join(told)[:MAX_CHANGE_CHARS]
+
+
+def count_changed_lines(before: str, after: str) -> tuple[int, int]:
+    lines = list_changed_lines(before, after, 10_000).splitlines()
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def shorten_command(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= MAX_COMMAND_CHARS else f"{line[: MAX_COMMAND_CHARS - 1]}…"
+
+
+def list_changed_lines(before: str, after: str, limit: int = MAX_CHANGE_LINES) -> str:
+    import difflib
+
+    lines = [
+        line
+        for line in difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+        if not line.startswith(("@@", "---", "+++"))
+    ]
+    return "\n".join([*lines[:limit], *(["…"] if len(lines) > limit else [])])

@@ -1,0 +1,109 @@
+"""One answer of a model that writes blocks: its words as they come, its steps as calls, and one end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
+from ollm.domain.context import Usage
+from ollm.domain.messages import PromptMessage
+from ollm.domain.model_facts import ModelFacts
+from ollm.providers.base import AnyPiece, CallPiece, ChatRequest, FinishPiece, ProgressPiece, Provider, TextPiece
+from ollm.providers.text_calls.block_rendering import can_change, parse_parameters
+from ollm.providers.text_calls.block_stream import BlockStreamParser
+from ollm.providers.text_calls.blocks import Block
+from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_CALL_REPEATS
+from ollm.runtime.model.request_format import format_request
+from ollm.runtime.model.speed import SpeedMeter
+from ollm.services.loop_detection.streamed_text import StreamTracker
+
+BLOCK_TEMPERATURE = 0.0
+MAX_BLOCK_TOKENS = 2_000  # of one answer: a small model that writes more repeats itself
+_ASKS_HOW = re.compile(
+    r"\s*(?:how (?:do|can|would|could|should) (?:i|you|we|one)|how to|what(?: is the|'s the)? command|which command|"
+    r"explain how|show me how|tell me how|what does .* mean)\b",
+    re.IGNORECASE,
+)
+FILE_BLOCK = "file_block"  # a call of write_file or edit_file whose file has not been looked at yet
+
+
+def asks_how(messages: Sequence[PromptMessage]) -> bool:
+    """Whether the user asks how something is done: commands in the answer are quoted then, not meant to be run."""
+    asked = next((message.content for message in reversed(messages) if message.role == "user" and message.sources), "")
+    return _ASKS_HOW.match(asked) is not None
+
+
+class BlockAnswer:
+    """`facts` after the answer, and what the request was counted by, as `ToolCallFallback` gives them."""
+
+    def __init__(self, provider: Provider, request: ChatRequest, facts: ModelFacts) -> None:
+        self.facts = self.counted = facts
+        self.cut = ""
+        self._provider = provider
+        self._request = request
+        self._tools = {tool.name: tool for tool in request.tools}
+        self._parser = BlockStreamParser(tuple(self._tools), quoting=asks_how(request.messages))
+        self._pace = SpeedMeter()
+        self._loop = StreamTracker("text", MAX_CALL_REPEATS)
+        self._finish = FinishPiece()
+        self._prompt_tokens = 0
+
+    async def stream_answer(self) -> AsyncGenerator[AnyPiece, None]:
+        async with aclosing(self._provider.stream(self._render_request())) as pieces:
+            async for piece in pieces:
+                self._pace.observe_piece(piece)
+                match piece:
+                    case TextPiece(text=text):
+                        if shown := self._parser.feed(text):
+                            yield TextPiece(shown)
+                        if self._should_stop(text):
+                            break
+                    case FinishPiece():
+                        self._finish = piece
+                    case _:
+                        if isinstance(piece, ProgressPiece):
+                            self._prompt_tokens = max(self._prompt_tokens, piece.total)
+                        yield piece
+            else:
+                self._prompt_tokens = 0
+        if shown := self._parser.finish():
+            yield TextPiece(shown)
+        self.cut = self._parser.cut
+        self.facts = self._pace.update_facts(self.facts)
+        calls = [self._make_call(step) for step in self._parser.steps]
+        for call in calls:
+            yield call
+        if self._finish.reason == "unknown" and self._prompt_tokens:
+            self._finish = FinishPiece("stop", Usage(prompt_tokens=self._prompt_tokens))
+        yield FinishPiece("tool_calls" if calls else self._finish.reason, self._finish.usage)
+
+    def _render_request(self) -> ChatRequest:
+        messages, _ = format_request(self._request.messages, self._request.tools, self.facts)
+        longest = min(self._request.max_tokens or MAX_BLOCK_TOKENS, MAX_BLOCK_TOKENS)
+        return replace(self._request, messages=messages, tools=(), max_tokens=longest, temperature=BLOCK_TEMPERATURE)
+
+    def _should_stop(self, text: str) -> bool:
+        """Whether nothing good can follow."""
+        if self._parser.is_over:
+            return True
+        blank = self._parser.shown[-MAX_BLANK_CHARS:]
+        endless = len(blank) == MAX_BLANK_CHARS and not blank.strip()
+        return endless or (self._parser.is_held and self._loop.add(text) is not None)
+
+    def _make_call(self, step: Block) -> CallPiece:
+        whole = step.closed or self._finish.reason != "length"
+        if step.kind == "shell":
+            return self._make_command(step.body, whole=whole)
+        if step.kind == "tool":
+            return CallPiece(step.language, parse_parameters(step.body, self._tools[step.language]))
+        return CallPiece(FILE_BLOCK, {"path": step.path, "content": step.body, "whole": whole})
+
+    def _make_command(self, command: str, *, whole: bool) -> CallPiece:
+        if not can_change(self._request.tools):
+            from ollm.providers.text_calls.reading_commands import translate_command
+
+            return translate_command(command)
+        return CallPiece("shell", {"command": command} if whole else {"command": command, "brokenOff": True})

@@ -1,0 +1,185 @@
+"""`ollm -p` with a model that writes blocks: commands, files and changed parts, as small models wrote them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import running, texts
+from tests.servers.answers import Answer
+
+
+@pytest.fixture(autouse=True)
+def blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLM_CALL_FORM", "blocks")
+
+
+async def run_task(
+    directory: Path, files: dict[str, str], asked: str, script: list[Answer | str], *more: str
+) -> tuple[dict[str, Any], Any]:
+    async with running(directory, script) as runner:
+        for name, text in files.items():
+            (runner.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (runner.workspace / name).write_text(text)
+        done = await runner.run("-p", asked, "-o", "json", "--yes", *more)
+    return {"code": done.code, "err": done.err, **(json.loads(done.out) if done.out else {})}, runner
+
+
+def read(runner: Any, name: str) -> str:
+    return str((runner.workspace / name).read_text())
+
+
+def last_message(runner: Any, request: int) -> str:
+    return str(runner.server.chats[request]["messages"][-1]["content"])
+
+
+async def test_a_fenced_command_runs_and_its_output_comes_back_as_the_users(tmp_path: Path) -> None:
+    answer = "I will count them.\n\n```bash\nwc -l < data.txt\n```\n\nThe file has 99 lines."
+    said, runner = await run_task(
+        tmp_path, {"data.txt": "x\n" * 37}, "How many lines has data.txt?", [answer, "It has 37."]
+    )
+
+    assert said["text"].split("\n")[0] == "I will count them."
+    assert said["text"].endswith("It has 37.")
+    assert "99" not in said["text"]
+    assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("shell", "ok")]
+    sent = runner.server.chats[1]["messages"]
+    assert sent[-1] == {"role": "user", "content": "37\n[exit code 0]"}
+    assert sent[-2]["content"].endswith("```bash\nwc -l < data.txt\n```")
+    assert "tools" not in runner.server.chats[0]
+
+
+STORE = "".join(
+    f"def total_{noun}s(items):\n    total = 0\n    for item in items:\n        total += item\n    return total\n\n\n"
+    for noun in ("book", "lamp", "chair", "table", "shelf", "door", "window", "wall", "roof", "floor", "stair", "lift")
+)
+
+
+async def test_the_request_comes_with_the_names_and_the_texts_of_the_files_it_names(tmp_path: Path) -> None:
+    files = {"conf.py": "DEBUG = False\nLIMIT = 12\n", "other.py": "x = 1\n", "store.py": STORE * 2}
+    _, runner = await run_task(
+        tmp_path, files, "Change LIMIT in conf.py, and look at total_lamps in store.py", ["Done."]
+    )
+
+    asked = last_message(runner, 0)
+    assert "Files here: conf.py, other.py, store.py" in asked
+    assert "conf.py:\n```\nDEBUG = False\nLIMIT = 12\n```" in asked
+    assert "store.py is long (168 lines). Parts of it:\n```\ndef total_lamps(items):" in asked
+    assert "total_chairs" not in asked
+    assert "x = 1" not in asked
+    assert texts(runner.sessions()[0])[0] == ("user", "Change LIMIT in conf.py, and look at total_lamps in store.py")
+
+
+async def test_a_whole_file_is_written_and_the_changed_lines_come_back(tmp_path: Path) -> None:
+    kept = "DEBUG = False\nNAME = 'x'\n"
+    answer = f"conf.py\n```python\n{kept}LIMIT = 20\n```\n"
+    said, runner = await run_task(
+        tmp_path, {"conf.py": f"{kept}LIMIT = 12\n"}, "Change LIMIT in conf.py to 20.", [answer, "LIMIT is 20."]
+    )
+
+    assert read(runner, "conf.py") == f"{kept}LIMIT = 20\n"
+    assert [(call["name"], call["args"].get("overwrite")) for call in said["toolCalls"]] == [("write_file", True)]
+    assert "Changed lines of conf.py:\n-LIMIT = 12\n+LIMIT = 20" in last_message(runner, 1)
+
+
+async def test_a_function_of_a_long_file_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    answer = "store.py\n```python\ndef total_lamps(items):\n    return sum(items)\n```"
+    said, runner = await run_task(
+        tmp_path, {"store.py": STORE}, "Let total_lamps in store.py use sum.", [answer, "It uses sum now."]
+    )
+
+    old = "def total_lamps(items):\n    total = 0\n    for item in items:\n        total += item\n    return total\n"
+    assert read(runner, "store.py") == STORE.replace(old, "def total_lamps(items):\n    return sum(items)\n")
+    assert [call["name"] for call in said["toolCalls"]] == ["edit_file"]
+
+
+async def test_a_part_of_a_file_that_was_not_shown_whole_is_refused_with_the_reason(tmp_path: Path) -> None:
+    text = "".join(f"line {n} of a long page that says nothing\n" for n in range(200))
+    answer = "page.txt\n```\nsomething else\nquite different\n```"
+    said, runner = await run_task(tmp_path, {"page.txt": text}, "Mend page.txt", [answer, "It did not work.", "No."])
+
+    assert read(runner, "page.txt") == text
+    assert said["toolCalls"][0]["status"] != "ok"
+    assert "page.txt has 200 lines" in last_message(runner, 1)
+
+
+async def test_a_change_that_breaks_the_file_is_said(tmp_path: Path) -> None:
+    answer = "a.py\n```\ndef f(:\n    return 1\n```"
+    _, runner = await run_task(tmp_path, {"a.py": "def f():\n    return 0\n"}, "Fix a.py", [answer, "Done."])
+
+    assert "a.py no longer parses: line 1" in last_message(runner, 1)
+
+
+async def test_several_files_and_a_command_of_one_answer_are_done_in_their_order(tmp_path: Path) -> None:
+    answer = (
+        "one.py\n```\ndef bar():\n    return 41\n```\n\ntwo.py\n```\nfrom one import bar\n\nprint(bar() + 1)\n```\n"
+        "```bash\npython two.py\n```\nOutput:\n```\n7\n```"
+    )
+    said, runner = await run_task(tmp_path, {}, "Write one.py and two.py and run two.py.", [answer, "It prints 42."])
+
+    assert [call["name"] for call in said["toolCalls"]] == ["write_file", "write_file", "shell"]
+    assert last_message(runner, 1).count("42\n[exit code 0]") == 1
+
+
+async def test_a_command_changes_files_and_the_model_is_told_which_lines(tmp_path: Path) -> None:
+    files = {"a.py": "def load(x):\n    return x\n", "old.txt": "x\n"}
+    answer = "```bash\nsed -i 's/load/fetch/' a.py && rm old.txt\n```"
+    _, runner = await run_task(tmp_path, files, "Rename load to fetch in a.py and delete old.txt", [answer, "Done."])
+
+    told = last_message(runner, 1)
+    assert told.startswith("[no output]\n[exit code 0]\n")
+    assert "Changed lines of a.py:\n-def load(x):\n+def fetch(x):" in told
+    assert "Deleted old.txt." in told
+
+
+async def test_an_answer_that_cannot_be_true_meets_the_facts_once(tmp_path: Path) -> None:
+    first = "add.py\n```\ndef add(a, b):\n    return a + b\n```"
+    script: list[Answer | str] = [first, "All done.", "```bash\npython add.py > RESULT.txt\n```", "Now all is done."]
+    said, runner = await run_task(
+        tmp_path,
+        {"add.py": "def add(a, b):\n    return a - b\n"},
+        "Fix the function in add.py, run python add.py and write what it prints into RESULT.txt.",
+        script,
+    )
+
+    told = "Now run python add.py. RESULT.txt does not exist. Now write RESULT.txt."
+    assert last_message(runner, 2) == told
+    assert len(runner.server.chats) == 4
+    assert said["text"].endswith("Now all is done.")
+    assert ("system", told) in texts(runner.sessions()[0])
+
+
+async def test_a_model_that_stays_with_its_answer_is_believed_after_the_facts(tmp_path: Path) -> None:
+    _, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "Change x in a.py to 2.", ["Done.", "Done.", "Done."])
+
+    assert len(runner.server.chats) == 2
+
+
+async def test_questions_are_answered_without_a_word_about_changes(tmp_path: Path) -> None:
+    answer = "In Python you write:\n```python\nprint(1)\n```"
+    said, runner = await run_task(tmp_path, {"a.py": "x = 1\n"}, "How do I print 1 in Python?", [answer])
+
+    assert said["text"] == answer
+    assert said["toolCalls"] == []
+    assert len(runner.server.chats) == 1
+
+
+async def test_a_protected_file_is_neither_shown_nor_written_unasked(tmp_path: Path) -> None:
+    answer = "../outside.txt\n```\nx\n```"
+    said, runner = await run_task(tmp_path, {"a.py": "x\n"}, "Create ../outside.txt", [answer, "Done.", "Done."])
+
+    assert not (runner.workspace.parent / "outside.txt").exists()
+    assert all(call["status"] != "ok" for call in said["toolCalls"])
+
+
+async def test_in_plan_mode_commands_only_look(tmp_path: Path) -> None:
+    script: list[Answer | str] = ["```bash\ncat a.py\n```", "```bash\nrm a.py\n```", "It sets x."]
+    said, runner = await run_task(tmp_path, {"a.py": "x = 4711\n"}, "What does a.py do?", script, "--mode", "plan")
+
+    looked, refused = said["toolCalls"]
+    assert (looked["name"], looked["status"]) == ("read_file", "ok")
+    assert refused["status"] != "ok"
+    assert read(runner, "a.py") == "x = 4711\n"

@@ -1,0 +1,37 @@
+"""Whether a text still parses as what its name says."""
+
+import pytest
+
+from ollm.services.syntax_check import describe_broken_syntax
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "told"),
+    [
+        ("a.py", "x = 1\n", "x = (\n", "a.py no longer parses: line 1"),
+        ("a.py", None, "x = (\n", "a.py does not parse: line 1"),
+        ("a.py", "x = (\n", "y = (\n", ""),
+        ("a.py", "x = 1\n", "x = 2\n", ""),
+        ("a.json", "{}", "{", "a.json no longer parses"),
+        ("a.toml", "a = 1\n", "a = \n", "a.toml no longer parses"),
+        ("a.txt", "x", "(", ""),
+        (
+            "a.py",
+            "def f():\n    return 1\n",
+            "def f():\n    return LIMIT\n",
+            "a.py uses LIMIT, which nothing in it defines.",
+        ),
+        ("a.py", "from b import *\n", "from b import *\nprint(LIMIT)\n", ""),
+        (
+            "a.py",
+            None,
+            "import os.path\n\n\nclass A:\n    def f(self, x, *y, **z):\n        return [os, x, y, z, A]\n",
+            "",
+        ),
+        ("a.py", None, "for a in range(3):\n    with open(str(a)) as b:\n        print(b)\n", ""),
+        ("a.py", None, "try:\n    pass\nexcept OSError as error:\n    print(error, [n for n in ()])\n", ""),
+    ],
+)
+def test_what_is_said_of_a_change(name: str, before: str | None, after: str, told: str) -> None:
+    found = describe_broken_syntax(name, before, after)
+    assert found.startswith(told) if told else found == ""

@@ -1,0 +1,59 @@
+"""What a request asks for that has visibly not happened."""
+
+import pytest
+
+from ollm.services.unfinished_work import Deeds, asks_for_change, find_removed_names, find_unfinished
+
+FILES = ("add.py", "main.py", "limits.py", "src/app.py", "test_add.py", "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("request_", "deeds", "left"),
+    [
+        ("Change x in add.py to 2.", Deeds(), ["Now change add.py."]),
+        ("Change x in add.py to 2.", Deeds(changed=("add.py",)), []),
+        ("Rename a to b in add.py and main.py.", Deeds(changed=("add.py",)), ["Now change main.py too."]),
+        ("Rename a to b in add.py, main.py and app.py.", Deeds(changed=("add.py", "main.py", "src/app.py")), []),
+        ("Fix add.py, run python main.py and write what it prints into out.txt.", Deeds(changed=("add.py",)),
+         ["Now run python main.py.", "out.txt does not exist. Now write out.txt."]),
+        ("Run python main.py and tell me what it prints.", Deeds(commands=(("python main.py", 0),)), []),
+        ("Write a script fib.py and run it.", Deeds(), ["fib.py does not exist. Now write fib.py.", "Now run python fib.py."]),
+        ("Add up the column a in data.csv and write the sum into sum.txt.", Deeds(changed=("sum.txt",)), []),
+        ("python test_add.py fails. Fix add.py.", Deeds(), ["Now run python test_add.py.", "Now change add.py."]),
+        ("python test_add.py fails. Fix add.py.",
+         Deeds(changed=("add.py",), commands=(("python test_add.py", 1),)), ["Now run python test_add.py."]),
+        ("python test_add.py fails. Fix add.py.",
+         Deeds(changed=("add.py",), since_change=(("python test_add.py", 1),)), ["python test_add.py still fails: mend it."]),
+        ("python test_add.py fails. Fix add.py.",
+         Deeds(changed=("add.py",), since_change=(("python test_add.py", 0),)), []),
+        ("Move MAX from limits.py to add.py.", Deeds(changed=("add.py", "limits.py"), texts={"limits.py": "MAX = 1\n"}),
+         ["MAX is still in limits.py: remove it there."]),
+        ("Delete old.txt.", Deeds(commands=(("rm old.txt", 0),)), []),
+        ("Delete old.txt.", Deeds(), ["Nothing has been changed. Now do it."]),
+        ("What does add.py do?", Deeds(), []),
+        ("How many lines has data.csv?", Deeds(), []),
+        ("Explain how main.py changes the values in add.py.", Deeds(), []),
+    ],
+)  # fmt: skip
+def test_what_is_left_is_said_and_nothing_else(request_: str, deeds: Deeds, left: list[str]) -> None:
+    assert find_unfinished(request_, deeds, FILES) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("In settings.py set LIMIT to 3", True),
+        ("Please fix the typo", True),
+        ("Find the bug and fix it", True),
+        ("Which files use LIMIT?", False),
+        ("Tell me what add.py does", False),
+    ],
+)
+def test_a_wish_for_a_change_is_told_from_a_question(text: str, wanted: bool) -> None:
+    assert asks_for_change(text) is wanted
+
+
+def test_names_that_are_to_go_are_found() -> None:
+    assert "old" in find_removed_names("Remove the function old from a.py.")
+    assert "describe" in find_removed_names("Move the function describe from a.py to b.py.")
+    assert find_removed_names("Add a function new to a.py.") == set()
