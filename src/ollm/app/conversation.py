@@ -60,6 +60,7 @@ class ConversationScope:
         from ollm.runtime.resume.rebuild import find_last_mode
 
         storage = self.storage
+        storage.has_session = True
         if not self.options.one_shot:
             await self.hold_workspace()
         self.stack.push_async_callback(storage.session.close)

@@ -37,6 +37,7 @@ class Storage:
         self.notices: list[str] = []
         scope.report = self.report_problem
         self.resumed_mode: ModeName | None = None
+        self.has_session = False  # a tool that is run by hand belongs to none
 
     @cached_property
     def stream(self) -> EventStream:
@@ -80,11 +81,12 @@ class Storage:
 
     @cached_property
     def notes(self) -> NoteStore:
-        """The workspace's memory, with the todos of this session."""
-        from ollm.runtime.plan import TodoOwner
-
+        """The workspace's memory, with the todos of this session; without a session, those of nobody."""
         notes = self.scope.notes
-        notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
+        if self.has_session:
+            from ollm.runtime.plan import TodoOwner
+
+            notes.get_todo_owner = TodoOwner(lambda: self.session.id, notes.reassign_todos).get
         return notes
 
     def report_problem(self, text: str) -> None:
