@@ -36,7 +36,9 @@ def main() -> int:
 
 def discovered() -> list[str]:
     """The modules that measure something; the others help them."""
-    return sorted(path.stem for path in HERE.glob("[a-z]*.py") if "def rows(" in path.read_text(encoding="utf-8"))
+    modules = {path.stem: path for path in HERE.glob("[a-z]*.py")}
+    modules |= {path.parent.name: path for path in HERE.glob("[a-z]*/__init__.py")}
+    return sorted(name for name, path in modules.items() if "def rows(" in path.read_text(encoding="utf-8"))
 
 
 def cells(row: Row) -> tuple[str, ...]:
