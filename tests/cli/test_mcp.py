@@ -51,7 +51,7 @@ async def test_a_model_calls_a_server_under_policy_limits_and_an_environment_wit
         assert set(shown["good__add"]["parameters"]["properties"]) == {"a", "b"}
         summed, red, long, variables = [message["content"] for message in second["messages"][-4:]]
         assert (summed, red) == ("the sum is 5", "red")
-        assert "left out" in long
+        assert "omitted" in long
         assert len(long) < 31_000
         assert "GIVEN" in variables.split()
         assert "MCP_TEST_SECRET" not in variables.split()
@@ -98,7 +98,7 @@ async def test_servers_are_added_tried_and_removed_and_comments_stay(tmp_path: P
         tried = await runner.run("mcp", "test", "--json")
         assert tried.code == 1
         found = {one["name"]: one for one in json.loads(tried.out)}
-        assert "No such file or directory" in found["broken"]["error"]
+        assert "there is no program /no/such/program" in found["broken"]["error"]
         assert found["good"]["ok"]
         assert "good__add" in found["good"]["tools"]
         assert found["good"]["prompts"] == ["review"]
@@ -121,5 +121,5 @@ async def test_mistakes_in_hooks_and_servers_are_found_by_the_check(tmp_path: Pa
         checked = await runner.run("config", "check")
 
     assert checked.code == 2
-    assert "mcpServers.bad: unknown key comand" in checked.out
+    assert "mcpServers.bad: expected either command or url (unknown key comand" in checked.out
     assert "hooks.before-lunch: unknown event" in checked.out

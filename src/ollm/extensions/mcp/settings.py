@@ -95,9 +95,9 @@ def read_server(name: str, entry: Any) -> McpServer | str:
         return "expected a mapping with command or url"
     address = next((entry[key] for key in URL_KEYS if entry.get(key)), None)
     entry = {**{key: value for key, value in entry.items() if key not in URL_KEYS}, "url": address}
-    fault = _find_fault(entry)
-    if fault:
-        return fault
+    if fault := _find_fault(entry):
+        unknown = sorted(str(key) for key in set(entry) - KEYS)
+        return f"{fault} (unknown key {unknown[0]}; known: {', '.join(sorted(KEYS))})" if unknown else fault
     return McpServer(
         name=name,
         command=entry.get("command") or "",
