@@ -21,8 +21,8 @@ def records(runner: Runner) -> list[sqlite3.Row]:
         return connection.execute("SELECT * FROM chat_sessions ORDER BY updated_at DESC").fetchall()
 
 
-@covers("W14", "W111", "W115", "W116", "W119", "W120", "W121", "W157", "W164", "D755")
-async def test_a_resume_sends_exactly_what_was_sent_before_and_the_summary(tmp_path: Path) -> None:
+@covers("W14", "W111", "D755")
+async def test_a_resume_sends_exactly_what_was_sent_before(tmp_path: Path) -> None:
     async with running(tmp_path, ["The parser is in src/parse.py.", "As I said."]) as runner:
         await runner.run("-p", "Where is the parser?")
         done = await runner.run("-p", "And the lexer?", "--continue")
@@ -33,11 +33,24 @@ async def test_a_resume_sends_exactly_what_was_sent_before_and_the_summary(tmp_p
     assert second[len(first)] == ("assistant", "The parser is in src/parse.py.")
     role, text = second[-1]
     assert role == "user"
+    assert text == "And the lexer?"
+    (session,) = runner.sessions()
+    assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * 2
+
+
+@covers("W115", "W116", "W119", "W120", "W121", "W157", "W164")
+async def test_a_resume_in_another_window_tells_the_model_where_the_work_stood(tmp_path: Path) -> None:
+    async with running(tmp_path, ["The parser is in src/parse.py.", "As I said."]) as runner:
+        await runner.run("-p", "Where is the parser?")
+        (runner.home / "config.yaml").write_text("provider: {contextWindow: 16384}\n", encoding="utf-8")
+        done = await runner.run("-p", "And the lexer?", "--continue")
+
+    assert done.code == 0
+    role, text = sent(runner, 1)[-1]
+    assert role == "user"
     assert text.startswith("And the lexer?")
     assert "conversation is resumed" in text
     assert "Where is the parser?" in text
-    (session,) = runner.sessions()
-    assert [message["role"] for message in session["messages"]] == ["user", "assistant"] * 2
 
 
 @covers("W40", "W41", "W42", "W43", "W126", "W129", "W168", "W6", "W23")

@@ -51,7 +51,7 @@ async def test_a_session_survives_a_killed_daemon_and_goes_on_from_where_it_stoo
 
     sent = found.server.chats[2]["messages"]
     assert [message["content"] for message in sent[1:3]] == ["What colour is the door?", "The door is blue."]
-    assert "conversation is resumed" in sent[-1]["content"]
+    assert sent[-1]["content"] == "And now?"
     document = json.loads((found.home / "sessions" / f"{first}.json").read_text())
     assert len(document["messages"]) == 4
     with sqlite3.connect(found.workspace / ".ollm" / "memory.db") as connection:
