@@ -1,4 +1,4 @@
-"""What real servers refuse, in their own words, sent to the command: each is taken for what it means."""
+"""What servers refuse, in words noted down from them, sent to the command: each is taken for what it means."""
 
 from __future__ import annotations
 
