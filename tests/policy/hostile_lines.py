@@ -145,6 +145,16 @@ file -f KEY
 file -m KEY a
 file -C -m mod.jq
 strings @KEY
+strings -n @KEY
+strings -U @KEY a
+xxd a -a
+xxd -ps a new
+xxd a -b
+file --magic-file . dir-out
+file -m . a
+zgrep -R x
+zgrep --dereference-recursive x sub
+zgrep -f KEY a
 strings -n KEY KEY
 nl -s KEY KEY
 tac -s x KEY

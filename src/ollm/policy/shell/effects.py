@@ -93,8 +93,11 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
     runs += find_value_dangers(name, part.words)
     runs += _find_setting_operands(name, [(place, word.text) for place, word in found.operands])
     objections = _check_option_values(found, reading, judge)
+    if name == "strings":  # `@FILE` stands for the words in the file, wherever it is
+        responses = [drop_prefix(word, 1) for word in part.words[1:] if word.text.startswith("@")]
+        objections += sum((judge.check_read(word) for word in responses), NO_OBJECTIONS)
     if reading.paths:
-        objections += judge.check_directory() + _check_operands(name, found, reading, judge)
+        objections += judge.check_directory() + _check_operands(found, reading, judge)
     else:
         objections += sum((judge.check_names(word) for _, word in found.operands), NO_OBJECTIONS)
     if reading.output is not None and len(found.operands) > reading.output:
@@ -107,15 +110,12 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
     return _add_objections(part, objections, runs, reads=_only_asks(name, part), unknown=unknown)
 
 
-def _check_operands(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
+def _check_operands(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
     """Every operand is a path, but for a pattern that is surely one."""
     sure = not found.unknown and not any(option.is_any(reading.pattern_options) for option in found.options)
     words = [word for _, word in found.operands]
     operands = words[reading.skip :] if sure else words
     objections = sum((judge.check_read(word) for word in operands), NO_OBJECTIONS)
-    if name == "strings":
-        responses = [drop_prefix(word, 1) for word in operands if word.text.startswith("@")]
-        objections += sum((judge.check_read(word) for word in responses), NO_OBJECTIONS)
     return objections + _check_trees(found, reading, operands or [make_literal(".")], judge)
 
 

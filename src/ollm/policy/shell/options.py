@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ollm.domain.struct import Data
 from ollm.policy.shell.words import ShellWord
+
+_NUMBER = r"[-+]?(0[xX][0-9a-fA-F]+|\d+)"
 
 
 class OptionGrammar(Data, frozen=True):
@@ -98,7 +101,9 @@ def _parse_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar
             value = ShellWord(text=rest, known=rest if static else "", static=static, glob=words[index].glob)
             return [*found, ShellOption(name=letter, index=index, value=value)], index + 1
         following = words[index + 1] if index + 1 < len(words) else None
-        if letter in grammar.values and not (grammar.numeric and following and not following.text.isalnum()):
+        if letter in grammar.values and not (
+            grammar.numeric and following and not re.fullmatch(_NUMBER, following.text)
+        ):
             return [*found, ShellOption(name=letter, index=index, value=following)], index + 2
         found.append(ShellOption(name=letter, index=index))
     return found, index + 1

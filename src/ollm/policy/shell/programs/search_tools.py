@@ -23,7 +23,16 @@ _GREP = read_files(
 )
 
 SEARCH_TOOLS: dict[str, Program] = {
-    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), _GREP),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
+    "zgrep": read_files(
+        "EFGPivwxyclLnHhobqsTaZ0123456789",
+        "emABC",
+        "extended-regexp fixed-strings ignore-case word-regexp line-regexp invert-match max-count= line-number count"
+        " with-filename no-filename only-matching quiet silent files-with-matches files-without-match regexp=",
+        skip=1,
+        pattern_options=("e", "regexp"),
+        danger=("r", "R", "recursive", "dereference-recursive", "f", "file", "d", "directories"),
+    ),
     "jq": read_files(
         "cCMaSjhVnrResb0123456789",
         "Lf",

@@ -126,7 +126,20 @@ TEXT_TOOLS: dict[str, Program] = {
         "apple brief checking-printout debug exclude= exclude-quiet= extension files-from= separator= mime mime-type"
         " mime-encoding keep-going magic-file= dereference no-dereference no-buffer no-pad print0 raw special-files"
         " parameter= no-sandbox compile uncompress uncompress-noreport preserve-date list",
-        danger=("C", "compile", "z", "Z", "uncompress", "uncompress-noreport", "p", "preserve-date", "S", "no-sandbox"),
+        danger=(
+            "C",
+            "compile",
+            "m",
+            "magic-file",
+            "z",
+            "Z",
+            "uncompress",
+            "uncompress-noreport",
+            "p",
+            "preserve-date",
+            "S",
+            "no-sandbox",
+        ),
         names=("f", "files-from"),
         read_options=("f", "m", "files-from", "magic-file"),
     ),
@@ -171,7 +184,7 @@ TEXT_TOOLS: dict[str, Program] = {
         read_options=("f", "format-file"),
     ),
     "xxd": Program(
-        options=OptionGrammar(flags="abCdeEhipuvtP", values="cglos", numeric=True),
+        options=OptionGrammar(flags="abCdeEhipuvtP", values="cglos", numeric=True, stops=True),
         reads=Reading(danger=("r", "revert"), output=1),
     ),
     "base64": read_files("dD", "w", "decode ignore-garbage wrap=", danger=("o", "output")),
