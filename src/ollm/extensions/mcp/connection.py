@@ -200,7 +200,7 @@ class McpConnection:
 
     def _explain_refusal(self, status: int) -> str:
         if status == 401:
-            return f"it wants a login (HTTP 401): set headers.Authorization, or `ollm mcp login {self.server.name}`"
+            return "it wants a login (HTTP 401): set headers.Authorization for it"
         return f"it refuses the key (HTTP {status})" if status == 403 else ""
 
     async def _handle_message(self, message: object) -> None:
