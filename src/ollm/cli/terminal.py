@@ -103,8 +103,8 @@ class Terminal:
         files = WorkspaceFiles(lambda: self._scope.discovery, self._start.workspace)
         screen = ChatScreen(self._build_screen_options(), files.find, self._pick_another)
         if text := self._take_text():
-            screen.talking.submit(text)
-        self._ending.attach(screen.leave, lambda: asked_to_close(screen.talking.conversation))
+            screen.chat.submit(text)
+        self._ending.attach(screen.leave, lambda: asked_to_close(screen.chat.conversation))
         with self._report_unsaved():
             await screen.run(self._open_and_track)
         self._left = screen.left or self._left

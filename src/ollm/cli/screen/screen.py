@@ -67,15 +67,15 @@ class ChatScreen:
         self.pastes = Pastes()
         self.painter = Painter(self._get_width, colour=look.colour)
         self.transcript = Transcript(self.painter, self.print)
-        self.talking = ConversationRunner(self)
-        self.buffer = build_input(look, self.talking, self.questions, find_files)
+        self.chat = ConversationRunner(self)
+        self.buffer = build_input(look, self.chat, self.questions, find_files)
         self._pick = pick
         self._draft = ""
         self._began = 0.0
         self._failure: OllmError | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._rewinding = RewindDialog(self, lambda: self.talking.conversation, self._insert)
-        self._view = ScreenView(self.transcript, self.questions, self._rewinding, lambda: self.talking.queue)
+        self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
+        self._view = ScreenView(self.transcript, self.questions, self._rewinding, lambda: self.chat.queue)
         self.app = self._build_application()
         self._printing = ScreenPrinter(self.app, lambda: self.busy)
 
@@ -130,22 +130,22 @@ class ChatScreen:
 
     async def _run_conversation(self, opener: Opener) -> None:
         try:
-            await self.talking.run(opener)
+            await self.chat.run(opener)
         except OllmError as error:
             self._failure = error
             self.exit(CommandReply(follow_up="exit"))
 
     async def _close_conversation(self) -> None:
         """Close the conversation before anything is cancelled: a turn in the daemon goes on."""
-        if self.talking.conversation:
-            self.left = self.talking.conversation.session_id
-            await self.talking.conversation.close()
+        if self.chat.conversation:
+            self.left = self.chat.conversation.session_id
+            await self.chat.conversation.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         assert self._group
         self._group.create_task(work)
 
-    # What talking does to the screen
+    # What the chat does to the screen
 
     def print(self, text: str) -> None:
         self._printing.add(text)
@@ -180,7 +180,7 @@ class ChatScreen:
             self.app.exit()
 
     async def pick_session(self) -> None:
-        current = self.talking.conversation.session_id if self.talking.conversation else None
+        current = self.chat.conversation.session_id if self.chat.conversation else None
         async with self.lend_terminal():
             chosen = await self._pick(current)
         if chosen:
@@ -197,7 +197,7 @@ class ChatScreen:
 
     @property
     def busy(self) -> bool:
-        return self.talking.busy
+        return self.chat.busy
 
     @property
     def asking(self) -> bool:
@@ -217,7 +217,7 @@ class ChatScreen:
 
     @property
     def queued(self) -> bool:
-        return bool(self.talking.queue)
+        return bool(self.chat.queue)
 
     def submit(self, text: str) -> None:
         if text.strip().lower() in LEAVE_WORDS and not self.questions.refusing:
@@ -226,10 +226,10 @@ class ChatScreen:
         if self.questions.refusing:
             self._respond(ConfirmationAnswer(approved=False, reason=text.strip()))
             self._restore_draft()
-        elif self.talking.can_run_now(text):
-            self.spawn(self.talking.run_now(text))
+        elif self.chat.can_run_now(text):
+            self.spawn(self.chat.run_now(text))
         elif text.strip():
-            self.talking.submit(text)
+            self.chat.submit(text)
 
     def answer(self, key: str) -> None:
         if key == ALL_EDITS_KEY and self.questions.offers_all_edits:
@@ -249,19 +249,19 @@ class ChatScreen:
 
     def stop(self) -> None:
         """Stop the turn; what waited behind it comes back to the input."""
-        waiting, self.talking.queue = self.talking.queue, []
+        waiting, self.chat.queue = self.chat.queue, []
         if waiting:
             draft = [self.buffer.text] if self.buffer.text.strip() else []
             self.buffer.reset()
             self.buffer.insert_text("\n".join([*waiting, *draft]))
-        if self.talking.conversation:
-            self.spawn(self.talking.conversation.cancel())
+        if self.chat.conversation:
+            self.spawn(self.chat.conversation.cancel())
 
     def take_back_queued(self) -> bool:
         """Bring the newest message that waits back to the empty input; False when none waits."""
-        if not self.talking.queue or self.buffer.text:
+        if not self.chat.queue or self.buffer.text:
             return False
-        self.buffer.insert_text(self.talking.queue.pop())
+        self.buffer.insert_text(self.chat.queue.pop())
         return True
 
     def leave(self) -> None:
@@ -278,7 +278,7 @@ class ChatScreen:
         self.transcript.unfold()
 
     def attach_offer(self) -> None:
-        self.talking.attach_offer()
+        self.chat.attach_offer()
 
     def rewind(self) -> None:
         self.spawn(self._rewinding.open())
@@ -304,9 +304,9 @@ class ChatScreen:
         self.spawn(self._set_approval(APPROVAL_CYCLE[(place + 1) % len(APPROVAL_CYCLE)]))
 
     async def _set_approval(self, level: str) -> None:
-        if self.talking.conversation:
-            await self.talking.conversation.command("approval", level)
-            self.refresh(await self.talking.conversation.status())
+        if self.chat.conversation:
+            await self.chat.conversation.command("approval", level)
+            self.refresh(await self.chat.conversation.status())
 
     def show_hint(self, text: str, seconds: float) -> None:
         """Show a line above the input for a moment."""
@@ -322,7 +322,7 @@ class ChatScreen:
         if options := self._view.options:
             self._view.options = None
             if yes:
-                self.talking.submit(f"/{options.name} {options.chosen}")
+                self.chat.submit(f"/{options.name} {options.chosen}")
             return
         if not yes:
             self._rewinding.list = None
@@ -344,8 +344,8 @@ class ChatScreen:
             self.spawn(self._send_answer(current.correlation_id, answer))
 
     async def _send_answer(self, correlation_id: str, answer: ConfirmationAnswer) -> None:
-        assert self.talking.conversation
-        if not await self.talking.conversation.respond(correlation_id, answer):
+        assert self.chat.conversation
+        if not await self.chat.conversation.respond(correlation_id, answer):
             self.print(self.painter.paint_aside("already answered", "dim"))
 
     def _get_width(self) -> int:

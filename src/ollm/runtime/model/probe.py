@@ -88,15 +88,15 @@ class Probe:
 
     async def _try_call_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
         """The lowest rung that holds for one plain call."""
-        ladder, hearing = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
-        await collect_text(ladder.request_answer(hearing))
-        facts = ladder.facts
-        if hearing.native:
+        fallback, parser = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
+        await collect_text(fallback.request_answer(parser))
+        facts = fallback.facts
+        if parser.native:
             return replace(facts, call_form="native"), "calls", True, "native"
-        if hearing.calls:
-            form = hearing.form or facts.written_form
+        if parser.calls:
+            form = parser.form or facts.written_form
             return replace(facts, call_form="text", written_form=form), "calls", True, f"written as text ({form})"
-        if await ladder.request_constrained_calls(hearing):
+        if await fallback.request_constrained_calls(parser):
             return replace(facts, call_form="constrained"), "calls", True, "only when constrained to the tools' schema"
         return replace(facts, call_form="none"), "calls", False, "none"
 
@@ -125,9 +125,9 @@ class Probe:
         )
         as_tool, as_user = replace(facts, result_form="tool"), replace(facts, result_form="user")
         for tried in (as_tool, as_user) if facts.call_form == "native" else (as_user, as_tool):
-            ladder, hearing = self._prepare_request(tried, self._tools(TOOL_COUNTS[0]), *history)
-            text = await collect_text(ladder.request_answer(hearing))
-            if EXPECTED_CODE in text and not hearing.calls:
+            fallback, parser = self._prepare_request(tried, self._tools(TOOL_COUNTS[0]), *history)
+            text = await collect_text(fallback.request_answer(parser))
+            if EXPECTED_CODE in text and not parser.calls:
                 told = "as tool results" if tried.result_form == "tool" else "as user messages"
                 return tried, "results", True, told
         form = replace(facts, result_form="tool" if facts.call_form == "native" else "user")
@@ -180,8 +180,8 @@ class Probe:
         return replace(facts, window=window), "window", bool(read), f"{window:,}; {read:,} tokens read in full"
 
     async def _request_calls(self, facts: ModelFacts, tools: tuple[ToolSchema, ...], asked: str) -> list[CallPiece]:
-        ladder, _ = self._prepare_request(facts, tools, asked)
-        async with aclosing(ladder.stream_answer()) as pieces:
+        fallback, _ = self._prepare_request(facts, tools, asked)
+        async with aclosing(fallback.stream_answer()) as pieces:
             return [piece async for piece in pieces if isinstance(piece, CallPiece)]
 
     def _prepare_request(
@@ -195,8 +195,8 @@ class Probe:
             max_tokens=MAX_ANSWER_TOKENS,
             temperature=0,
         )
-        ladder = ToolCallFallback(self._provider, request, facts)
-        return ladder, ladder.create_parser()
+        fallback = ToolCallFallback(self._provider, request, facts)
+        return fallback, fallback.create_parser()
 
 
 def _reads_path(call: CallPiece, path: str) -> bool:

@@ -69,27 +69,27 @@ class ToolCallFallback:
         return relay(self._run_attempts())
 
     async def _run_attempts(self) -> AsyncGenerator[AnyPiece | PieceStream, None]:
-        hearing = self.create_parser()
-        hearing.calls = await self._decide_call(hearing)
-        if not hearing.calls:
-            yield self.request_answer(hearing)
-        if hearing.wants_schema:
-            hearing.calls = await self.request_constrained_calls(hearing)
-        if again := self._revise_facts(hearing):
+        parser = self.create_parser()
+        parser.calls = await self._decide_call(parser)
+        if not parser.calls:
+            yield self.request_answer(parser)
+        if parser.wants_schema:
+            parser.calls = await self.request_constrained_calls(parser)
+        if again := self._revise_facts(parser):
             self.facts = again
-            hearing = self.create_parser()
-            yield self.request_answer(hearing)
-        if hearing.call_failed:
-            yield self._retry_call(hearing)
-        self._learn_from_answer(hearing)
-        if not hearing.calls and (command := self._find_command(hearing)):
-            hearing.calls.append(command)
+            parser = self.create_parser()
+            yield self.request_answer(parser)
+        if parser.call_failed:
+            yield self._retry_call(parser)
+        self._learn_from_answer(parser)
+        if not parser.calls and (command := self._find_command(parser)):
+            parser.calls.append(command)
             self.facts = replace(self.facts, call_form="blocks")
-        for call in hearing.calls:
+        for call in parser.calls:
             yield call
-        if not hearing.calls and hearing.rejected:
-            yield TextPiece(hearing.rejected)
-        yield FinishPiece("tool_calls" if hearing.calls else hearing.finish.reason, self._usage)
+        if not parser.calls and parser.rejected:
+            yield TextPiece(parser.rejected)
+        yield FinishPiece("tool_calls" if parser.calls else parser.finish.reason, self._usage)
 
     # Asking
 
@@ -113,13 +113,13 @@ class ToolCallFallback:
         return AnswerParser(self._get_offered_tools(), careful=form == "native", bound=form == "constrained")
 
     async def request_answer(
-        self, hearing: AnswerParser, request: ChatRequest | None = None
+        self, parser: AnswerParser, request: ChatRequest | None = None
     ) -> AsyncGenerator[AnyPiece, None]:
-        """One request, as it is unless another is given; what came of it is in `hearing`."""
+        """One request, as it is unless another is given; what came of it is in `parser`."""
         request, answered = request or self._render_request(), False
         while not answered:
             try:
-                async with aclosing(hearing.parse_stream(self._provider.stream(request))) as pieces:
+                async with aclosing(parser.parse_stream(self._provider.stream(request))) as pieces:
                     async for piece in pieces:
                         yield piece
                 answered = True
@@ -129,10 +129,10 @@ class ToolCallFallback:
                 self.advice = error.action
                 self.facts = replace(self.facts, takes_tools=False, result_form="user")
                 request = self._render_request()
-        self.facts = hearing.pace.update_facts(self.facts)
-        self._count_usage(hearing.finish.usage)
+        self.facts = parser.pace.update_facts(self.facts)
+        self._count_usage(parser.finish.usage)
 
-    async def _decide_call(self, hearing: AnswerParser) -> list[CallPiece]:
+    async def _decide_call(self, parser: AnswerParser) -> list[CallPiece]:
         """The call a model that writes its calls begins with, when it wants one: held to the names of the tools, it
         decides whether to act before it can talk itself out of it. What it gives the tool it writes freely: under a
         schema it does not find the end of a text. After a call that failed it decides among the other tools when it
@@ -142,80 +142,80 @@ class ToolCallFallback:
         if ANSWER_TOOL not in tools:
             return []
         try:
-            calls = await self._choose_tool_call(hearing, tools)
+            calls = await self._choose_tool_call(parser, tools)
             if self._already_called(calls) and self._request.messages[-1].failed:
                 calls = await self._choose_tool_call(
-                    hearing, tuple(tool for tool in tools if tool.name != calls[0].name)
+                    parser, tuple(tool for tool in tools if tool.name != calls[0].name)
                 )
         except ModelError:
             return []
         self._has_all = self._already_called(calls)
         return [] if self._has_all else calls
 
-    async def _choose_tool_call(self, hearing: AnswerParser, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
+    async def _choose_tool_call(self, parser: AnswerParser, tools: tuple[ToolSchema, ...]) -> list[CallPiece]:
         """The call of the tool it names among these; none when it would rather speak."""
         name = find_named_tool(
-            await self._complete_call(hearing, build_name_schema(tools), MAX_NAME_TOKENS) or "", self._request.tools
+            await self._complete_call(parser, build_name_schema(tools), MAX_NAME_TOKENS) or "", self._request.tools
         )
-        return await self._write_call(hearing, name) if name else []
+        return await self._write_call(parser, name) if name else []
 
-    async def _write_call(self, hearing: AnswerParser, name: str) -> list[CallPiece]:
+    async def _write_call(self, parser: AnswerParser, name: str) -> list[CallPiece]:
         """A call of this tool as the model writes it; under the schema when a parameter is missing or made up."""
         from ollm.providers.text_calls.repair import parse_calls
 
         offered = {tool.name: tool for tool in self._request.tools}
         begun = CALL_START.format(name)
-        text = await self._complete_call(hearing, None, MAX_CALL_TOKENS, begun)
+        text = await self._complete_call(parser, None, MAX_CALL_TOKENS, begun)
         calls = list(parse_calls(begun + text, offered).calls) if text else []
         if not text or (calls and all(arguments_fit(call.arguments, offered[call.name]) for call in calls)):
             return calls
-        bound = await self._complete_call(hearing, build_call_schema((offered[name],)), MAX_CALL_TOKENS)
+        bound = await self._complete_call(parser, build_call_schema((offered[name],)), MAX_CALL_TOKENS)
         return list(parse_calls(bound or "", offered).calls)
 
     # Mending
 
-    async def _retry_call(self, hearing: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
+    async def _retry_call(self, parser: AnswerParser) -> AsyncGenerator[AnyPiece, None]:
         """One word of what was wrong; then, where the server can, a call that cannot be wrong.
 
         What is said beside the second attempt is shown only when it is the answer."""
         second = self.create_parser()
         text = ""
-        async with aclosing(self.request_answer(second, self._build_retry_request(hearing))) as pieces:
+        async with aclosing(self.request_answer(second, self._build_retry_request(parser))) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TextPiece):
                     text += piece.text
                 else:
                     yield piece
-        hearing.finish = second.finish
+        parser.finish = second.finish
         if second.call_failed or second.wants_schema:
-            hearing.calls = await self.request_constrained_calls(hearing)
+            parser.calls = await self.request_constrained_calls(parser)
             return
-        hearing.calls, hearing.form, hearing.rejected = second.calls, second.form, ""
+        parser.calls, parser.form, parser.rejected = second.calls, second.form, ""
         if text and not second.calls:
             yield TextPiece(text)
 
-    def _build_retry_request(self, hearing: AnswerParser) -> ChatRequest:
+    def _build_retry_request(self, parser: AnswerParser) -> ChatRequest:
         request = self._render_request()
         how = explain_calling(self._request.tools, self.facts.written_form)
-        words = f"That was no tool call: {hearing.mistake} {how}\nOr answer in words."
-        said = PromptMessage(role="assistant", content=hearing.full_text)
+        words = f"That was no tool call: {parser.mistake} {how}\nOr answer in words."
+        said = PromptMessage(role="assistant", content=parser.full_text)
         return replace(request, messages=(*request.messages, said, PromptMessage(role="user", content=words)))
 
-    async def request_constrained_calls(self, hearing: AnswerParser) -> list[CallPiece]:
+    async def request_constrained_calls(self, parser: AnswerParser) -> list[CallPiece]:
         """A call that the server holds to the schema of the offered tools; none where it cannot."""
         from ollm.providers.text_calls.repair import parse_calls
 
         self.stumbles += 1
         try:
-            text = await self._complete_call(hearing, build_call_schema(self._request.tools), MAX_CALL_TOKENS)
+            text = await self._complete_call(parser, build_call_schema(self._request.tools), MAX_CALL_TOKENS)
             if text is None:
-                text = await self._request_schema_answer(hearing)
+                text = await self._request_schema_answer(parser)
         except ModelError:
             return []
         return list(parse_calls(text, {tool.name: tool for tool in self._request.tools}).calls)
 
     async def _complete_call(
-        self, hearing: AnswerParser, schema: JsonObject | None, longest: int, begun: str = ""
+        self, parser: AnswerParser, schema: JsonObject | None, longest: int, begun: str = ""
     ) -> str | None:
         """Go on from where the call began, inside the model's own answer (llama.cpp)."""
         prompt = await self._provider.render(self._render_request())
@@ -224,7 +224,7 @@ class ToolCallFallback:
         before, after = CALL_MARKS[self.facts.written_form]
         request = CompletionRequest(
             model=self._request.model,
-            prompt=prompt + hearing.shown_text + before + begun,
+            prompt=prompt + parser.shown_text + before + begun,
             max_tokens=min(self._request.max_tokens or longest, longest),
             schema=schema,
             stop=() if schema or not after else (after,),
@@ -232,10 +232,10 @@ class ToolCallFallback:
         )
         return await self._collect_text(self._provider.complete(request))
 
-    async def _request_schema_answer(self, hearing: AnswerParser) -> str:
+    async def _request_schema_answer(self, parser: AnswerParser) -> str:
         """The whole answer is held to the schema (Ollama, vLLM and others)."""
         plain = render_messages(self._request.messages, self.facts.written_form)
-        words = PromptMessage(role="user", content=f"Call the tool now. {hearing.mistake}".strip())
+        words = PromptMessage(role="user", content=f"Call the tool now. {parser.mistake}".strip())
         request = replace(
             self._request,
             messages=(*add_tool_list(plain, self._request.tools, self.facts.written_form), words),
@@ -248,24 +248,24 @@ class ToolCallFallback:
 
     async def _collect_text(self, pieces: AsyncGenerator[AnyPiece, None]) -> str:
         """What was written under the schema; nothing when it stopped early or was cut, for a value would be half."""
-        hearing, loop = AnswerParser(()), StreamTracker("text", MAX_CALL_REPEATS)
+        parser, loop = AnswerParser(()), StreamTracker("text", MAX_CALL_REPEATS)
         text = ""
-        async with aclosing(hearing.parse_stream(pieces)) as heard:
+        async with aclosing(parser.parse_stream(pieces)) as heard:
             async for piece in heard:
                 text += piece.text if isinstance(piece, TextPiece) else ""
                 if isinstance(piece, TextPiece) and loop.add(piece.text):
                     break
-        self.facts = hearing.pace.update_facts(self.facts)
-        self._count_usage(hearing.finish.usage)
+        self.facts = parser.pace.update_facts(self.facts)
+        self._count_usage(parser.finish.usage)
         return text if text.rstrip().endswith("}") else ""
 
     # Learning
 
-    def _revise_facts(self, hearing: AnswerParser) -> ModelFacts | None:
+    def _revise_facts(self, parser: AnswerParser) -> ModelFacts | None:
         """What to take for true when the answer shows that what was known does not hold: then it is asked again."""
-        if self._repeats_calls(hearing.calls):
+        if self._repeats_calls(parser.calls):
             return replace(self.facts, result_form="user")
-        if hearing.wants_schema and not hearing.calls:
+        if parser.wants_schema and not parser.calls:
             self.stumbles = 0
             return replace(self.facts, call_form="text")
         return None
@@ -280,15 +280,15 @@ class ToolCallFallback:
         made = [(call.name, call.arguments) for message in turn for call in message.calls]
         return bool(calls) and all((call.name, call.arguments) in made for call in calls)
 
-    def _learn_from_answer(self, hearing: AnswerParser) -> None:
-        if hearing.native:
+    def _learn_from_answer(self, parser: AnswerParser) -> None:
+        if parser.native:
             self.facts = replace(self.facts, call_form="native")
-        elif hearing.form:
-            self._learn_form(hearing.form)
+        elif parser.form:
+            self._learn_form(parser.form)
         if self.stumbles >= MAX_STUMBLED_ANSWERS and self.facts.call_form in ("unknown", "text"):
             self.facts = replace(self.facts, call_form="constrained")
 
-    def _find_command(self, hearing: AnswerParser) -> CallPiece | None:
+    def _find_command(self, parser: AnswerParser) -> CallPiece | None:
         """The command that ends the answer of a model that has made no call so far, where commands may be run; one
         that explains how something is done only quotes it."""
         from ollm.providers.text_calls.blocks import find_steps
@@ -297,8 +297,8 @@ class ToolCallFallback:
         may_run = any(tool.name == "shell" for tool in self._request.tools)
         if self.facts.call_form != "unknown" or not may_run or asks_how(self._request.messages):
             return None
-        steps, end = find_steps(hearing.full_text)
-        ends_answer = len(steps) == 1 and steps[0].kind == "shell" and not hearing.full_text[end:].strip()
+        steps, end = find_steps(parser.full_text)
+        ends_answer = len(steps) == 1 and steps[0].kind == "shell" and not parser.full_text[end:].strip()
         return CallPiece("shell", {"command": steps[0].body}) if ends_answer and steps[0].closed else None
 
     def _learn_form(self, form: WrittenForm) -> None:

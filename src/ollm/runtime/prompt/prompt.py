@@ -60,8 +60,8 @@ class Prompt:
         self._meter = Meter(counter)
         self._parts = RequestBuilder(counter)
         self._context = ActiveContext(mode=model.mode)
-        self._spoken = MessageHistory(counter, self._meter, self._warn)
-        self._front = PromptPrefix(counter, entries, self._warn_once)
+        self._history = MessageHistory(counter, self._meter, self._warn)
+        self._prefix = PromptPrefix(counter, entries, self._warn_once)
         self._words = UserMessages()
         self._told: set[str] = set()
         self._notes: list[Notice] = []
@@ -79,7 +79,7 @@ class Prompt:
 
     def get_system_prompt(self) -> str:
         """Instructions and context entries, as settled when the turn started."""
-        return self._front.system.content
+        return self._prefix.system.content
 
     @property
     def ledger(self) -> PrefixLedger:
@@ -88,45 +88,45 @@ class Prompt:
 
     def refresh_system_prompt(self) -> None:
         """Look at the context entries again; done when a turn starts, and when the mode changes."""
-        if self._front.write_system_prompt(self.model.window, self._context.mode):
+        if self._prefix.write_system_prompt(self.model.window, self._context.mode):
             self._cause = self._cause or "context entry"
         self._count_prefix()
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None = None) -> None:
         """The tools the model is shown, and those once a compression folded something away: it breaks the front of the
         prompt anyway, so that is when `recall` can be offered. Their schemas are part of every request."""
-        self._front.set_tools(tools, when_folded)
+        self._prefix.set_tools(tools, when_folded)
         self._offer_recall()
         self._count_prefix()
 
     @property
     def tools(self) -> tuple[ToolSchema, ...]:
-        return self._front.tools
+        return self._prefix.tools
 
     def set_forms(self, facts: ModelFacts) -> None:
         """How the model calls and takes results, as far as it is known before a request: one that writes its calls is
         shown some, in front of every request."""
-        if self._front.set_forms(facts):
+        if self._prefix.set_forms(facts):
             self._cause = self._cause or "call form"
             self.refresh_system_prompt()
 
     def correct_sent_forms(self, facts: ModelFacts) -> None:
         """The request that is about to be observed went out in these forms: the server refused the ones it had."""
-        if self._front.set_forms(facts):
-            self._meter.correct_sent_prefix(self._front.units)
+        if self._prefix.set_forms(facts):
+            self._meter.correct_sent_prefix(self._prefix.units)
             self._count_prefix()
 
     @property
     def forms(self) -> ModelFacts:
-        return self._front.forms
+        return self._prefix.forms
 
     def render_prefix(self) -> tuple[tuple[PromptMessage, ...], tuple[ToolSchema, ...]]:
         """System prompt, worked calls and tool schemas in the forms of the model."""
-        return self._front.render_prefix()
+        return self._prefix.render_prefix()
 
     def _offer_recall(self) -> None:
         if self._context.folded:
-            self._front.offer_recall()
+            self._prefix.offer_recall()
 
     @property
     def token_calibration(self) -> tuple[float, int]:
@@ -153,8 +153,8 @@ class Prompt:
         self.refresh_system_prompt()
 
     def _count_prefix(self) -> None:
-        self._parts.set_prefix(self._front.system, self._front.records, self._front.render_prefix()[0])
-        self._meter.set_prefix_units(self._front.units)
+        self._parts.set_prefix(self._prefix.system, self._prefix.records, self._prefix.render_prefix()[0])
+        self._meter.set_prefix_units(self._prefix.units)
 
     # What is said
 
@@ -168,7 +168,7 @@ class Prompt:
         aside = self._render_aside() if message.role == "user" else ""
         if message.role != "user":
             self._known_goals = self.goals.stack
-        cut = self._spoken.add_message(message, calls, self.compute_budget(), aside, primed)
+        cut = self._history.add_message(message, calls, self.compute_budget(), aside, primed)
         self.revision += 1
         if cut and not self._context.folded:
             self._context = msgspec.structs.replace(self._context, folded=True)
@@ -207,7 +207,7 @@ class Prompt:
         cause, self._cause = self._cause, None
         self.sent_as_restored = False
         self._meter.mark_sent()
-        return self._parts.build_request_messages(self._spoken.messages, cause)
+        return self._parts.build_request_messages(self._history.messages, cause)
 
     def should_verify_usage(self, usage: Usage) -> bool:
         """Whether the last request may have been cut: a long one, of which the server reports much less."""
@@ -248,7 +248,7 @@ class Prompt:
     # How full it is
 
     def compute_budget(self) -> Budget:
-        records = self.counter.units_to_tokens(self._front.record_units)
+        records = self.counter.units_to_tokens(self._prefix.record_units)
         fixed = max(0, self.counter.units_to_tokens(self._meter.front) - records)
         return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
@@ -281,23 +281,23 @@ class Prompt:
     def view_context(self) -> ContextView:
         """The context with its budget, for whoever makes it smaller."""
         return ContextView(
-            system=self._front.system,
+            system=self._prefix.system,
             context=self.get_active_context(),
             budget=self.compute_budget(),
-            system_tokens=self.counter.count_message(self._front.system),
+            system_tokens=self.counter.count_message(self._prefix.system),
             request=self._request,
         )
 
     def replace_context(self, context: ActiveContext, cause: str) -> None:
         """Another context takes the place of this one: a compression, or one that was kept."""
         self._context = context
-        self._front.set_checkpoints(context.checkpoints)
+        self._prefix.set_checkpoints(context.checkpoints)
         self._parts.restart()
         self._cause = cause
         self._offer_recall()
         self.revision += 1
         self._count_prefix()
-        self._spoken.replace_messages(context.messages)
+        self._history.replace_messages(context.messages)
         if cause == "compression":
             self.just_compressed = True
             self._known_goals = self.goals.stack  # a record of their own tells them
@@ -305,7 +305,7 @@ class Prompt:
     # Keeping and restoring
 
     def get_active_context(self) -> ActiveContext:
-        return msgspec.structs.replace(self._context, messages=tuple(self._spoken.messages), goals=self.goals.stack)
+        return msgspec.structs.replace(self._context, messages=tuple(self._history.messages), goals=self.goals.stack)
 
     def restore(self, context: ActiveContext, words: LoadUserMessages | None = None, cause: str = "restore") -> None:
         """Take up a context that was kept, exactly. `words` gives the session's user messages in full, by number; it is
@@ -317,7 +317,7 @@ class Prompt:
         self.refresh_system_prompt()
         folded = context.folded or bool(context.checkpoints)
         self.replace_context(msgspec.structs.replace(context, folded=folded), cause)
-        self._spoken.count_restored()
+        self._history.count_restored()
         self.sent_as_restored = cause != "resume"
 
     def capture_state(self) -> ContextState:
@@ -331,7 +331,7 @@ class Prompt:
             token_count=self.used_tokens,
             context=self.get_active_context(),
             user_messages=self._words.load_all(),
-            archive_tokens=max(self.used_tokens, self.counter.units_to_tokens(self._meter.front + self._spoken.units)),
+            archive_tokens=max(self.used_tokens, self.counter.units_to_tokens(self._meter.front + self._history.units)),
             reasoning_model=bool(self._context.reasoning.traces),
         )
 
