@@ -42,7 +42,7 @@ def facts(runner: Any) -> dict[str, Any]:
 async def test_a_call_written_as_text_is_run_and_never_shown(tmp_path: Path, written: str) -> None:
     said, runner = await answered(tmp_path, [f"Let me look.\n{written}\nIt says nothing.", "It says 4711."])
 
-    assert (said["code"], said["text"]) == (0, "Let me look.\nIt says 4711.")
+    assert (said["code"], said["text"]) == (0, "Let me look.\n\nIt says 4711.")
     assert [(call["name"], call["status"]) for call in said["toolCalls"]] == [("read_file", "ok")]
     assert [text for role, text in texts(runner.sessions()[0]) if role == "assistant"] == [
         "Let me look.\n",
@@ -57,7 +57,7 @@ async def test_what_was_learnt_of_the_form_is_kept_and_told_in_one_line(tmp_path
     known = facts(runner)
     assert (known["callForm"], known["writtenForm"]) == ("text", "tag")
     assert "writes tool calls as text" in said["err"]
-    assert len([line for line in said["err"].splitlines() if "its calls" in line]) == 1
+    assert len([line for line in said["err"].splitlines() if "writes tool calls as text" in line]) == 1
 
 
 TAGGED = '<tool_call>{"name": "read_file", "arguments": {"path": "note.txt"}}</tool_call>'
@@ -136,7 +136,7 @@ async def test_on_llama_cpp_a_bound_call_goes_on_where_the_answer_stood(tmp_path
     right = '{"name": "read_file", "arguments": {"path": "note.txt"}}'
     said, runner = await answered(tmp_path, [wrong, wrong, right, "It says 4711."], kind="llama.cpp")
 
-    assert said["text"] == "I look.\nIt says 4711."
+    assert said["text"] == "I look.\n\nIt says 4711."
     (bound,) = (request.body for request in runner.server.requests if request.path == "/completion")
     assert bound["prompt"].endswith("I look.\n```json\n")
     assert bound["json_schema"]["anyOf"]
