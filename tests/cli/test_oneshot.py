@@ -134,7 +134,7 @@ async def test_without_a_terminal_asking_is_a_refusal_that_says_what_would_allow
         allowed = await runner.run("-p", "write it", "--allow", "write_file:new.txt")
 
     assert not first
-    assert refused.code == 0
+    assert refused.code == 5
     assert "--allow" in refused.err
     assert allowed.code == 0
     assert (runner.workspace / "new.txt").read_text() == "x"

@@ -28,7 +28,7 @@ class MemoryStores(Data, frozen=True):
 
 
 class Memory(Tool[MemoryStores], frozen=True):
-    """Keep values for later conversations: set, get or delete one by its key, or list the keys."""
+    """Keep values for later conversations: set, get, delete by key, or list keys."""
 
     name: ClassVar[str] = "memory"
     category: ClassVar[ToolCategory] = "notes"
@@ -40,7 +40,7 @@ class Memory(Tool[MemoryStores], frozen=True):
     )
 
     action: Literal["set", "get", "delete", "list"]
-    key: Annotated[str, Meta(description="Name of the value.")] = ""
+    key: str = ""
     value: Annotated[Any, Meta(description="What to keep: any JSON value.")] = UNSET
     scope: Annotated[Literal["workspace", "global"], Meta(description="global: for all workspaces.")] = "workspace"
 

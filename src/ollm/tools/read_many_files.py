@@ -32,7 +32,7 @@ class ReadManyFilesNeeds(Data, frozen=True):
 
 
 class ReadManyFiles(Tool[ReadManyFilesNeeds], frozen=True):
-    """Read several text files at once, each under a header with its path. Globs such as src/**/*.py are allowed."""
+    """Read several text files at once, each under its path. Globs such as src/**/*.py are allowed."""
 
     name: ClassVar[str] = "read_many_files"
     category: ClassVar[ToolCategory] = "read"

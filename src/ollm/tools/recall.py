@@ -59,7 +59,7 @@ class Recall(Tool[Archive], frozen=True):
     call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None
     start_line: Annotated[Number | None, Meta(description="From 1.")] = None
     end_line: Number | None = None
-    offset: Annotated[Offset | None, Meta(description="Character to read on from.")] = None
+    offset: Annotated[Offset | None, Meta(description="Character to start at.")] = None
 
     def summary(self) -> str:
         if self.query is not None:
