@@ -35,7 +35,7 @@ def test_line_ends_stay_what_they_are() -> None:
 
 
 def test_it_refuses_rather_than_lose_a_comment() -> None:
-    with pytest.raises(UsageError, match="cannot be set without touching"):
+    with pytest.raises(UsageError, match="Cannot set names without changing other parts"):
         set_key("names:\n  - a # first\n  - b\n", ["names"], ["c"])
 
 

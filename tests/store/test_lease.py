@@ -24,11 +24,11 @@ from ollm.store.lease import Lease
 lease = Lease(Path(sys.argv[1]), now)
 asked = threading.Event()
 signal.signal(signal.SIGUSR1, lambda *_: asked.set())
-lease.take("abc")
+lease.acquire("abc")
 print("held", flush=True)
 while not asked.wait(0.05):
     pass
-assert lease.asked_to_close()
+assert lease.is_asked_to_close()
 lease.release()
 """
 
@@ -47,7 +47,7 @@ def holder(directory: Path) -> Iterator[subprocess.Popen[str]]:
 
 @covers("W159", "W107")
 def test_a_held_workspace_is_refused_with_who_and_since(tmp_path: Path) -> None:
-    with holder(tmp_path) as other, pytest.raises(BusyError, match=f"process {other.pid} on .* since 20"):
+    with holder(tmp_path) as other, pytest.raises(BusyError, match=f"process {other.pid} on .* started just now"):
         Lease(tmp_path, now).acquire()
 
 
@@ -83,7 +83,7 @@ from ollm.store.lease import Lease
 for line in sys.stdin:
     lease = Lease(Path(line.strip()), now)
     try:
-        lease.take()
+        lease.acquire()
         print("won", flush=True)
     except BusyError:
         print("lost", flush=True)

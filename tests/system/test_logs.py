@@ -179,4 +179,4 @@ def test_a_link_in_place_of_the_log_is_not_followed(tmp_path: Path, capfd: pytes
     stop()
 
     assert not (tmp_path / "victim").exists()
-    assert "cannot be written" in capfd.readouterr().err
+    assert "cannot write the log" in capfd.readouterr().err

@@ -120,9 +120,9 @@ def add_json(name: str, text: str, force: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace servers of the same names.")
 @workspace_option
 def import_servers(files: tuple[str, ...], force: bool, workspace: str | None) -> None:
-    """Copy the servers of Claude Code, Cursor, VS Code or Gemini into your settings.
+    """Copy servers from Claude Code, Cursor, VS Code or Gemini.
 
-    From FILE, or from where these clients keep them, here and in your home directory.
+    They are added to your settings from FILE, or from where these clients keep them, here and in your home directory.
     """
     from pathlib import Path
 

@@ -173,7 +173,7 @@ async def test_a_big_root_read_before_it_was_watched_is_not_looked_at_again(
     await files(service, root)
     subscription = service.watch_changes(str(root), lambda kind, path: None)
     looked: list[str] = []
-    monkeypatch.setattr(cache, "signature", lambda path: looked.append(path) or read_signature(path))
+    monkeypatch.setattr(cache, "read_signature", lambda path: looked.append(path) or read_signature(path))
 
     await files(service, root)
     once = len(looked)

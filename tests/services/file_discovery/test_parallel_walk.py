@@ -53,14 +53,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
 
     class Counted(ReaderProcess):
-        def ask(self, paths: Sequence[str]) -> int:
-            counts.append(super().ask(paths))
+        def send_request(self, paths: Sequence[str]) -> int:
+            counts.append(super().send_request(paths))
             return counts[-1]
 
-        def answer(self, *, wait: bool) -> list[reading.Reading] | None:
-            return super().answer(wait=True)
+        def receive_readings(self, *, wait: bool) -> list[reading.Reading] | None:
+            return super().receive_readings(wait=True)
 
-    monkeypatch.setattr(together, "SecondReader", Counted)
+    monkeypatch.setattr(together, "ReaderProcess", Counted)
     return counts
 
 
@@ -116,12 +116,12 @@ def killed_after(answers: int) -> type[ReaderProcess]:
     class Killed(ReaderProcess):
         heard = 0
 
-        def answer(self, *, wait: bool) -> list[reading.Reading] | None:
+        def receive_readings(self, *, wait: bool) -> list[reading.Reading] | None:
             self.heard += 1
             if self.heard > answers:
                 self._process.send_signal(signal.SIGKILL)
                 self._process.wait()
-            return super().answer(wait=wait)
+            return super().receive_readings(wait=wait)
 
     return Killed
 
@@ -173,7 +173,7 @@ def test_whatever_becomes_of_the_other(
         program = tmp_path / "other.py"
         program.write_text(NONSENSE.format(said=other) if other else "")
         other = talking(str(program))
-    monkeypatch.setattr(together, "SecondReader", other)
+    monkeypatch.setattr(together, "ReaderProcess", other)
     monkeypatch.setattr(second_reader, "SILENCE_TIMEOUT_SECONDS", 0.3)
     before = children()
     shared, alone = both(service, root)
