@@ -101,7 +101,7 @@ async def makes_way(terminal: Terminal, runner: Runner) -> None:
         assert await terminal.ended() == 0
         await other.wait_for("› still there?", "Resumed")
         other.kill(signal.SIGTERM)
-        assert await other.ended() == 130
+        assert await other.ended() == 143
         assert "ollm -r " in other.text()
     (session,) = runner.sessions()
     assert texts(session)[-1] == ("assistant", "Back.")

@@ -41,7 +41,7 @@ async def completions_have_room(terminal: Terminal) -> None:
     """The input stands at the very bottom here; the list makes its own room."""
     terminal.type("/co")
     await terminal.wait_for(
-        "/compact ", "/context ", "/continue ", "Continue after a stopped loop", "/connect ", "from .ollm/"
+        "/compact ", "/context ", "/continue ", "Continue after a stopped loop", "/connect ", "Connect $ARGUMENTS"
     )
     terminal.type(CTRL_C)
     await terminal.wait_for(gone="/compact ")

@@ -76,7 +76,7 @@ def test_on_a_terminal_a_missing_model_is_fetched_after_a_question(
         command = ["-m", "ollm", *PROMPT, "--provider", "embedded"]
         options = {"env": environment(home, TERM="xterm"), "cwd": str(tmp_path), "timeout": 30, "encoding": "utf-8"}
         child = pexpect.spawn(sys.executable, command, **options)
-        child.expect(r"Fetch smollm2 .*98 MB.*\?")
+        child.expect(r"Download smollm2 .*98 MB.*\?")
         child.sendline(answer)
         child.expect(said)
         child.expect(pexpect.EOF)
