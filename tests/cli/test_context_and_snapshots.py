@@ -109,7 +109,7 @@ def test_snapshots_are_taken_listed_shown_restored_and_deleted(place: Place) -> 
     assert "Build it" in place.run("snapshots", "show", made["id"][:8])
     assert json.loads(place.run("snapshots", "show", made["id"], "--json"))["metadata"]["totalUserMessages"] == 3
 
-    assert "goes on from" in place.run("snapshots", "restore", made["id"])
+    assert "restored from snapshot" in place.run("snapshots", "restore", made["id"])
     assert [entry["trigger"] for entry in json.loads(place.run("snapshots", "list", "--json"))] == ["restore", "manual"]
     document = json.loads(place.run("sessions", "view", place.session, "--json"))
     assert document["metadata"]["contextHistory"][-1]["snapshotId"] == made["id"]
@@ -133,7 +133,7 @@ def test_a_snapshot_can_be_restored_when_the_session_is_broken(place: Place) -> 
     file = place.home / "sessions" / f"{place.session}.json"
     file.write_bytes(file.read_bytes()[: file.stat().st_size * 2 // 3])
 
-    assert "goes on from" in place.run("snapshots", "restore", made["id"])
+    assert "restored from snapshot" in place.run("snapshots", "restore", made["id"])
     parts = {part["name"]: part["tokens"] for part in json.loads(place.run("context", "show", "--json"))["parts"]}
     assert parts["user messages"] > 10
 

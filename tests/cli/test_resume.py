@@ -154,10 +154,12 @@ async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_com
         moved = tmp_path / "moved"
         runner.workspace.rename(moved)
         runner.workspace = moved
+        await runner.run("trust", str(moved))  # whose memory may be anybody's, until then
         await runner.run("-p", "second", "--continue")
         assert "first" in str(sent(runner, 1))
         shutil.copytree(moved, tmp_path / "copy")
         runner.workspace = tmp_path / "copy"
+        await runner.run("trust", str(runner.workspace))
         done = await runner.run("-p", "third", "--continue")
 
     assert done.code == 0

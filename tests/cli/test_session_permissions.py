@@ -43,14 +43,14 @@ def test_one_file_that_may_not_be_read_hides_no_other_and_is_read_as_soon_as_it_
     home.document(hidden).chmod(0)
     listed = bound(home.root, "sessions", "list")
     assert listed.returncode == 0
-    assert (shown[:8] in listed.stdout, hidden[:8] in listed.stdout, "cannot be read" in listed.stderr) == (True,) * 3
+    assert (shown[:8] in listed.stdout, hidden[:8] in listed.stdout, "Cannot read" in listed.stderr) == (True,) * 3
     found = bound(home.root, "sessions", "search", "words")
     assert (found.returncode, shown[:8] in found.stdout, hidden[:8] in found.stdout) == (0, True, False)
     assert bound(home.root, "sessions", "view", hidden).returncode == 1
     checked = bound(home.root, "sessions", "check", "--repair")
-    assert (checked.returncode, "cannot be read" in checked.stdout) == (1, True)
+    assert (checked.returncode, "Cannot read" in checked.stdout) == (1, True)
     home.document(hidden).chmod(0o600)
-    assert "cannot be read" not in bound(home.root, "sessions", "list").stderr
+    assert "Cannot read" not in bound(home.root, "sessions", "list").stderr
     assert hidden[:8] in bound(home.root, "sessions", "search", "words").stdout
 
 
@@ -87,5 +87,6 @@ async def test_a_directory_that_may_not_be_read_stops_no_conversation(tmp_path: 
         sessions.chmod(0)
         done = await asyncio.to_thread(bound, runner.home, "-p", "hello", **runner.environment())
         sessions.chmod(0o700)
-    assert (done.returncode, done.stdout) == (0, "The answer.\n")
+    assert (done.returncode, done.stdout) == (1, "The answer.\n")
     assert "cannot be written" in done.stderr
+    assert "Not saved: 2 messages" in done.stderr

@@ -44,7 +44,7 @@ async def test_a_conversation_goes_on_after_the_daemon_was_started_anew(tmp_path
         assert text_of(await heard(conversation.turn("first"))) == "one"
         for kill, text in ((15, "two"), (9, "three")):
             await found.end(kill)
-            with pytest.raises(OllmError, match="does not answer"):
+            with pytest.raises(OllmError, match="does not respond"):
                 await heard(conversation.turn("nobody hears this"))
             await found.start()
             assert text_of(await heard(conversation.turn(f"say {text}"))) == text

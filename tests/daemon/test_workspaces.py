@@ -45,43 +45,54 @@ async def command(found: Daemon, *arguments: str) -> tuple[int, str, str]:
 
 
 @covers("W170")
-@pytest.mark.parametrize(
-    ("harm", "words"),
-    [(truncated, "damaged"), (no_database, "damaged"), (newer, "Upgrade ollm")],
-    ids=["truncated", "no database", "newer"],
-)
-async def test_a_database_that_cannot_be_used_is_named_and_taken_away_it_is_built_anew(
-    tmp_path: Path, harm: Callable[[Path], None], words: str
-) -> None:
+@pytest.mark.parametrize("harm", [truncated, no_database], ids=["truncated", "no database"])
+async def test_a_damaged_database_is_put_aside_and_built_anew(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     async with daemon(tmp_path, ["one", "two", "three"]) as found:
-        session = await found.open()
-        await found.say(session, "hi")
-        await found.ask("DELETE", f"/sessions/{session}")
-        database = found.workspace / ".ollm" / "memory.db"
-        harm(database)
-        body = {"workspacePath": str(found.workspace)}
+        session, database, harmed = await harm_database(found, harm)
 
-        resumed = {**body, "sessionId": session}
-        for request in (("GET", listing(found.workspace)), ("POST", "/init", body), ("POST", "/sessions", resumed)):
-            reply = await found.ask(*request)
-            assert reply.status == 500
-            assert "memory.db" in reply.json["detail"]
-            assert words in reply.json["action"]
-        code, _, said = await command(found, "-p", "hi", "--continue")
-        assert code == 1
-        assert "memory.db" in said
-        assert "Traceback" not in said
+        await go_on_as_if_nothing_had_happened(found, session)
 
-        other = await found.open()  # the archive alone keeps it
-        events = await found.say(other, "can you hear me?")
-        assert texts(events) == "two"
-        assert any("memory.db" in event["text"] for event in events if event["type"] == "notice")
-        await found.ask("DELETE", f"/sessions/{other}?erase=true")
+        (aside,) = database.parent.glob("memory.db.damaged-*")
+        assert aside.read_bytes() == harmed
+        with closing(sqlite3.connect(database)) as connection:
+            assert connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
 
-        database.unlink()
-        assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
-        assert await found.open(sessionId=session) == session
-        assert texts(await found.say(session, "again")) == "three"
+
+@covers("W170")
+async def test_a_newer_database_is_left_alone_and_one_in_the_home_used(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two", "three"]) as found:
+        session, database, harmed = await harm_database(found, newer)
+
+        said = await go_on_as_if_nothing_had_happened(found, session)
+
+        assert f"{database} was written by a newer ollm and is left alone" in said
+        assert database.read_bytes() == harmed
+        assert not list(database.parent.glob("*.damaged-*"))
+        assert len(list(found.home.glob("workspaces/*/memory.db"))) == 1
+
+
+async def harm_database(found: Daemon, harm: Callable[[Path], None]) -> tuple[str, Path, bytes]:
+    """A session that was held and closed, the database it is in, and what stands there once it is harmed."""
+    session = await found.open()
+    await found.say(session, "hi")
+    await found.ask("DELETE", f"/sessions/{session}")
+    database = found.workspace / ".ollm" / "memory.db"
+    harm(database)
+    return session, database, database.read_bytes()
+
+
+async def go_on_as_if_nothing_had_happened(found: Daemon, session: str) -> str:
+    """The session is listed and resumed, by the daemon and by a command, whose standard error is returned."""
+    body = {"workspacePath": str(found.workspace)}
+    assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
+    assert [line["sessionId"] for line in (await found.ask("POST", "/init", body)).json["sessions"]] == [session]
+    assert await found.open(sessionId=session) == session
+    assert texts(await found.say(session, "again")) == "two"
+    await found.ask("DELETE", f"/sessions/{session}")
+    code, out, said = await command(found, "-p", "hi", "--continue")
+    assert (code, out) == (0, "three\n")
+    assert "Traceback" not in said
+    return said
 
 
 async def test_a_locked_database_is_told_and_only_who_wants_it_waits(tmp_path: Path) -> None:

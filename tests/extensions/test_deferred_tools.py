@@ -44,7 +44,12 @@ async def test_a_hidden_tool_is_found_by_words_and_called_by_its_name(tmp_path: 
     shown = shown_tools(first)
     assert {"find_tool", "use_tool", "few__now", "few__zone"} <= set(shown)
     assert "big (" in shown["find_tool"]["description"]
-    assert first["tools"] == second["tools"] == third["tools"]
+    assert second["tools"] == third["tools"]
+    added = set(shown_tools(second)) - set(shown)
+    assert added <= ({"recall"} if window == 4096 else set()), (
+        "recall comes once a small window cuts what find_tool found"
+    )
+    assert [tool for tool in second["tools"] if tool["function"]["name"] not in added] == first["tools"]
     found = second["messages"][-1]["content"]
     assert "big__press_button: Click a button" in found
     assert '"required":["id"]' in found

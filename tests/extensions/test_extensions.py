@@ -168,9 +168,10 @@ async def test_an_installed_package_brings_tools_context_search_and_servers(
 
 
 PARROT = """
+    from ollm import BaseProvider
     from ollm.providers.base import FinishPiece, ModelInfo, TextPiece
 
-    class Parrot:
+    class Parrot(BaseProvider):
         name, base_url = "parrot", "parrot:"
         def __init__(self, context): self.where = context.workspace.name
         async def models(self): return [ModelInfo(name="polly")]
@@ -178,10 +179,6 @@ PARROT = """
         async def stream(self, request):
             yield TextPiece(f"{request.messages[-1].content} in {self.where}")
             yield FinishPiece(reason="stop")
-        async def count_tokens(self, model, text): return None
-        async def count_prompt(self, request): return None
-        async def render(self, request): return None
-        async def close(self): pass
 """
 
 

@@ -97,7 +97,8 @@ class DaemonService:
     async def open(self, body: OpenBody) -> OpenReply:
         session = parse_id(body.session_id) if body.session_id is not None else None
         workspace = parse_workspace(body.workspace_path)
-        if session is not None and self.hub.find(session) is None:
+        held = self.hub.find(session) if session is not None else None
+        if session is not None and (held is None or not held.is_at(workspace)):
             found = await self._read_apart(lambda process: process.session_files.describe_session(session))
             with self._open_scope(workspace) as scope:
                 scope.context.check_ownership(found)

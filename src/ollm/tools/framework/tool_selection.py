@@ -43,6 +43,7 @@ def select_tools(
     theirs = _select_foreign(foreign, window, None if most is None else max(0, most - least))
     if folded and "recall" in ours:
         least = least + 1 if most is None else min(least + 1, most)
+        limit = max(limit, least)  # it takes the place of no tool from outside
         ours.remove("recall")
         ours.insert(least - 1, "recall")
     shown: dict[str, ToolSchema] = {}
