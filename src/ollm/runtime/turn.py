@@ -1,6 +1,6 @@
 """The loop: from the user's message to the final answer.
 
-Recording, room in the window, policy, tools and loop detection are collaborators: here stands what follows what.
+Recording, compaction, policy, tools and loop detection are collaborators: here stands what follows what.
 """
 
 from __future__ import annotations
@@ -20,46 +20,30 @@ from ollm.domain.errors import (
     RequestRefusedError,
 )
 from ollm.domain.events import Event, Notice, TurnFinished, TurnReason, TurnStarted
-from ollm.domain.lazy import Lazy
 from ollm.domain.messages import (
-    UNPARSED_KEY,
     AnyPart,
-    JsonObject,
     Message,
     PromptMessage,
     Role,
     TextPart,
     ToolCall,
-    ToolResultPart,
 )
 from ollm.domain.tools import ToolCallRecord
 from ollm.providers.base import AnyPiece
 from ollm.runtime.answer import StreamedAnswer
-from ollm.runtime.model.model import Model
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt
 from ollm.runtime.recorder import Recorder
-from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
+from ollm.runtime.turn_calls import CallParts, LoopStop, TurnCalls
 
 if TYPE_CHECKING:
     from ollm.runtime.calls.turn_guide import TurnGuide
 
-STEP_FAILED = "Not run: the step before it failed."
 MAX_OVERFLOW_RETRIES = 2  # the second only for a server that does not say what it takes
 PROMPT_CUT = "The server read only a part of the prompt. It is sent again, shorter; the answer above is to be doubted."
 
 
-class Dispatcher(Protocol):
-    """Runs calls; leaves exactly one result for each in the record, also when cancelled."""
-
-    async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]: ...
-
-    async def refuse(
-        self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str
-    ) -> list[ToolCallRecord]: ...
-
-
-class TurnParts(Protocol):
+class TurnParts(CallParts, Protocol):
     """What a turn works with, of all that a conversation is made of."""
 
     @property
@@ -69,22 +53,7 @@ class TurnParts(Protocol):
     def compactor(self) -> Compactor: ...
 
     @property
-    def model(self) -> Model: ...
-
-    @property
-    def loops(self) -> LoopDetectionService: ...
-
-    @property
-    def dispatch(self) -> Lazy[Dispatcher]: ...
-
-    @property
     def monotonic(self) -> Callable[[], float]: ...
-
-
-class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
-    def __init__(self, pattern: LoopPattern) -> None:
-        super().__init__(pattern.details)
-        self.pattern = pattern
 
 
 class Turn:
@@ -105,10 +74,7 @@ class Turn:
         self._emit = emit
         self._prepare = prepare
         self._before_request = before_request
-        self._create_guide = create_guide
-        self._guide: TurnGuide | None = None
-        self._asked = ""
-        self._refusals: dict[str, str] = {}  # calls that are not run, and why
+        self._calls = TurnCalls(parts, self._record_results, recorder.new_call_id, create_guide)
         self._usage = Usage()
         self._retried_refusal = self._resent = False
         self._sent: tuple[PromptMessage, ...] = ()
@@ -133,10 +99,7 @@ class Turn:
         message = await self._recorder.record_message("user", parts)
         self._emit(TurnStarted(message_id=message.id, text=message.text))
         await self._prepare(message.text)
-        self._asked = message.text
-        self._guide = self._create_guide()
-        primed = await self._guide.prime_request(message.text) if self._guide else ""
-        self._parts.prompt.add_message(message, {}, primed)
+        self._parts.prompt.add_message(message, {}, await self._calls.prime_request(message.text))
 
     async def _run_step(self) -> bool:
         """One request and the calls it asks for; True when the model is to be asked again."""
@@ -144,18 +107,18 @@ class Turn:
         self._check_for_loop()
         await self._before_request()
         answer = await self._request_whole_prompt()
-        calls = self._assign_call_ids(answer)
+        calls = self._calls.read_calls(answer)
         message = await self._record_answer(answer, calls)
         self._report_usage(answer, calls)
         self._parts.loops.record_output(answer.text)
         if calls:
-            await self._run_calls(calls, message.id)
+            await self._calls.run(calls, message.id)
             return True
         return await self._say_what_is_missing()
 
     async def _say_what_is_missing(self) -> bool:
         """Before an answer that cannot be true ends the turn, the facts; the model is then asked again."""
-        facts = self._guide.find_missing() if self._guide else ""
+        facts = self._calls.find_missing()
         if facts:
             await self._record_message("system", (TextPart(facts),))
         return bool(facts)
@@ -235,23 +198,6 @@ class Turn:
         self._sent = prompt.build_request_messages()
         return self._parts.model.stream(self._sent, self._parts.prompt.tools, prompt.max_answer_tokens)
 
-    def _assign_call_ids(self, answer: StreamedAnswer) -> list[ToolCall]:
-        """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
-        calls = []
-        if self._guide is None and self._parts.model.facts.call_form == "blocks" and (guide := self._create_guide()):
-            self._guide = guide
-            guide.adopt_request(self._asked)
-        if self._guide and not answer.calls and (bare := self._guide.read_bare_command(answer.text)):
-            answer.calls.append(bare)
-        for piece in answer.calls:
-            found = self._guide.resolve_call(piece) if self._guide else piece
-            name, arguments = unwrap_deferred_call(found.name, wrap_arguments(found.arguments))
-            call = ToolCall(id=self._recorder.new_call_id(), name=name, arguments=arguments)
-            if refusal := getattr(found, "refusal", ""):
-                self._refusals[call.id] = refusal
-            calls.append(call)
-        return calls
-
     async def _observe_cut(self, answer: StreamedAnswer) -> bool:
         """Count what was used; whether the window turned out to be smaller than thought."""
         used, prompt = answer.usage, self._parts.prompt
@@ -282,55 +228,6 @@ class Turn:
             return None
         return await self._parts.model.count_tokens(self._sent, self._parts.prompt.tools)
 
-    async def _run_calls(self, calls: Sequence[ToolCall], message_id: int) -> None:
-        """Run the calls, unless they are one more round of a loop; each gets its result either way."""
-        found = self._check_calls_for_loop(calls)
-        facts = ""
-        try:
-            if found:
-                await self._parts.dispatch.get().refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
-            elif self._guide:
-                facts = await self._run_steps(self._guide, calls, message_id)
-            else:
-                self._compare_results(calls, await self._parts.dispatch.get().run(calls, message_id))
-        finally:
-            await self._record_results(calls, facts)
-        if found:
-            raise LoopStop(found)
-
-    async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> str:
-        """One after the other; a command is not run when a change before it failed. What they did to the files."""
-        await guide.note_before(calls)
-        records: list[ToolCallRecord] = []
-        for call in calls:
-            failed = any(record.error for record in records)
-            refusal = self._refusals.get(call.id) or (STEP_FAILED if failed and call.name == "shell" else "")
-            if refusal:
-                records += await self._parts.dispatch.get().refuse([call], message_id, "NotDone", refusal)
-            else:
-                records += await self._parts.dispatch.get().run([call], message_id)
-        self._compare_results(calls, records)
-        return await guide.describe_after(calls, records)
-
-    async def _record_results(self, calls: Sequence[ToolCall], facts: str = "") -> None:
-        parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
-        if facts:
-            parts.append(TextPart(facts))
-        if warning := self._parts.loops.check_for_warning():
-            parts.append(TextPart(format_advice(warning)))
-        await self._record_message("tool", tuple(parts))
-
-    def _check_calls_for_loop(self, calls: Sequence[ToolCall]) -> LoopPattern | None:
-        for call in calls:
-            self._parts.loops.record_tool_call(call.name, call.arguments)
-        return self._parts.loops.check_for_loop()
-
-    def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
-        """The same call with another result is work, not a loop."""
-        for call, record in zip(calls, records, strict=True):
-            output = record.result.llm_content if record.result else ""
-            self._parts.loops.record_tool_result(call.name, call.arguments, output)
-
     def _check_for_loop(self) -> None:
         if found := self._parts.loops.check_for_loop():
             raise LoopStop(found)
@@ -344,29 +241,19 @@ class Turn:
         self._parts.prompt.add_message(message, asked)
         return message
 
+    async def _record_results(self, parts: tuple[AnyPart, ...]) -> None:
+        await self._record_message("tool", parts)
+
     async def _record_message(self, role: Role, parts: tuple[AnyPart, ...], *, interrupted: bool = False) -> Message:
         message = await self._recorder.record_message(role, parts, interrupted=interrupted)
         self._parts.prompt.add_message(message, self._recorder.calls)
         return message
 
     def _finish(self, reason: TurnReason, message: str) -> TurnReason:
-        if self._guide and (done := self._guide.describe_deeds()):
+        if done := self._calls.describe_deeds():
             self._emit(Notice(level="info", text=done))
         self._emit(TurnFinished(reason=reason, usage=self._usage, message=message))
         return reason
-
-
-def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
-    return arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
-
-
-def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
-    """What `use_tool` is to call, in place of it; any other call as it is."""
-    if name != "use_tool":
-        return name, arguments
-    from ollm.tools.framework.deferred_tools import unwrap_call
-
-    return unwrap_call(name, arguments)
 
 
 def classify_error(error: OllmError) -> TurnReason:

@@ -1,0 +1,164 @@
+"""The calls of a turn: what an answer asks for becomes calls of ours, which are run unless they go in circles.
+
+A model that writes blocks gets a guide, which adds facts about the files to the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from ollm.domain.lazy import Lazy
+from ollm.domain.messages import UNPARSED_KEY, AnyPart, JsonObject, TextPart, ToolCall, ToolResultPart
+from ollm.domain.tools import ToolCallRecord
+from ollm.runtime.answer import StreamedAnswer
+from ollm.runtime.model.model import Model
+from ollm.services.loop_detection import LoopDetectionService, LoopPattern, format_advice
+
+if TYPE_CHECKING:
+    from ollm.runtime.calls.turn_guide import TurnGuide
+
+STEP_FAILED = "Not run: the step before it failed."
+
+RecordResults = Callable[[tuple[AnyPart, ...]], Awaitable[object]]
+
+
+class Dispatcher(Protocol):
+    """Runs calls; leaves exactly one result for each in the record, also when cancelled."""
+
+    async def run(self, calls: Sequence[ToolCall], message_id: int) -> list[ToolCallRecord]: ...
+
+    async def refuse(
+        self, calls: Sequence[ToolCall], message_id: int, kind: str, message: str
+    ) -> list[ToolCallRecord]: ...
+
+
+class CallParts(Protocol):
+    """What calls are run with."""
+
+    @property
+    def model(self) -> Model: ...
+
+    @property
+    def loops(self) -> LoopDetectionService: ...
+
+    @property
+    def dispatch(self) -> Lazy[Dispatcher]: ...
+
+
+class LoopStop(Exception):  # noqa: N818 - the end of a turn, not a fault
+    def __init__(self, pattern: LoopPattern) -> None:
+        super().__init__(pattern.details)
+        self.pattern = pattern
+
+
+class TurnCalls:
+    """One for each turn. `record` writes the message that carries the results of a step."""
+
+    def __init__(
+        self,
+        parts: CallParts,
+        record: RecordResults,
+        new_call_id: Callable[[], str],
+        create_guide: Callable[[], TurnGuide | None] = lambda: None,
+    ) -> None:
+        self._parts = parts
+        self._record = record
+        self._new_call_id = new_call_id
+        self._create_guide = create_guide
+        self._guide: TurnGuide | None = None
+        self._request = ""
+        self._refusals: dict[str, str] = {}  # calls that are not run, and why
+
+    async def prime_request(self, request: str) -> str:
+        """What goes with the user's words."""
+        self._request = request
+        self._guide = self._create_guide()
+        return await self._guide.prime_request(request) if self._guide else ""
+
+    def find_missing(self) -> str:
+        """What the answer cannot truly have done yet."""
+        return self._guide.find_missing() if self._guide else ""
+
+    def describe_deeds(self) -> str:
+        """What was in fact done, for the person."""
+        return self._guide.describe_deeds() if self._guide else ""
+
+    def read_calls(self, answer: StreamedAnswer) -> list[ToolCall]:
+        """Give each call an id of ours; arguments that are no object are kept for dispatch to explain."""
+        calls = []
+        if self._guide is None and self._parts.model.facts.call_form == "blocks" and (guide := self._create_guide()):
+            self._guide = guide
+            guide.adopt_request(self._request)
+        if self._guide and not answer.calls and (bare := self._guide.read_bare_command(answer.text)):
+            answer.calls.append(bare)
+        for piece in answer.calls:
+            found = self._guide.resolve_call(piece) if self._guide else piece
+            name, arguments = unwrap_deferred_call(found.name, wrap_arguments(found.arguments))
+            call = ToolCall(id=self._new_call_id(), name=name, arguments=arguments)
+            if refusal := getattr(found, "refusal", ""):
+                self._refusals[call.id] = refusal
+            calls.append(call)
+        return calls
+
+    async def run(self, calls: Sequence[ToolCall], message_id: int) -> None:
+        """Run the calls, unless they are one more round of a loop; each gets its result either way."""
+        found = self._check_calls_for_loop(calls)
+        facts = ""
+        try:
+            if found:
+                await self._parts.dispatch.get().refuse(calls, message_id, "LoopStopped", f"Not run: {found.details}")
+            elif self._guide:
+                facts = await self._run_steps(self._guide, calls, message_id)
+            else:
+                self._compare_results(calls, await self._parts.dispatch.get().run(calls, message_id))
+        finally:
+            await self._record_results(calls, facts)
+        if found:
+            raise LoopStop(found)
+
+    async def _run_steps(self, guide: TurnGuide, calls: Sequence[ToolCall], message_id: int) -> str:
+        """One after the other; a command is not run when a change before it failed. What they did to the files."""
+        await guide.note_before(calls)
+        records: list[ToolCallRecord] = []
+        for call in calls:
+            failed = any(record.error for record in records)
+            refusal = self._refusals.get(call.id) or (STEP_FAILED if failed and call.name == "shell" else "")
+            if refusal:
+                records += await self._parts.dispatch.get().refuse([call], message_id, "NotDone", refusal)
+            else:
+                records += await self._parts.dispatch.get().run([call], message_id)
+        self._compare_results(calls, records)
+        return await guide.describe_after(calls, records)
+
+    async def _record_results(self, calls: Sequence[ToolCall], facts: str = "") -> None:
+        parts: list[AnyPart] = [ToolResultPart(call.id) for call in calls]
+        if facts:
+            parts.append(TextPart(facts))
+        if warning := self._parts.loops.check_for_warning():
+            parts.append(TextPart(format_advice(warning)))
+        await self._record(tuple(parts))
+
+    def _check_calls_for_loop(self, calls: Sequence[ToolCall]) -> LoopPattern | None:
+        for call in calls:
+            self._parts.loops.record_tool_call(call.name, call.arguments)
+        return self._parts.loops.check_for_loop()
+
+    def _compare_results(self, calls: Sequence[ToolCall], records: Sequence[ToolCallRecord]) -> None:
+        """The same call with another result is work, not a loop."""
+        for call, record in zip(calls, records, strict=True):
+            output = record.result.llm_content if record.result else ""
+            self._parts.loops.record_tool_result(call.name, call.arguments, output)
+
+
+def wrap_arguments(arguments: JsonObject | str) -> JsonObject:
+    return arguments if isinstance(arguments, dict) else {UNPARSED_KEY: arguments}
+
+
+def unwrap_deferred_call(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
+    """What `use_tool` is to call, in place of it; any other call as it is."""
+    if name != "use_tool":
+        return name, arguments
+    from ollm.tools.framework.deferred_tools import unwrap_call
+
+    return unwrap_call(name, arguments)
