@@ -14,7 +14,7 @@ import pytest
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
 from ollm.store.session_files.journal import encode_json
-from ollm.store.session_index import database, erasing
+from ollm.store.session_index import database, erasing, stamps
 from ollm.store.session_index import index as indexing
 from ollm.store.session_index import search as searching
 from ollm.store.session_index.index import SessionIndex
@@ -255,7 +255,7 @@ def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_large_session_is_read_on_by_the_next_search_from_where_the_last_one_stopped(tmp_path, monkeypatch, listed):
-    monkeypatch.setattr(indexing, "LARGE_BYTES", 100)
+    monkeypatch.setattr(stamps, "LARGE_BYTES", 100)
     monkeypatch.setattr(indexing, "LARGE_SECONDS", 0)
     monkeypatch.setattr(indexing, "MIN_WORK_SECONDS", 0)
     home = Home(tmp_path)

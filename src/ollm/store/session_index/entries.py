@@ -24,9 +24,11 @@ from ollm.store.session_files.loading import (
     read_messages,
 )
 from ollm.store.session_files.reader import SessionReader, complete_message
-from ollm.store.session_index.texts import UNDER_WAY, IndexEntry
+from ollm.store.session_index.stamps import Stamp
+from ollm.store.session_index.texts import UNDER_WAY, EntryIndexer, IndexEntry
 
 MAX_TEXT_CHARS = 200_000
+UNREAD_TITLE = "(not read yet)"
 
 
 class EntrySink(Protocol):
@@ -59,6 +61,28 @@ class SessionRow(NamedTuple):
     last_number: int
 
 
+def read_changes(stamp: Stamp, session_id: str, row: dict[str, Any] | None, taker: EntryIndexer | None) -> SessionRow:
+    """The tail of the journal when that is all that changed since the `row` was written, otherwise everything."""
+    listed = row and row["stamp"] == stamp.text and not row["text_stamp"] and not row["damaged"]
+    if row and taker and listed and read_further(stamp.directory, session_id, taker.last_numbers, taker):
+        return _take_row(row)  # listed, or searched in part: only what follows was new
+    if row and stamp.journal and stamp.has_only_grown_since(row["text_stamp" if taker else "stamp"]):
+        before = _take_row(row)
+        if taker:
+            before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
+            if row["text_stamp"] != row["stamp"]:
+                return read_session(stamp.directory, session_id, taker)
+        with contextlib.suppress(FileNotFoundError):  # folded just now
+            line = read_journal_tail(stamp.directory / f"{session_id}.journal", before, taker)
+            if line:
+                return line
+    return read_session(stamp.directory, session_id, taker)
+
+
+def _take_row(row: dict[str, Any]) -> SessionRow:
+    return SessionRow(*(row[name] for name in SessionRow._fields))
+
+
 def read_session(directory: Path, session_id: str, take: EntrySink | None = None) -> SessionRow:
     """The line of a session, everything read and checked; each entry is handed to `take`."""
     document, journal_path = directory / f"{session_id}.json", directory / f"{session_id}.journal"
@@ -81,6 +105,12 @@ def read_session(directory: Path, session_id: str, take: EntrySink | None = None
 def make_unreadable_row(document: Path, session_id: str, why: str) -> SessionRow:
     """The line of a session whose files may not be read."""
     return _make_row(make_session({}, session_id, get_file_time(document)), 0, 0)._replace(damaged=why)
+
+
+def make_unread_row(stamp: Stamp, session_id: str) -> dict[str, Any]:
+    """What can be listed of a session that was not read yet."""
+    line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, "")
+    return line._replace(damaged=None, title=UNREAD_TITLE)._asdict() | {"session_id": session_id, "stamp": ""}
 
 
 def read_further(directory: Path, session_id: str, taken: tuple[int, int], take: EntrySink) -> bool:

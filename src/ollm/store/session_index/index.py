@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ollm.domain.errors import StorageError
-from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
+from ollm.store.session_index.stamps import Stamp, make_batches, read_stamp, read_stamps
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,31 +20,13 @@ if TYPE_CHECKING:
     from ollm.store.session_index.texts import EntryIndexer
 
 Progress = Callable[[int, int], None]  # bytes gone through, and all there are
-ROW_COLUMNS = (
-    "journal_read",
-    "start_time",
-    "last_activity",
-    "model",
-    "message_count",
-    "partial",
-    "token_count",
-    "title",
-    "workspace",
-    "archived",
-    "origin",
-    "damaged",
-    "last_number",
-)
 LIST_COLUMNS = (
     "session_id, stamp, start_time, last_activity, model, message_count, partial, token_count, title, workspace, "
     "archived, damaged, origin"
 )
 Row = tuple[Any, ...]
-BATCH_BYTES = 8_000_000
-LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
 LARGE_SECONDS = 3.0
 MIN_WORK_SECONDS = 0.2
-UNREAD_TITLE = "(not read yet)"
 SCRUB_SECONDS = 0.3  # of merging while somebody waits for something else
 ERASE_MILLISECONDS = 10_000  # to wait for others
 
@@ -203,22 +185,27 @@ class SessionIndex:
         gone = [session_id for session_id in rows if session_id not in found]
         known = "text_stamp" if text else "stamp"
         changed = [name for name, stamp in found.items() if name not in rows or rows[name][known] != stamp.text]
-        changed.sort(key=lambda name: (found[name].size > LARGE_BYTES, _get_newest_time(found[name])))
+        changed.sort(key=lambda name: (found[name].is_large, found[name].newest_time))
         if gone:
             self._erase_missing(gone)
         self._large_until = time.process_time() + LARGE_SECONDS
         total, done = sum(found[name].size for name in changed), 0
         self.unread = {}
-        for batch in _make_batches(changed, found):
+        for batch in make_batches(changed, found):
             if time.monotonic() > self._read_until:
                 self.unread |= {name: found[name].size for name in batch}
-                rows |= {name: _make_unread_row(name, found[name]) for name in batch}
+                rows |= self._make_unread_rows(batch, found)
                 continue
             self._look = partial(_report_progress, progress, done, total)
             rows.update(self._run_transaction(partial(self._update_rows, batch, found, rows, text)))
             done += sum(found[name].size for name in batch)
             self._look(0) if done < total else _report_progress(progress, total, total, 0)
         return {session_id: rows[session_id] for session_id in found if session_id in rows}
+
+    def _make_unread_rows(self, batch: list[str], found: dict[str, Stamp]) -> dict[str, dict[str, Any]]:
+        from ollm.store.session_index.entries import make_unread_row
+
+        return {name: make_unread_row(found[name], name) for name in batch}
 
     def _erase_missing(self, gone: list[str]) -> None:
         """Somebody else removed these sessions' files: what the index holds of them goes too."""
@@ -247,6 +234,8 @@ class SessionIndex:
         self, session_id: str, stamp: Stamp, row: dict[str, Any] | None, text: bool, line: SessionRow | None = None
     ) -> dict[str, Any]:
         """Read what is new in one session and write its row."""
+        from ollm.store.session_index.entries import make_unreadable_row, read_changes
+
         values: dict[str, Any] = dict(
             row or {"session_id": session_id, "text_stamp": "", "text_number": 0, "text_read": 0}
         )
@@ -255,19 +244,16 @@ class SessionIndex:
             values["id"] = self.connection.execute(query, (session_id,)).lastrowid
         taker = self._make_indexer(values, self._compute_time_limit(stamp)) if text else None
         try:
-            line = line or _read_session(session_id, stamp, row, taker)
+            line = line or read_changes(stamp, session_id, row, taker)
             if taker and line.last_number < values["text_number"]:  # another session's words: read it from the start
                 self._forget_session(values["id"])
                 taker = self._make_indexer({**values, "text_number": 0})
-                line = _read_session(session_id, stamp, None, taker)
+                line = read_changes(stamp, session_id, None, taker)
             known = stamp.text
-        except StorageError as error:
-            line, taker, known = (
-                _make_unreadable_row(session_id, stamp, error),
-                None,
-                "",
-            )  # to be tried again the next time
-        values |= dict(zip(ROW_COLUMNS, line, strict=True)) | {"stamp": known}
+        except StorageError as error:  # to be tried again the next time
+            taker, known = None, ""
+            line = make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
+        values |= line._asdict() | {"stamp": known}
         if taker:
             values |= {"text_stamp": stamp.text, "text_read": line.journal_read, "text_number": line.last_number}
             if taker.late:
@@ -287,7 +273,7 @@ class SessionIndex:
 
     def _compute_time_limit(self, stamp: Stamp) -> float | None:
         """How long a session may be worked on: all large ones together for a few seconds in one go."""
-        return max(MIN_WORK_SECONDS, self._large_until - time.process_time()) if stamp.size > LARGE_BYTES else None
+        return max(MIN_WORK_SECONDS, self._large_until - time.process_time()) if stamp.is_large else None
 
     def _forget_session(self, session: int) -> None:
         from ollm.store.session_index.texts import forget_session
@@ -295,73 +281,9 @@ class SessionIndex:
         forget_session(self.connection, session)
 
 
-def _read_session(session_id: str, stamp: Stamp, row: dict[str, Any] | None, taker: EntryIndexer | None) -> SessionRow:
-    """The tail of the journal when that is all that changed, otherwise everything."""
-    from ollm.store.session_index.entries import SessionRow, read_further, read_journal_tail, read_session
-
-    if row and taker and row["stamp"] == stamp.text and not row["text_stamp"]:
-        taken = SessionRow(
-            *(row[name] for name in ROW_COLUMNS)
-        )  # listed, or searched in part: only what follows is new
-        if not row["damaged"] and read_further(stamp.directory, session_id, taker.last_numbers, taker):
-            return taken
-    if row and stamp.journal and _only_grew(row["text_stamp" if taker else "stamp"], stamp):
-        before = SessionRow(*(row[name] for name in ROW_COLUMNS))
-        if taker:
-            before = before._replace(journal_read=row["text_read"], last_number=row["text_number"])
-            if row["text_stamp"] != row["stamp"]:
-                return read_session(stamp.directory, session_id, taker)
-        with contextlib.suppress(FileNotFoundError):  # folded just now
-            line = read_journal_tail(stamp.directory / f"{session_id}.journal", before, taker)
-            if line:
-                return line
-    return read_session(stamp.directory, session_id, taker)
-
-
-def _make_unreadable_row(session_id: str, stamp: Stamp, error: StorageError) -> SessionRow:
-    from ollm.store.session_index.entries import make_unreadable_row
-
-    return make_unreadable_row(stamp.directory / f"{session_id}.json", session_id, error.message.rstrip("."))
-
-
-def _make_unread_row(session_id: str, stamp: Stamp) -> dict[str, Any]:
-    """What can be listed of a session that was not read yet."""
-    line = _make_unreadable_row(session_id, stamp, StorageError(""))._replace(damaged=None, title=UNREAD_TITLE)
-    return {**dict(zip(ROW_COLUMNS, line, strict=True)), "session_id": session_id, "stamp": ""}
-
-
 def _report_progress(progress: Progress | None, done: int, total: int, more: int) -> None:
     if progress:
         progress(min(done + more, total), total)
-
-
-def _only_grew(known: str, stamp: Stamp) -> bool:
-    document, _, journal = known.partition("|")
-    inode, _, rest = journal.partition(",")
-    size = rest.partition(",")[0]
-    return (
-        document == stamp.document_text and inode == str(stamp.journal_inode) and int(size or 0) <= stamp.journal_size
-    )
-
-
-def _make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for name in names:
-        if batch and size + found[name].size > LARGE_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append(name)
-        size += found[name].size
-        if size > BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _get_newest_time(stamp: Stamp) -> int:
-    return max((part[2] for part in (stamp.document, stamp.journal) if part), default=0)
 
 
 def _row_to_summary(row: Row, active: bool) -> dict[str, Any]:

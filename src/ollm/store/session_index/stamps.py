@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 _ENDS = {".json": 0, ".journal": 1}
 ID_LENGTH = 36
+BATCH_BYTES = 8_000_000
+LARGE_BYTES = 64_000_000  # a session from here on is not read to its end in one go
 _HEXADECIMAL = dict.fromkeys(map(ord, "0123456789abcdef-"))
 
 
@@ -39,6 +41,23 @@ class Stamp(NamedTuple):
     def size(self) -> int:
         return (self.document[1] if self.document else 0) + self.journal_size
 
+    @property
+    def is_large(self) -> bool:
+        return self.size > LARGE_BYTES
+
+    @property
+    def newest_time(self) -> int:
+        return max((part[2] for part in (self.document, self.journal) if part), default=0)
+
+    def has_only_grown_since(self, known: str) -> bool:
+        """Whether the journal alone differs from the remembered text, and is no shorter."""
+        document, _, journal = known.partition("|")
+        inode, _, rest = journal.partition(",")
+        size = rest.partition(",")[0]
+        return (
+            document == self.document_text and inode == str(self.journal_inode) and int(size or 0) <= self.journal_size
+        )
+
 
 def read_stamps(directories: Iterable[Path | None]) -> tuple[dict[str, Stamp], set[str]]:
     """Every session's stamp, and the ids that have a lock file. The first directory that has a session wins."""
@@ -60,6 +79,23 @@ def read_stamp(directories: Iterable[Path | None], session_id: str) -> Stamp | N
             if any(both):
                 return Stamp(directory, both[0], both[1])
     return None
+
+
+def make_batches(names: list[str], found: dict[str, Stamp]) -> Iterator[list[str]]:
+    """The sessions in their order, in parts of about `BATCH_BYTES`; a large one ends the batch it comes in."""
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        if batch and size + found[name].size > LARGE_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += found[name].size
+        if size > BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _read_stat(path: Path) -> tuple[int, int, int] | None:
