@@ -6,6 +6,7 @@ import asyncio
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -13,7 +14,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from bench.row import Row, pair, seconds
+from bench.row import Row, pair, program, seconds
 from ollm.config.settings import BUILTIN_IGNORES, FileDiscoverySettings
 from ollm.domain.files import DiscoveryOptions
 from ollm.services.file_discovery import FileDiscoveryService
@@ -37,6 +38,7 @@ def rows() -> Iterable[Row]:
     with tempfile.TemporaryDirectory() as place:
         bench = Bench(Path(place).resolve())
         yield from bench.walks()
+        yield bench.command()
         yield from bench.cached()
         yield from bench.watched()
         yield from bench.tools()
@@ -79,6 +81,17 @@ class Bench:
         yield Row(
             "discover, first entry", seconds(lambda: run(first(self.new(), self.options))) * 1000, goal=30, unit="ms"
         )
+
+    def command(self) -> Row:
+        """The whole command, from the shell and back, on a tree of which nothing is hidden."""
+        whole = self.root.parent / "whole"
+        for folder in range(500):
+            (whole / f"package_{folder % 20}" / f"module_{folder}").mkdir(parents=True)
+            for number in range(200):
+                (whole / f"package_{folder % 20}" / f"module_{folder}" / f"file_{number}.py").touch()
+        environment = {**os.environ, "OLLM_HOME": str(self.home), "HOME": str(self.home)}
+        listing = program([str(Path(sys.executable).parent / "ollm"), "files", "--workspace", str(whole)], environment)
+        return Row("ollm files, 100,000 shown", seconds(listing) * 1000, goal=150, unit="ms")
 
     def cached(self) -> Iterable[Row]:
         run(self.service.discover_all(self.options))

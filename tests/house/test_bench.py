@@ -8,7 +8,7 @@ from pathlib import Path
 import bench.__main__ as harness
 import pytest
 from bench.__main__ import discovered, save, table
-from bench.row import Row, pair, seconds
+from bench.row import Row, pair, program, seconds
 
 
 def test_a_goal_bounds_the_ratio_or_the_figure() -> None:
@@ -60,3 +60,12 @@ def test_times_are_medians_taken_in_turns() -> None:
     assert order == ["a", "b"] * 4
     assert min(ours, baseline) >= 0
     assert seconds(lambda: None, times=3) < 1
+
+
+def test_a_measured_program_may_keep_its_compiled_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "helper.py").write_text("")
+
+    program([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import helper"])()
+
+    assert list(tmp_path.glob("__pycache__/helper.*.pyc"))

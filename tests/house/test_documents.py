@@ -48,3 +48,12 @@ def test_every_setting_is_explained() -> None:
 
     assert len(rows) > 50
     assert [row for row in rows if row.endswith("|  |")] == []
+
+
+@pytest.mark.parametrize("picture", sorted((ROOT / "docs").glob("*.svg")), ids=lambda path: path.name)
+def test_no_blank_of_a_picture_depends_on_who_draws_it(picture: Path) -> None:
+    """Many renderers join blanks: what stands apart has a place of its own."""
+    runs = re.findall(r"<text x=[^>]*>([^<]*)</text>", picture.read_text(encoding="utf-8"))
+
+    assert runs
+    assert [run for run in runs if run != run.strip() or "  " in run] == []

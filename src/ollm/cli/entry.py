@@ -65,6 +65,12 @@ def _dispatch(arguments: list[str]) -> int:
         if (rest := tuple(arguments[2:])) in SIMPLE_ARGUMENTS:
             show_sessions(as_json=SIMPLE_ARGUMENTS[rest])
             return ExitCode.DONE
+    if arguments[:1] == ["files"]:
+        from ollm.cli.file_list import parse_file_arguments, show_files
+
+        if given := parse_file_arguments(arguments[1:]):
+            show_files(**given)
+            return ExitCode.DONE
     from ollm.cli.commands import run_command_line
 
     return run_command_line(arguments)

@@ -1,4 +1,4 @@
-"""What the command families share: common options, questions, tables and JSON. Quick to import: click and no more."""
+"""What the command families share: common options, questions, tables and JSON. Click is imported where it is used."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-
 from ollm.domain.errors import OllmError, UsageError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -16,16 +14,22 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def workspace_option(command: Command) -> Command:
     """`--workspace DIR`, handed over as `workspace: str | None`; `resolve_workspace` makes a path of it."""
+    import click
+
     return click.option("--workspace", metavar="DIR", help="Project directory (default: current directory).")(command)
 
 
 def json_option(command: Command) -> Command:
     """`--json`, handed over as `as_json: bool`."""
+    import click
+
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
 def yes_option(command: Command) -> Command:
     """`--yes`, handed over as `yes: bool`, for `confirm_or_fail`."""
+    import click
+
     return click.option("--yes", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
@@ -45,6 +49,8 @@ def confirm_or_fail(question: str, yes: bool) -> None:
     """Return when the person agrees; without a terminal only --yes agrees."""
     if yes:
         return
+    import click
+
     if not sys.stdin.isatty():
         click.echo(question, err=True)  # apart from the error, which is logged: it may say what is to be forgotten
         raise UsageError("Cannot ask: no terminal.", action="Add --yes to skip the question.")
@@ -69,6 +75,8 @@ def print_json(value: object) -> None:
 
 def style_text(text: str, **style: Any) -> str:
     """`click.style`, unless NO_COLOR is set; click itself drops styles when the output is no terminal."""
+    import click
+
     from ollm.config.environment import copy_environment, wants_colour
 
     return click.style(text, **style) if wants_colour(copy_environment()) else text

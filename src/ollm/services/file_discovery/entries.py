@@ -31,6 +31,11 @@ class EntryMaker:
             ]
         return made
 
+    def list_paths(self, listing: DirectoryListing) -> list[str]:
+        """The paths of the files alone, which is all that most ask for."""
+        prefix = listing.place.prefix
+        return [prefix + name for name in self._filter_included(prefix, listing.files)]
+
     def _filter_included(self, prefix: str, names: list[str]) -> list[str]:
         if self._include is None:
             return names

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, ParamSpec, Protocol, TypeVar
 
 import msgspec
 
@@ -30,6 +29,8 @@ from ollm.services.file_discovery.watches import RootWatches
 
 log = logging.getLogger(__name__)
 _BATCH_ENTRIES = 500
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Disposable(Protocol):
@@ -77,7 +78,7 @@ class FileDiscoveryService:
     async def discover(self, options: DiscoveryOptions) -> AsyncIterator[FileEntry]:
         """Entries as they are found, the first long before the walk is over. Stop reading and the walk stops."""
         batches = self._iter_batches(self._complete_options(options))
-        while batch := await asyncio.to_thread(_take_batch, batches):
+        while batch := await _run_in_thread(_take_batch, batches):
             for entry in batch:
                 yield entry
 
@@ -87,11 +88,18 @@ class FileDiscoveryService:
 
     async def collect_result(self, options: DiscoveryOptions) -> DiscoveryResult:
         """All entries, with what could not be read and what a limit cut."""
-        return await asyncio.to_thread(self._collect_result, self._complete_options(options))
+        return await _run_in_thread(self._collect_result, self._complete_options(options))
+
+    def read_paths(self, options: DiscoveryOptions) -> PathMatches:
+        """The paths of one walk, in the same order, for a caller that asks once and has no event loop."""
+        walk, maker = self._make_walk(self._complete_options(options)), EntryMaker(options)
+        paths = [path for listing in iter_listings(walk) for path in maker.list_paths(listing)]
+        self._warn(walk)
+        return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
 
     async def find_paths(self, options: DiscoveryOptions, *groups: Sequence[str]) -> PathMatches:
         """The files that match at least one glob of every group."""
-        return await asyncio.to_thread(self._find_paths, self._complete_options(options), groups)
+        return await _run_in_thread(self._find_paths, self._complete_options(options), groups)
 
     async def find(self, root: str | Path, pattern: str, *, within: str | None = None) -> PathMatches:
         """Files below the root that match a glob from there, hidden ones too. `*.py` means those right in the root, as
@@ -115,7 +123,7 @@ class FileDiscoveryService:
 
     async def load_ignore_patterns(self, root: str) -> list[str]:
         """All rules of the tree as one list of patterns from its root; the last that matches decides."""
-        return await asyncio.to_thread(self._load_patterns, _resolve_directory(root))
+        return await _run_in_thread(self._load_patterns, _resolve_directory(root))
 
     def should_ignore(self, path: str, patterns: Sequence[str]) -> bool:
         """Whether the patterns hide a path from the root. `dir/` is a directory, anything else a file."""
@@ -124,7 +132,7 @@ class FileDiscoveryService:
     async def explain(self, root: str, path: str) -> Explanation:
         """Why a path below the root is, or is not, among the files."""
         real = _resolve_directory(root)
-        return await asyncio.to_thread(
+        return await _run_in_thread(
             lambda: explain_path(self._make_walk(DiscoveryOptions(root=real)), Path(real), path)
         )
 
@@ -219,6 +227,13 @@ class FileDiscoveryService:
             follow_symlinks=self._settings.follow_symlinks if follow is None else follow,
             max_depth=self._settings.max_depth if depth is None else depth,
         )
+
+
+async def _run_in_thread(call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
+    """`asyncio.to_thread`; a command that only lists files does without asyncio."""
+    import asyncio
+
+    return await asyncio.to_thread(call, *arguments, **named)
 
 
 def _resolve_directory(given: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import Literal
@@ -71,6 +70,8 @@ class WatchSubscription:
 
 def _bind_to_loop(callback: Callback) -> Callback:
     """The callback, called in the event loop it was given in."""
+    import asyncio
+
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
