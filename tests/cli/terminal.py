@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -19,7 +19,9 @@ import pyte
 from tests.cli.command import SCRIPT
 from tests.cli.running import Runner
 
-PATIENCE = 60.0  # a busy machine may take its time; nothing waits longer than it must
+PATIENCE = float(
+    os.environ.get("TERMINAL_PATIENCE", "60")
+)  # a busy machine may take its time; nothing waits longer than it must
 ENTER, ESCAPE, CTRL_A, CTRL_C, CTRL_D, CTRL_G, CTRL_O, CTRL_R, CTRL_X = (
     "\r",
     "\x1b",
@@ -102,6 +104,15 @@ class Terminal:
                     await self._changed.wait()
         except TimeoutError:
             raise AssertionError(f"waited for {wanted} {gone and 'without ' + gone}, saw:\n{self.text()}") from None
+
+    async def wait_until(self, holds: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+        """Whether the screen came to satisfy `holds` while there was patience."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not holds():
+                    self._changed.clear()
+                    await self._changed.wait()
+        return holds()
 
     async def settle(self, seconds: float) -> None:
         """Let time pass that the program itself measures, such as the moment that tells Esc from Alt."""

@@ -16,13 +16,19 @@ from tests.servers.answers import Answer
 SCREENS = Path(__file__).parent / "screens"
 
 
-def held_to(name: str, terminal: Terminal) -> None:
-    """The screen is what it was when it was last looked at; WRITE_SCREENS=1 writes it anew."""
+async def held_to(name: str, terminal: Terminal) -> None:
+    """The screen comes to be what it was when it was last looked at; WRITE_SCREENS=1 writes it anew."""
     file = SCREENS / f"{name}.txt"
-    shown = steady(terminal.screen()).replace(str(Path.home()), "~") + "\n"
+
+    def read_screen() -> str:
+        return steady(terminal.screen()).replace(str(Path.home()), "~") + "\n"
+
     if os.environ.get("WRITE_SCREENS"):
-        file.write_text(shown, encoding="utf-8")
-    assert shown == file.read_text(encoding="utf-8")
+        await terminal.settle(1)
+        file.write_text(read_screen(), encoding="utf-8")
+    wanted = file.read_text(encoding="utf-8")
+    await terminal.wait_until(lambda: read_screen() == wanted, seconds=20)
+    assert read_screen() == wanted
 
 
 async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
@@ -35,17 +41,17 @@ async def test_the_main_screens_look_as_they_should(tmp_path: Path) -> None:
         (runner.workspace / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
         async with at_terminal(runner, "chat", size=(130, 32), NO_COLOR="1") as terminal:
             await terminal.wait_for("⎇ topic")
-            held_to("first", terminal)
+            await held_to("first", terminal)
             terminal.type("plan it" + ENTER)
             await terminal.wait_for("return 1", "· plan it")
-            held_to("answered", terminal)
+            await held_to("answered", terminal)
             terminal.type("edit" + ENTER)
             await terminal.wait_for("[y] yes")
-            held_to("asked", terminal)
+            await held_to("asked", terminal)
             assert not re.search(rb"\x1b\[[\d;]*\b3\d[\d;]*m", bytes(terminal.raw)), "no colour"
             terminal.type("y")
             await terminal.wait_for("Done.", "todo 0/1")
-            held_to("done", terminal)
+            await held_to("done", terminal)
             terminal.resize(40, 12)
             await terminal.wait_for("code·ask · scripted")
             assert all(len(line) <= 40 for line in terminal.paper.display)

@@ -52,7 +52,7 @@ class WorkspaceFiles:
             threading.Thread(target=self._load, daemon=True).start()
         return self._finder.find_best(typed, MAX_RESULTS) if self._finder else []
 
-    def _load(self, *, wait: bool = False) -> None:
+    def _load(self, *, wait: bool = False, anew: bool = False) -> None:
         from ollm.domain.errors import OllmError
         from ollm.domain.files import DiscoveryOptions
         from ollm.services.file_discovery.fuzzy import PathFinder
@@ -61,7 +61,7 @@ class WorkspaceFiles:
             return
         start = time.monotonic()
         try:
-            if self._finder is None or start - self._made_at > RELOAD_DELAY_SECONDS / 2:
+            if anew or self._finder is None or start - self._made_at > RELOAD_DELAY_SECONDS / 2:
                 found = asyncio.run(self._discovery().find_paths(DiscoveryOptions(root=str(self._root))))
                 if self._finder is None or self._known != found.paths:
                     finder = PathFinder(found.paths)
@@ -88,7 +88,7 @@ class WorkspaceFiles:
         except (OllmError, OSError):
             return
         self._watched = True
-        self._load(wait=True)  # what changed before the watch began
+        self._load(wait=True, anew=True)  # what changed before the watch began
 
     def _schedule_reload(self, kind: ChangeKind, path: str) -> None:
         """A file came, changed or went. Changed ones are in the list already."""
