@@ -13,7 +13,7 @@ from prompt_toolkit.keys import Keys
 from ollm.cli.screen.questions import ALL_EDITS_KEY, KEY_SCOPES
 
 TYPE_AHEAD_SECONDS = (
-    1.0  # seconds in which nobody makes a new line, but may have pressed Enter before there was an input
+    0.5  # after the first letter: nobody makes a new line so soon, but Enter may have been pressed early
 )
 
 
@@ -80,9 +80,17 @@ class KeyFilters:
         self.vi: Filter = Condition(lambda: actions.vi)
         self.here: Filter = has_focus(actions.buffer)
         self.typing: Filter = self.here & ~self.asking & ~self.choosing
-        began = time.monotonic()
-        self.typed_ahead: Filter = Condition(lambda: time.monotonic() - began < TYPE_AHEAD_SECONDS)
+        self.typed_ahead: Filter = Condition(self._is_typed_ahead)
+        self._first_letter_at: float | None = None
+        actions.buffer.on_text_insert += self._note_first_letter
         self._last: dict[str, float] = {}
+
+    def _note_first_letter(self, _: Buffer) -> None:
+        self._first_letter_at = self._first_letter_at or time.monotonic()
+
+    def _is_typed_ahead(self) -> bool:
+        """What was typed before there was an input comes all at once, however long the start took."""
+        return self._first_letter_at is None or time.monotonic() - self._first_letter_at < TYPE_AHEAD_SECONDS
 
     def is_double_press(self, event: KeyPressEvent, key: str) -> bool:
         """Whether a key is pressed twice within a second."""
