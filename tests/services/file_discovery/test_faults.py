@@ -81,41 +81,6 @@ async def test_a_rule_that_cannot_be_read_is_skipped_with_file_and_line(
     assert len([record for record in caplog.records if ".gitignore:2" in record.getMessage()]) == 1
 
 
-@pytest.mark.parametrize("kind", ["fifo", "directory", "loop", "device", "huge"])
-async def test_an_ignore_file_that_is_no_file_does_no_harm(
-    service: FileDiscoveryService, root: Path, kind: str
-) -> None:
-    plant(root, "a")
-    odd = root / ".gitignore"
-    match kind:
-        case "fifo":
-            os.mkfifo(odd)
-        case "directory":
-            odd.mkdir()
-        case "loop":
-            odd.symlink_to(odd)
-        case "device":
-            odd.symlink_to("/dev/zero")
-        case _:
-            odd.write_bytes(b"x" * 50_000_000)
-
-    assert "a" in await asyncio.wait_for(files(service, root), 30)
-
-
-async def test_a_hostile_rule_costs_no_time(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "a" * 200, *(f"d/{'a' * 200}{number}" for number in range(20)))
-    rules(root, ".gitignore", "*a" * 60 + "b", "**/" * 60 + "x", "[a]*" * 60 + "b", "?*" * 90 + "/b", "**/*a" * 800)
-
-    assert len(await asyncio.wait_for(files(service, root), 20)) == 22
-
-
-async def test_fifty_thousand_rules_work(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "kept", "name-49999.txt", "sub/name-3.txt")
-    rules(root, ".gitignore", *(f"name-{number}.txt" for number in range(50_000)), "!sub/name-3.txt")
-
-    assert await files(service, root) == {".gitignore", "kept", "sub/name-3.txt"}
-
-
 async def test_names_that_are_not_text_are_found_and_matched(service: FileDiscoveryService, root: Path) -> None:
     for name in (b"latin-\xe9", b"\xff\xfe", b"new\nline", b"\x1b[31m"):
         Path(os.fsdecode(os.fsencode(root) + b"/" + name)).touch()
@@ -134,26 +99,6 @@ async def test_ten_thousand_files_in_one_directory(service: FileDiscoveryService
         (root / "full" / str(number)).touch()
 
     assert len(await files(service, root)) == 10_000
-
-
-async def test_a_very_deep_tree(service: FileDiscoveryService, root: Path) -> None:
-    deep = root
-    for _ in range(300):
-        deep = deep / "d"
-    deep.mkdir(parents=True)
-    (deep / "file").touch()
-
-    assert len(await files(service, root)) == 1
-
-
-async def test_special_files_are_left_out(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "a")
-    os.mkfifo(root / "pipe")
-    (root / "dangling").symlink_to("nowhere")
-    (root / "zero").symlink_to("/dev/zero")
-
-    assert await files(service, root) == {"a"}
-    assert await files(service, root, follow_symlinks=True) == {"a"}
 
 
 async def test_files_that_vanish_meanwhile_do_no_harm(service: FileDiscoveryService, root: Path) -> None:

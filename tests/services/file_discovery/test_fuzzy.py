@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.domain.files import FileEntry
 from ollm.services.file_discovery.fuzzy import PathFinder
-from ollm.services.file_discovery.project_map import render_project_map
 
 PATHS = [
     "src/services/file_discovery/walk.py",
@@ -84,32 +82,3 @@ def test_a_hundred_thousand_paths_keep_up_with_typing() -> None:
         taken.append(time.perf_counter() - start)
 
     assert sorted(taken)[len(taken) // 2] < 0.3
-
-
-def entries(*paths: str) -> list[FileEntry]:
-    return [FileEntry(root="/p", relative_path=path) for path in paths]
-
-
-def test_a_small_project_is_mapped_whole() -> None:
-    said = render_project_map(entries("README.md", "src/app/main.py", "src/app/util.py", "docs/a/b/c.md"), 1000)
-
-    assert said == "docs/a/b/\n  c.md\nsrc/app/\n  main.py util.py\nREADME.md"
-
-
-def test_what_has_no_room_is_counted() -> None:
-    many = entries(*(f"src/m{number}/f{inner}.py" for number in range(30) for inner in range(30)), "Makefile")
-
-    assert render_project_map(many, 60) == "src/ (900 files)\nMakefile"
-    assert render_project_map(many, 12) == "901 files"
-    assert "m7/ (30 files)" in render_project_map(many, 1000)
-
-
-@given(
-    st.lists(st.lists(st.text("abcé", min_size=1, max_size=4), min_size=1, max_size=4).map("/".join), max_size=30),
-    st.integers(20, 400),
-)
-def test_a_map_keeps_to_its_room_and_does_not_depend_on_order(paths: list[str], room: int) -> None:
-    said = render_project_map(entries(*paths), room)
-
-    assert len(said) <= room
-    assert said == render_project_map(entries(*reversed(paths)), room)

@@ -88,16 +88,6 @@ async def test_a_persons_own_excludes_file_counts(tmp_path: Path) -> None:
     assert await files(service, root) == {".gitignore", "kept.txt", "exception.swp"}
 
 
-@covers("S6.3")
-async def test_core_excludesfile_is_found_as_git_finds_it(plain: FileDiscoveryService, root: Path) -> None:
-    plant(root, "kept.txt", "left.out")
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    subprocess.run(["git", "-C", str(root), "config", "core.excludesFile", str(root / "elsewhere")], check=True)
-    rules(root, "elsewhere", "*.out")
-
-    assert await files(plain, root) == {"kept.txt", "elsewhere"}
-
-
 async def test_a_repository_inside_keeps_its_own_rules(service: FileDiscoveryService, root: Path) -> None:
     plant(root, "a.log", "inner/a.log", "inner/b.tmp", "inner/c.txt")
     rules(root, ".gitignore", "*.log")

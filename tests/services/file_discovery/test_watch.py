@@ -1,6 +1,5 @@
 """Watching (S6.7-8, P24): every change is heard once, with its kind and path, and nothing is left behind."""
 
-import asyncio
 import os
 import resource
 import shutil
@@ -241,23 +240,6 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     made.service.close()
 
 
-@covers("D317", "D317")
-def test_many_watchers_of_one_root_share_a_thread_and_leave_none(service: FileDiscoveryService, root: Path) -> None:
-    before = set(threading.enumerate())
-    listeners = [Heard(root) for _ in range(50)]
-
-    subscriptions = [service.watch_changes(str(root), heard) for heard in listeners]
-    assert len(set(threading.enumerate()) - before) == 1
-    (root / "a").touch()
-    for heard in listeners:
-        heard.wait_for(("add", "a"))
-    for subscription in subscriptions:
-        subscription.dispose()
-        subscription.dispose()
-
-    assert set(threading.enumerate()) == before
-
-
 def test_a_callback_that_fails_does_not_end_the_watch(service: FileDiscoveryService, root: Path) -> None:
     heard = Heard(root)
 
@@ -271,18 +253,6 @@ def test_a_callback_that_fails_does_not_end_the_watch(service: FileDiscoveryServ
     (root / "b").touch()
 
     heard.wait_for(("add", "b"))
-
-
-async def test_callbacks_run_in_the_loop_that_asked(service: FileDiscoveryService, root: Path) -> None:
-    came: asyncio.Queue[tuple[str, str, int]] = asyncio.Queue()
-    subscription = service.watch_changes(
-        str(root), lambda kind, path: came.put_nowait((kind, path, threading.get_ident()))
-    )
-
-    (root / "a").touch()
-
-    assert await asyncio.wait_for(came.get(), SECONDS) == ("add", str(root / "a"), threading.get_ident())
-    subscription.dispose()
 
 
 def test_a_root_that_is_removed_is_heard_and_harmless(watch: Callable[[], Heard], root: Path) -> None:

@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ollm.services.redaction import MARK, Redactor, find_secrets
-from ollm.services.redaction.names import NameSensitivity, classify_name
-from ollm.services.redaction.shapes import SHAPES
 from tests.covers import covers
 
 REDACT = Redactor().redact
@@ -192,25 +190,6 @@ https://host:443/a:b@c
 aGVsbG8gd29ybGQgdGhpcyBpcyBiYXNlNjQgdGV4dA==
 """
 
-EXAMPLES = {
-    "GitHub token": "ghp_" + "a1B2" * 9,
-    "GitLab token": "glpat-" + "a1B2" * 5,
-    "Slack token": "xoxb-123456789012-abcdefghij",
-    "AWS access key": "AKIAIOSFODNN7EXAMPLE",
-    "API key": "sk-proj-" + "abcdefghijklmnopqrstuvwxyz",
-    "Google key": "AIza" + "a1B2-" * 7,
-    "Stripe key": "sk_live_" + "a1B2" * 6,
-    "npm token": "npm_" + "a1B2" * 9,
-    "Hugging Face token": "hf_" + "a1B2" * 9,
-    "SendGrid key": "SG." + "a1B2" * 5 + "." + "a1B2" * 10,
-    "JSON web token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
-    "Telegram token": "123456789:AA" + "a1B2c3D4" * 4 + "x",
-    "Shopify token": "shpat_" + "0a1b2c3d" * 4,
-    "Databricks token": "dapi" + "0a1b2c3d" * 4,
-    "Docker token": "dckr_pat_" + "a1B2" * 6,
-    "age key": "AGE-SECRET-KEY-1" + "QPZR" * 14 + "QP",
-}
-
 
 @covers("S10.7", "P28")
 @pytest.mark.parametrize("case", SECRETS.strip().splitlines())
@@ -226,50 +205,6 @@ def test_a_secret_is_taken_out(case: str) -> None:
 @pytest.mark.parametrize("text", HARMLESS.strip().splitlines())
 def test_code_prose_ids_and_public_keys_stay(text: str) -> None:
     assert REDACT(text) == text
-
-
-@covers("S10.7")
-@pytest.mark.parametrize(("kind", "token"), EXAMPLES.items())
-@pytest.mark.parametrize("around", ["{}", "see {} there", '"{}"', "line\\n{}", "({})", "x={}", "https://h/{}?a"])
-def test_a_token_is_known_by_its_shape_wherever_it_stands(kind: str, token: str, around: str) -> None:
-    assert token not in REDACT(around.format(token))
-    assert find_secrets([around.format(token)]) == {around.format(token): kind}
-
-
-def test_every_shape_has_a_name_of_its_own_words() -> None:
-    assert all(name and hints and pattern for name, hints, pattern in SHAPES)
-
-
-PEM = "-----BEGIN {0}PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n" * 4 + "-----END {0}PRIVATE KEY-----"
-
-
-@pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
-@pytest.mark.parametrize("form", ["plain", "json"])
-def test_a_private_key_is_taken_out_whole(kind: str, form: str) -> None:
-    key = PEM.format(kind)
-    text = f"before {key if form == 'plain' else json.dumps(key)} after"
-
-    redacted = REDACT(text)
-
-    assert "MIIE" not in redacted
-    assert redacted.startswith("before ")
-    assert redacted.endswith(" after")
-
-
-def test_a_private_key_that_was_cut_off_goes_and_the_text_after_it_stays() -> None:
-    cut = PEM.format("")[:150]
-
-    redacted = REDACT(f"{cut}\nThe key above was cut.\n{PEM.format('')}\nend")
-
-    assert "MIIE" not in redacted
-    assert "The key above was cut." in redacted
-    assert redacted.endswith("end")
-
-
-def test_a_public_key_and_a_certificate_stay_whole() -> None:
-    for kind in ("PUBLIC KEY", "CERTIFICATE"):
-        text = f"-----BEGIN {kind}-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END {kind}-----"
-        assert REDACT(text) == text
 
 
 @covers("P28")
@@ -328,29 +263,6 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 def test_ordinary_base64_and_hex_stay(data: bytes) -> None:
     for text in (data.hex(), f"sha256:{data.hex()}", f"data:image/png;base64,{base64.b64encode(data).decode()}"):
         assert REDACT(text) == text
-
-
-@pytest.mark.parametrize(
-    ("name", "family"),
-    [
-        ("DB_PASSWORD", NameSensitivity.PASSWORD),
-        ("userPassword", NameSensitivity.PASSWORD),
-        ("smtpPass", NameSensitivity.PASSWORD),
-        ("GITHUB_TOKEN", NameSensitivity.SECRET),
-        ("apiKey", NameSensitivity.SECRET),
-        ("STRIPE_KEY", NameSensitivity.SECRET),
-        ("stripe_key", NameSensitivity.NONE),
-        ("PUBLIC_KEY", NameSensitivity.NONE),
-        ("max_tokens", NameSensitivity.NONE),
-        ("tokenizer", NameSensitivity.NONE),
-        ("token_count", NameSensitivity.NONE),
-        ("author", NameSensitivity.NONE),
-        ("passenger", NameSensitivity.NONE),
-        ("auth", NameSensitivity.WEAK),
-    ],
-)
-def test_names_are_told_by_whole_words(name: str, family: NameSensitivity) -> None:
-    assert classify_name(name) is family
 
 
 UNITS = [

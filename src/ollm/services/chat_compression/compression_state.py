@@ -1,4 +1,4 @@
-"""The context on the workbench: old groups that may go, the recent window that may not, what stands for the rest."""
+"""The state of one compression: old groups that may go, the recent window that may not, what stands for the rest."""
 
 from __future__ import annotations
 
@@ -148,6 +148,36 @@ class CompressionState:
             lines.extend([line] if saved > 0 else filter(None, (before, group)))
             self.total -= max(0, saved)
         self.old = _limit_lines(lines)
+        self.total = self._count_tokens()
+
+    def truncate_to_target(self) -> None:
+        """As `truncate`; then the user's old words go too, oldest first, and at last the newest group is cut."""
+        self.truncate()
+        if self.total > self.target:
+            self._merge_oldest()
+        if self.total > self.target:
+            self._cut_newest()
+
+    def _merge_oldest(self) -> None:
+        """All that is old and does not fit, as one line of numbers."""
+        for count in range(1, len(self.old) + 1):
+            merged = folding.merge_folded_lines([message for group in self.old[:count] for message in group])
+            rest = self.old[count:]
+            total = self.total - sum(map(self.count_group, self.old[:count])) + self.count_group((merged,))
+            if total <= self.target or not rest:
+                self.old, self.total = [(merged,), *rest], total
+                return
+
+    def _cut_newest(self) -> None:
+        """The messages of the recent window share what is left; what they lose can be looked up."""
+        messages = [message for group in self.recent for message in group]
+        over = self.total - self.target
+        for place in sorted(range(len(messages)), key=lambda place: -self._counter.count_text(messages[place].content)):
+            size = self._counter.count_text(messages[place].content)
+            if over > 0:
+                messages[place] = shorten_message(messages[place], max(0, size - over), self._counter.count_text)
+                over -= size - self._counter.count_text(messages[place].content)
+        self.recent = group_messages(messages)
         self.total = self._count_tokens()
 
 

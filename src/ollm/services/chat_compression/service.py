@@ -76,11 +76,12 @@ class ChatCompressionService:
         return await self._compress_with("summarize", messages, target_tokens)
 
     def truncate(self, messages: Sequence[PromptMessage], target_tokens: int) -> list[PromptMessage]:
-        """The oldest messages as one line a group until the rest fits; no model is asked."""
+        """The oldest messages as lines with their numbers until the rest fits, the user's too; no model is asked. The
+        system prompt stays as it is."""
         options = CompressionOptions(strategy="truncate", target_tokens=target_tokens, preserve_recent_tokens=0)
         work = CompressionState(messages, options, self._counter)
         before = work.total
-        work.truncate()
+        work.truncate_to_target()
         return list(work.build_messages()) if work.total < before else list(messages)
 
     async def hybrid(self, messages: Sequence[PromptMessage], options: CompressionOptions) -> list[PromptMessage]:

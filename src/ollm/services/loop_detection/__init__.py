@@ -22,7 +22,7 @@ from ollm.services.loop_detection.outputs import OutputTracker
 from ollm.services.loop_detection.pattern import LoopPattern
 from ollm.services.loop_detection.streamed_text import StreamTracker
 
-__all__ = ["LoopDetectionService", "LoopPattern", "advice"]
+__all__ = ["LoopDetectionService", "LoopPattern", "format_advice"]
 
 Channel = Literal["text", "thinking"]
 _log = logging.getLogger("ollm.loop_detection")

@@ -2,7 +2,6 @@
 
 import asyncio
 import fnmatch
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,64 +130,6 @@ async def test_ollmignore_brings_back_what_the_others_hide(service: FileDiscover
     assert await files(service, root) == {".gitignore", ".ollmignore", "a.log", "dist/app.js", "secret/plan.txt"}
 
 
-@covers("D303", "D304", "D303", "D304")
-async def test_include_and_exclude_globs(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "a.ts", "src/b.ts", "src/c.tsx", "src/gen/d.ts", "e.py")
-
-    assert await files(service, root, include_patterns=("*.ts",)) == {"a.ts", "src/b.ts", "src/gen/d.ts"}
-    assert await files(service, root, include_patterns=("src/**/*.{ts,tsx}",)) == {
-        "src/b.ts",
-        "src/c.tsx",
-        "src/gen/d.ts",
-    }
-    assert await files(service, root, include_patterns=("/*.ts", "*.py")) == {"a.ts", "e.py"}
-    assert await files(service, root, exclude_patterns=("gen", "*.py")) == {"a.ts", "src/b.ts", "src/c.tsx"}
-
-
-@covers("D293", "D294", "D295", "D296", "D297", "D311", "D293", "D294", "D295", "D296", "D297", "D311")
-async def test_directories_sizes_and_times_come_when_asked_for(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "src/a.py")
-    os.utime(root / "src" / "a.py", (1_700_000_000, 1_700_000_000))
-
-    entries = await service.discover_all(DiscoveryOptions(root=str(root), directories=True, stat=True))
-
-    folder, file = entries
-    assert (folder.relative_path, folder.type) == ("src", "directory")
-    assert (file.path, file.type, file.size) == (str(root / "src/a.py"), "file", 5)
-    assert file.modified is not None
-    assert file.modified.isoformat() == "2023-11-14T22:13:20+00:00"
-
-
-@covers("D305", "D305", "D445")
-async def test_links_are_left_out_unless_followed_and_never_lead_out(
-    service: FileDiscoveryService, root: Path, tmp_path: Path
-) -> None:
-    plant(root, "real/a.txt")
-    plant(tmp_path, "outside/secret.txt")
-    (root / "inside").symlink_to("real")
-    (root / "out").symlink_to(tmp_path / "outside")
-    (root / "file").symlink_to("real/a.txt")
-    (root / "away").symlink_to(tmp_path / "outside" / "secret.txt")
-
-    assert await files(service, root) == {"real/a.txt"}
-    assert await files(service, root, follow_symlinks=True) == {"real/a.txt", "inside/a.txt", "file"}
-
-
-@covers("D625", "D625")
-async def test_circles_and_knots_of_links_end(service: FileDiscoveryService, root: Path) -> None:
-    for name in "abcdefgh":
-        plant(root, f"{name}/file")
-    for one in "abcdefgh":
-        for other in "abcdefgh":
-            (root / one / f"to-{other}").symlink_to(root / other)
-    (root / "self").symlink_to(root)
-
-    found = await files(service, root, follow_symlinks=True)
-
-    assert {path for path in found if path.count("/") == 1} >= {f"{name}/file" for name in "abcdefgh"}
-    assert len(found) < 200
-
-
 @covers("S6.1", "D310", "D310")
 async def test_the_first_entries_come_before_the_walk_is_over(service: FileDiscoveryService, root: Path) -> None:
     plant(root, *(f"d{folder:03}/f{number}" for folder in range(120) for number in range(10)))
@@ -230,22 +171,3 @@ async def test_a_root_that_is_no_directory_is_told(service: FileDiscoveryService
 
     with pytest.raises(NotFoundError, match=name):
         await service.discover_all(DiscoveryOptions(root=str(root / name)))
-
-
-async def test_an_explanation_names_the_rule_its_file_and_line(service: FileDiscoveryService, root: Path) -> None:
-    plant(root, "src/gen/a.py", "src/b.py", "node_modules/x/y.js", "src/c.log")
-    rules(root, ".gitignore", "# comment", "gen/")
-    rules(root, "src/.ollmignore", "!c.log")
-    rules(root, "src/.gitignore", "*.log")
-
-    async def reason(path: str) -> tuple[bool, str]:
-        said = await service.explain(str(root), path)
-        return said.shown, said.reason
-
-    assert await reason("src/gen/a.py") == (False, ".gitignore:2 hides src/gen: gen/")
-    assert await reason("src/b.py") == (True, "no rule hides it")
-    assert await reason("src/c.log") == (True, "src/.ollmignore:1 includes it: !c.log")
-    assert await reason("node_modules/x/y.js") == (False, "built-in rules:1 hides node_modules: node_modules")
-    assert await reason("nowhere.py") == (False, "it does not exist")
-    assert await reason("../elsewhere") == (False, f"it is outside {root}")
-    assert await reason(".git/config") == (False, ".git is never shown")

@@ -9,17 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ollm.domain.context import CompressionRecord, Strategy
+from ollm.domain.context import Strategy
 from ollm.domain.messages import PromptMessage, ToolCall
-from ollm.domain.session import SessionMetadata
 from ollm.services.chat_compression import (
     ChatCompressionService,
-    CompressionBreaker,
     CompressionOptions,
     Summarise,
-    make_compression_changes,
 )
-from ollm.services.chat_compression.summary import build_request
 from ollm.services.token_counting import TokenCounter
 from tests.covers import covers
 from tests.services import contexts as make
@@ -84,29 +80,6 @@ def test_a_compression_makes_the_context_smaller_or_leaves_it_alone(
     else:
         assert result.compressed_token_count < result.original_token_count == counter.count_messages(messages)
         assert counter.count_messages(result.compressed_messages) == result.compressed_token_count
-
-
-@covers("P13", "S3.8", "D114")
-@many
-@given(st.integers(0, 1000), st.integers(0, 5))
-def test_the_count_in_the_metadata_goes_up_by_exactly_one(before: int, records: int) -> None:
-    """Feature: services-sessions, Property 13: Compression count increments."""
-    metadata = SessionMetadata(compression_count=before, compression_history=({},) * records)
-    record = CompressionRecord(
-        timestamp="2026-01-01T00:00:00.000Z",
-        trigger="auto",
-        strategy="hybrid",
-        original_token_count=10,
-        compressed_token_count=5,
-        message_ids=(1,),
-        checkpoint=None,
-    )
-
-    changes = make_compression_changes(metadata, record)
-
-    assert changes["compressionCount"] == before + 1
-    assert len(changes["compressionHistory"]) == records + 1
-    assert changes["compressionHistory"][-1]["originalTokenCount"] == 10
 
 
 @covers("H37")
@@ -183,6 +156,44 @@ def test_truncate_leaves_a_line_with_the_numbers_and_asks_no_model() -> None:
     assert line.sources == (2, 3, 4)
     assert "read_file(src/part_1.py)" in line.content
     assert result.checkpoints == ()
+
+
+@covers("D201")
+@many
+@given(make.contexts(), st.integers(0, 1500))
+def test_truncate_alone_gets_under_its_target_or_to_the_least_there_can_be(
+    messages: list[PromptMessage], target: int
+) -> None:
+    least = counter.count_messages(ChatCompressionService(counter).truncate(messages, 0))
+
+    shorter = ChatCompressionService(counter).truncate(messages, target)
+
+    total = counter.count_messages(shorter)
+    assert total <= max(target, least) or shorter == messages
+    assert shorter[0] == messages[0]
+    cited = {number for message in shorter for number in message.sources}
+    assert cited == {number for message in messages for number in message.sources}
+
+
+@covers("D201")
+@pytest.mark.parametrize("target", [150, 200, 324])
+def test_truncate_alone_removes_the_oldest_also_what_the_user_said(target: int) -> None:
+    shorter = ChatCompressionService(counter).truncate(make.talk(12), target)
+
+    assert counter.count_messages(shorter) <= target
+    assert shorter[-1] == make.talk(12)[-1]
+    assert 1 in shorter[1].sources
+
+
+@covers("D201")
+def test_truncate_alone_cuts_the_newest_only_when_nothing_else_is_left() -> None:
+    messages = [make.SYSTEM, make.user(1, "one\n" * 50), make.assistant(2, "words\n" * 400)]
+
+    shorter = ChatCompressionService(counter).truncate(messages, 120)
+
+    assert counter.count_messages(shorter) <= 120
+    assert 'recall {"messageId": 2' in shorter[-1].content
+    assert shorter[1].sources == (1,)
 
 
 @covers("D610", "D611", "S10.3")
@@ -305,21 +316,6 @@ def test_facts_of_the_user_and_of_a_failed_command_are_in_the_checkpoint() -> No
         assert fact in result.created.text
 
 
-def test_a_request_for_a_summary_looks_only_at_what_it_has_room_for() -> None:
-    """After a crash ten thousand messages may wait to be summarised at once."""
-    looked_at: list[str] = []
-
-    class Watched(TokenCounter):
-        def text(self, text: str) -> int:
-            looked_at.append(text)
-            return super().text(text)
-
-    spoken = [PromptMessage(role="assistant", content=f"step {number}", sources=(number,)) for number in range(10_000)]
-    asked = build_request([(message,) for message in spoken], (), (200, 2000), Watched())
-    assert "#9999 assistant: step 9999" in asked[-1].content
-    assert len({text for text in looked_at if text.startswith("step ")}) < 500
-
-
 def test_the_request_for_a_summary_fits_its_own_limit_and_reads_as_a_record() -> None:
     sizes: list[int] = []
     kept: list[str] = []
@@ -402,30 +398,6 @@ def test_our_own_markers_are_no_facts() -> None:
     facts = result.created.text.partition("Facts: ")[2]
     assert "src/x.py" in facts
     assert not any(own in facts for own in ("878", "1107", "messageId", "4242", "callId", "left out"))
-
-
-def test_a_breaker_opens_after_two_compressions_without_room_and_closes_again() -> None:
-    breaker = CompressionBreaker()
-    breaker.record(made_room=False)
-    assert not breaker.open
-    breaker.record(made_room=False)
-    assert breaker.open
-    breaker.reset()
-    assert not breaker.open
-
-
-def test_an_open_breaker_allows_one_try_when_much_was_said_since() -> None:
-    breaker = CompressionBreaker()
-    for _ in range(2):
-        breaker.record(made_room=False, used=1000)
-    breaker.allow_retry(1099, worth=100)
-    assert breaker.open
-    breaker.allow_retry(1100, worth=100)
-    assert not breaker.open
-    breaker.record(made_room=False, used=1100)
-    assert breaker.open
-    breaker.record(made_room=True, used=500)
-    assert not breaker.open
 
 
 @covers("D192", "D193")

@@ -1,0 +1,82 @@
+"""What git says about a directory."""
+
+import subprocess
+from pathlib import Path
+
+from ollm.services.file_discovery import FileDiscoveryService
+from ollm.services.file_discovery.git import GitFinder, GitInfo, find_exclude_file, is_repository
+from tests.covers import covers
+from tests.services.file_discovery.looking import files, plant, rules
+
+
+@covers("S6.3")
+async def test_core_excludesfile_is_found_as_git_finds_it(plain: FileDiscoveryService, root: Path) -> None:
+    plant(root, "kept.txt", "left.out")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "config", "core.excludesFile", str(root / "elsewhere")], check=True)
+    rules(root, "elsewhere", "*.out")
+
+    assert await files(plain, root) == {"kept.txt", "elsewhere"}
+
+
+def test_a_repository_is_known_by_its_head_or_its_file(tmp_path: Path) -> None:
+    assert not is_repository(tmp_path)
+    (tmp_path / ".git").mkdir()
+    assert not is_repository(tmp_path)
+    (tmp_path / ".git" / "HEAD").write_text("ref: x\n")
+    assert is_repository(tmp_path)
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ".git").write_text("gitdir: ../.git\n")
+    assert is_repository(tmp_path / "tree")
+
+
+def test_a_worktree_shares_the_exclude_file(tmp_path: Path) -> None:
+    inner = tmp_path / "main" / ".git" / "worktrees" / "w"
+    inner.mkdir(parents=True)
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / ".git").write_text(f"gitdir: {inner}\n")
+
+    assert find_exclude_file(tmp_path / "main" / ".git") == tmp_path / "main" / ".git" / "info" / "exclude"
+    assert find_exclude_file(tmp_path / "w" / ".git") == inner / "info" / "exclude"
+    (inner / "commondir").write_text("../..\n")
+    found = find_exclude_file(tmp_path / "w" / ".git")
+    assert found is not None
+    assert found.resolve() == (tmp_path / "main" / ".git" / "info" / "exclude").resolve()
+    (tmp_path / "w" / ".git").write_text("something else\n")
+    assert find_exclude_file(tmp_path / "w" / ".git") is None
+    (tmp_path / "w" / ".git").write_text("gitdir: a\0b\n")
+    assert find_exclude_file(tmp_path / "w" / ".git") is None
+
+
+def finder(tmp_path: Path) -> GitFinder:
+    (tmp_path / "home" / ".config").mkdir(parents=True, exist_ok=True)
+    return GitFinder(tmp_path / "home", tmp_path / "home" / ".config")
+
+
+def test_outside_a_repository_only_the_usual_excludes_file_is_known(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+
+    info = finder(tmp_path).find_info(tmp_path / "p")
+
+    assert isinstance(info, GitInfo)
+    assert (info.repository, info.ignore_case) == (None, False)
+    assert info.excludes_file == tmp_path / "home" / ".config" / "git" / "ignore"
+    assert tmp_path / "home" / ".gitconfig" in info.settings
+
+
+def test_the_settings_of_a_repository_are_read_again_when_they_change(tmp_path: Path) -> None:
+    root = tmp_path / "p"
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    (root / "deep").mkdir()
+    asked = finder(tmp_path)
+    assert asked.find_info(root / "deep").repository == root
+    assert not asked.find_info(root).ignore_case
+
+    subprocess.run(["git", "-C", str(root), "config", "core.ignorecase", "true"], check=True)
+    subprocess.run(["git", "-C", str(root), "config", "core.excludesfile", "mine"], check=True)
+
+    info = asked.find_info(root)
+    assert (info.ignore_case, info.excludes_file) == (True, root / "mine")
+    assert root / ".git" / "config" in info.settings
+    subprocess.run(["git", "-C", str(root), "config", "core.excludesfile", "~/mine"], check=True)
+    assert asked.find_info(root).excludes_file == tmp_path / "home" / "mine"

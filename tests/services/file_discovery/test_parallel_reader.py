@@ -1,0 +1,70 @@
+"""Another process that reads directories."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ollm.services.file_discovery import parallel_reader
+from ollm.services.file_discovery.parallel_reader import MAX_REQUEST_PATHS, ReaderProcess, has_spare_core
+from ollm.services.file_discovery.reading import GONE, read_directory
+from tests.services.file_discovery.looking import plant
+
+
+@pytest.fixture
+def reader() -> Iterator[ReaderProcess]:
+    made = ReaderProcess()
+    yield made
+    made.close()
+
+
+def test_readings_come_in_the_order_they_were_asked_for(reader: ReaderProcess, root: Path) -> None:
+    plant(root, "a", "sub/b", "sub/\udcff")
+    paths = [str(root), str(root / "sub"), str(root / "nowhere")]
+
+    assert reader.send_request(paths[:1]) == 1
+    assert reader.send_request(paths[1:]) == 2
+
+    assert reader.receive_readings(wait=True) == [read_directory(paths[0])]
+    assert reader.receive_readings(wait=True) == [read_directory(paths[1]), (None, GONE, [], [], [])]
+    assert reader.receive_readings(wait=False) is None
+
+
+def test_an_order_is_bounded_in_paths_and_in_bytes(reader: ReaderProcess) -> None:
+    assert reader.send_request([f"/nowhere/{number}" for number in range(200)]) == MAX_REQUEST_PATHS
+    assert len(reader.receive_readings(wait=True) or ()) == MAX_REQUEST_PATHS
+    long = "/" + "x" * 4000
+    assert reader.send_request([long] * 10) == 4
+    assert len(reader.receive_readings(wait=True) or ()) == 4
+    assert reader.send_request(["/" + "x" * 20_000, long]) == 1
+
+
+def test_one_that_ended_is_an_error_and_nothing_is_left(root: Path) -> None:
+    reader = ReaderProcess()
+    reader.close()
+
+    with pytest.raises((OSError, ValueError)):
+        reader.send_request([str(root)])
+
+
+def test_one_that_says_nothing_is_given_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_reader, "SILENCE_TIMEOUT_SECONDS", 0.05)
+    reader = ReaderProcess()
+
+    with pytest.raises(TimeoutError):
+        reader.receive_readings(wait=True)
+    reader.close()
+
+
+def test_a_second_process_needs_a_second_core() -> None:
+    code = (
+        "import os; from ollm.services.file_discovery.parallel_reader import has_spare_core as has;"
+        "first = has(); os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); print(first, has())"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.split() == [str(len(os.sched_getaffinity(0)) > 1), "False"]
+    assert has_spare_core() is (len(os.sched_getaffinity(0)) > 1)

@@ -1,0 +1,65 @@
+"""What is assigned to a name that says secret, in every way people assign."""
+
+import pytest
+
+from ollm.services.redaction import MARK
+from ollm.services.redaction.assignments import redact_assignments
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("", ""),
+        ("nothing here", "nothing here"),
+        ("password=hunter2", f"password={MARK}"),
+        ("a password=hunter2 b token=abc123 c", f"a password={MARK} b token={MARK} c"),
+        ('{"password": "a b", "user": "bob"}', f'{{"password": "{MARK}", "user": "bob"}}'),
+        ('password="a\\"b" rest', f'password="{MARK}" rest'),
+        ("password='unfinished", f"password='{MARK}"),
+        ("token => 'abc1'", f"token => '{MARK}'"),
+        ("token := 'abc1'", f"token := '{MARK}'"),
+        ("token == 'abc1'", "token == 'abc1'"),
+        ("token::abc1", "token::abc1"),
+        ('os.environ["TOKEN"] = "x1y2"', f'os.environ["TOKEN"] = "{MARK}"'),
+        ('api_key: str = "abc123"', f'api_key: str = "{MARK}"'),
+        ("<password>pw here</password>", f"<password>{MARK}</password>"),
+        ("<password></password>", "<password></password>"),
+        ("--password hunter2 --verbose", f"--password {MARK} --verbose"),
+        ("--token 'a b'", "--token 'a b'"),
+        ("ENV DB_PASS hunter2", f"ENV DB_PASS {MARK}"),
+        ("say password hunter2", "say password hunter2"),
+        ("PASSWORD 'hunter2'", f"PASSWORD '{MARK}'"),
+        ("PASSWORD ' hunter2'", "PASSWORD ' hunter2'"),
+        ("the password is hunter2.", f"the password is {MARK}."),
+        ("the password was hunter2!", f"the password was {MARK}!"),
+        ("the password is wrong", "the password is wrong"),
+        ("the password is a1", "the password is a1"),
+        ("secret key: abcdef12", f"secret key: {MARK}"),
+        ("sort key: abcdef12", "sort key: abcdef12"),
+        ('input("Password: ")', 'input("Password: ")'),
+        ("f(password=hunter2)", f"f(password={MARK})"),
+        ("password=get(1)", "password=get(1)"),
+        ("password=self.pw", "password=self.pw"),
+        ("?password=self.pw", f"?password={MARK}"),
+        ("API_KEY=self.pw", f"API_KEY={MARK}"),
+        ("API_KEY=$OTHER", "API_KEY=$OTHER"),
+        ("PWD=/home", "PWD=/home"),
+        ("x token=abc123,next", f"x token={MARK},next"),
+        ("  password: plain", f"  password: {MARK}"),
+        ("define password: plain", "define password: plain"),
+        ("x, password: plain", f"x, password: {MARK}"),
+    ],
+)
+def test_only_the_value_goes(text: str, clean: str) -> None:
+    assert redact_assignments(text) == clean
+
+
+def test_lines_do_not_run_into_each_other() -> None:
+    assert redact_assignments("password:\nhunter2") == "password:\nhunter2"
+    assert redact_assignments("a\npassword: pw1\nb") == f"a\npassword: {MARK}\nb"
+
+
+def test_a_name_is_read_outwards_only_so_far() -> None:
+    long = "x" * 70 + "_password=hunter2"
+
+    assert redact_assignments(long) == f"{long[: -len('hunter2')]}{MARK}"
