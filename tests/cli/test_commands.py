@@ -1,126 +1,62 @@
-"""Every slash command, through the door a script uses: `ollm -p "/name"`; and what the chat's own need."""
+"""The `ollm` command: help, families, mistyped names and completion."""
 
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-from ollm.app import open_conversation
-from ollm.cli.remote import open_remote_conversation
-from ollm.cli.start import ChatArguments
-from ollm.domain.errors import OllmError
-from ollm.runtime.base import Conversation
-from ollm.runtime.commands import build_command_table
-from ollm.runtime.conversation_options import ConversationOptions
-from tests.cli.command import ollm
-from tests.cli.running import running
-from tests.covers import covers
+from ollm.cli.command_table import COMMANDS
+from tests.cli.command import SCRIPT, ollm
 
-SAYS = {
-    "/help": "/approval",
-    "/help context": "`restore ID`: go back",
-    "/help nonsense": "Unknown command /nonsense",
-    "/history": "#1 user",
-    "/history 1": "earlier message",
-    "/history all": "Hello.",
-    "/history export h.md": "h.md",
-    "/export h.json": "h.json",
-    "/context": "tokens used",
-    "/context snapshot": "Snapshot",
-    "/context list": "manual",
-    "/context add rule be brief": "rule",
-    "/context entries": "be brief",
-    "/context size 4096": "4,096",
-    "/compact": "Nothing to compact",
-    "/expand 1": "hi",
-    "/mode": "Mode:",
-    "/mode plan": "plan",
-    "/approval": "Approval:",
-    "/approval read-only": "read-only",
-    "/plan": "No plan",
-    "/goal set ship it": "ship it",
-    "/model": "scripted",
-    "/tools": "read_file",
-    "/memory set k v": "Remembered",
-    "/memory": "k",
-    "/todos add write": "write",
-    "/sessions": "session",
-    "/resume": "session",
-    "/status": "approval",
-    "/permissions": "No grants",
-    "/copy": "Hello.",
-    "/diff": "changed no files",
-    "/mcp": "",
-    "/undo": "Nothing to undo",
-    "/trust": "trusted",
-    "/rewind 1": "This removes message",
-    "/nope": "Unknown command /nope",
-    "/mode sideways": "Usage: /mode",
-}
-ASKS_THE_SCREEN = {"new", "clear", "exit", "quit"}
-SENDS = {"continue", "init"}
+HEAVY = ("asyncio", "msgspec", "rich", "prompt_toolkit", "ruamel", "httpx2", "h11", "sqlite3", "logging")
 
 
-@covers("H478", "H482", "H620")
-async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(tmp_path, ["Hello."]) as runner:
-        for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):
-            monkeypatch.setenv(name, runner.environment()[name])
-        async with open_conversation(ConversationOptions(workspace=runner.workspace, interactive=True)) as conversation:
-            async with conversation.turn("hi") as events:
-                assert [event async for event in events]
-            said = {command: await told(conversation, command) for command in SAYS}
-
-    assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
-    assert (runner.workspace / "h.md").exists()
+def imported_by(arguments: str) -> set[str]:
+    """The modules that one run of the command imported."""
+    code = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: sys.stderr.write('\\n'.join(sys.modules)))\n"
+        f"sys.argv = {[SCRIPT, *arguments.split()]!r}\n"
+        "exec(compile(open(sys.argv[0]).read(), sys.argv[0], 'exec'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines())
 
 
-async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(tmp_path, ["Hello."]) as runner:
-        for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):
-            monkeypatch.setenv(name, runner.environment()[name])
-        try:
-            async with open_remote_conversation(ChatArguments(workspace=runner.workspace, new=True)) as conversation:
-                async with conversation.turn("hi") as events:
-                    assert [event async for event in events]
-                said = {command: await told(conversation, command) for command in SAYS}
-                asked = {name: (await conversation.command(name)).follow_up for name in (*ASKS_THE_SCREEN, *SENDS)}
-                session = conversation.session_id
-                again = await conversation.command("sessions", str(session)[:8])
-        finally:
-            ollm("daemon", "stop", home=runner.home)
+def test_help_imports_click_and_none_of_the_heavy_libraries() -> None:
+    modules = imported_by("--help")
 
-    assert {command: text for command, text in said.items() if SAYS[command] not in text} == {}
-    leaving = {"exit": "exit", "quit": "exit", "new": "new-session", "clear": "new-session"}
-    assert asked == leaving | {"continue": "send", "init": "send"}
-    assert (again.follow_up, again.argument) == ("open-session", session)
+    assert "click" in modules
+    assert not {name for name in modules if name.split(".")[0] in HEAVY}
 
 
-async def told(conversation: Conversation, command: str) -> str:
-    name, _, arguments = command[1:].partition(" ")
-    try:
-        return (await conversation.command(name, arguments)).text
-    except OllmError as error:
-        return str(error)
+def test_help_lists_every_family_with_a_sentence() -> None:
+    shown = ollm("--help").stdout
+
+    assert all(f"  {name}" in shown for name in COMMANDS)
 
 
-async def test_a_command_is_run_from_a_script_and_its_answer_is_the_output(tmp_path: Path) -> None:
-    async with running(tmp_path, ["Hello.", "Going on."]) as runner:
-        await runner.run("-p", "hi")
-        shown = await runner.run("--continue", "-p", "/history")
-        went_on = await runner.run("--continue", "-p", "/continue please")
-        wrong = await runner.run("-p", "/mode sideways")
-        behind = await runner.run("-p", "hi", "--daemon")
+@pytest.mark.parametrize("family", sorted(COMMANDS))
+def test_a_family_says_what_each_of_its_commands_does_without_breaking_off(family: str) -> None:
+    shown = ollm(family, "--help").stdout
 
-    assert "#1 user" in shown.out
-    assert "Hello." in shown.out
-    assert went_on.out == "Going on.\n"
-    assert "Go on. please" in str(runner.server.chats[-1])
-    assert (wrong.code, wrong.out) == (2, "")
-    assert (behind.code, behind.out) == (2, "")
-    assert "Usage: /mode" in wrong.err
+    assert not [line for line in shown.splitlines()[1:] if line.endswith("...")]
 
 
-def test_no_command_is_left_out_of_these_tests() -> None:
-    tried = {command.split()[0].removeprefix("/") for command in SAYS}
+def test_help_can_be_asked_for_in_words() -> None:
+    assert ollm("help").stdout == ollm("--help").stdout
+    assert ollm("help", "config").stdout == ollm("config", "--help").stdout
 
-    assert {command.name for command in build_command_table().list_all()} <= tried | ASKS_THE_SCREEN | SENDS
+
+def test_a_mistyped_command_is_answered_with_the_nearest_one() -> None:
+    done = ollm("sesions", "list")
+
+    assert done.returncode == 2
+    assert "did you mean sessions?" in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_shell_completes_the_names_of_the_families() -> None:
+    done = ollm(_OLLM_COMPLETE="bash_complete", COMP_WORDS="ollm se", COMP_CWORD="1")
+
+    assert done.stdout.split() == ["plain,sessions"]

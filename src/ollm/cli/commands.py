@@ -1,14 +1,14 @@
-"""The lazy command group: a family's module is imported when that family is called, not before."""
+"""The `ollm` command: what a line without a command means, and what is said against a wrong one."""
 
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import click
 
 from ollm import __version__
 from ollm.cli.command_table import COMMANDS, DEFAULT_SUBCOMMANDS
+from ollm.cli.lazy_group import LazyGroup
 from ollm.domain.errors import ExitCode, UsageError
 
 TYPE_CHECKING = False
@@ -20,19 +20,8 @@ EPILOG = """`ollm` opens the chat, `ollm "fix the bug"` opens it with that messa
 --debug with any command prints the log and full errors to stderr."""
 
 
-class LazyGroup(click.Group):
-    """Knows the names of all families, imports one at a time; options without a family belong to `chat`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        found = getattr(import_module(module), attribute)
-        assert isinstance(found, click.Command)
-        return found
+class RootGroup(LazyGroup):
+    """Options without a command belong to `chat`; a group called alone does what it does most often."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args[:1] == ["help"]:
@@ -61,10 +50,6 @@ class LazyGroup(click.Group):
 
         return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
 
 def _describe_unknown(name: str) -> str:
     from ollm.domain.suggest import format_suggestion
@@ -74,7 +59,8 @@ def _describe_unknown(name: str) -> str:
 
 
 @click.command(
-    cls=LazyGroup,
+    cls=RootGroup,
+    table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EPILOG,
 )

@@ -1,4 +1,4 @@
-"""The command's front door: answers `--version` at once, and imports a command family only when it is asked for."""
+"""The entry point: answers `--version` at once, and imports a command family only when it is asked for."""
 
 from __future__ import annotations
 

@@ -76,5 +76,5 @@ def find_session_id(known: InitReply, start: ChatArguments) -> str | None:
         return ProcessScope().session_files.places.find(start.session)
     if not start.continue_:
         return None
-    standing = [line for line in known.sessions if line.status != "archived"]
-    return standing[0].session_id if standing else None
+    unarchived = [line for line in known.sessions if line.status != "archived"]
+    return unarchived[0].session_id if unarchived else None

@@ -190,8 +190,8 @@ class Terminal:
 
     async def _choose_session(self, without: str | None) -> SessionChoice | None:
         """None when there is nothing to choose from."""
-        shelf = self._build_session_list()
-        lines = [line for line in await shelf.load_items() if line.session_id != without]
+        sessions = self._build_session_list()
+        lines = [line for line in await sessions.load_items() if line.session_id != without]
         if not any(not line.archived for line in lines):
             return None
         if self._plain:
@@ -201,7 +201,7 @@ class Terminal:
                 return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
 
-        picker = Picker(lines, shelf, colour=self._build_screen_options().colour, first=without is None)
+        picker = Picker(lines, sessions, colour=self._build_screen_options().colour, first=without is None)
         with self._ending.override_leave(picker.leave):
             return await picker.choose()
 

@@ -64,7 +64,7 @@ def run_tool(
     from ollm.runtime.conversation_options import ConversationOptions
 
     check_grants(grants)
-    opening = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
+    options = ConversationOptions(workspace=resolve_workspace(workspace), grants=grants, yes=yes, one_shot=True)
     try:
         call = ToolCall(
             id="c1", name=name, arguments=parse_arguments(sys.stdin.read() if arguments == "-" else arguments)
@@ -73,7 +73,7 @@ def run_tool(
         if as_json:
             print_json(serialize_refusal(error))
         raise
-    record = asyncio.run(run_tool_call(opening, call, _ignore_event, make_terminal_asker(yes)))
+    record = asyncio.run(run_tool_call(options, call, _ignore_event, make_terminal_asker(yes)))
     if as_json:
         print_json(serialize_record(record))
     else:

@@ -33,7 +33,7 @@ class LineChat:
         self._lines = lines
         self._workspace = workspace
         self._attached: list[Attachment] = []
-        self._talking = False
+        self._busy = False
 
     async def run(self, ending: ShutdownHandler) -> CommandReply:
         """Talk until the person leaves or wants another session."""
@@ -120,13 +120,13 @@ class LineChat:
         printer.close("")
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
-        self._talking = True
+        self._busy = True
         try:
             await work
         except OllmError as error:
             print(strip_controls(str(error)))
         finally:
-            self._talking = False
+            self._busy = False
 
     async def _run_own_command(self, command: str) -> None:
         from ollm.cli.screen.own_command import run_own_command
@@ -139,7 +139,7 @@ class LineChat:
             self._attached.append(output)
 
     def _interrupt(self) -> None:
-        if self._talking:
+        if self._busy:
             print("\n(stopped)")
             self._stopping = asyncio.ensure_future(self._conversation.cancel())
             self._lines.put("")
@@ -148,7 +148,7 @@ class LineChat:
 
     def _leave(self) -> None:
         self._lines.put(None)
-        if self._talking:
+        if self._busy:
             self._stopping = asyncio.ensure_future(self._conversation.cancel())
 
 

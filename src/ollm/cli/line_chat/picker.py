@@ -15,8 +15,8 @@ QUESTION = "Number to resume, words to search, Enter for a new session, q to qui
 async def choose_session(lines: list[SessionListItem], typed: LineReader) -> SessionChoice:
     """Ask until a number, nothing, or q is said; anything else narrows the list, or is the first message of a
     new session when nothing fits."""
-    standing = [line for line in lines if not line.archived]
-    shown = standing
+    unarchived = [line for line in lines if not line.archived]
+    shown = unarchived
     while True:
         print(format_list(shown))
         said = await typed.ask(QUESTION)
@@ -26,7 +26,7 @@ async def choose_session(lines: list[SessionListItem], typed: LineReader) -> Ses
         if not word:
             return SessionChoice(action="new")
         if not word.isdecimal():
-            shown = filter_sessions(standing, word)
+            shown = filter_sessions(unarchived, word)
             if not shown:
                 return SessionChoice(action="new", text=word)
         elif 1 <= int(word) <= len(shown):

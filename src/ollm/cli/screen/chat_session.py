@@ -1,4 +1,4 @@
-"""Talking to the conversation: what was typed is sent in order, one thing at a time; events come back."""
+"""Between the screen and the conversation: what was typed is sent in order, one thing at a time; events come back."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is 
 
 
 class ChatDisplay(Protocol):
-    """What talking does to the screen."""
+    """What a conversation does to the screen."""
 
-    look: ScreenOptions
+    options: ScreenOptions
     painter: Painter
     pastes: Pastes
 
@@ -59,13 +59,13 @@ class ChatDisplay(Protocol):
 class ConversationRunner:
     """Holds the conversation once it is open. What is typed before that, or while the model works, waits in a queue."""
 
-    def __init__(self, stage: ChatDisplay) -> None:
+    def __init__(self, display: ChatDisplay) -> None:
         self.conversation: Conversation | None = None
         self.commands: dict[str, tuple[str, bool]] = {}  # name: help, whether it may run during a turn
         self.offer: Attachment | None = None
         self.queue: list[str] = []
         self.busy = False
-        self._stage = stage
+        self._display = display
         self._attached: list[Attachment] = []
         self._wake = asyncio.Event()
 
@@ -88,9 +88,9 @@ class ConversationRunner:
 
     async def _show_remote_turn(self, conversation: Conversation, begun: ForeignTurn) -> None:
         """A turn that another terminal began."""
-        self._stage.print(self._stage.painter.paint_user_message(begun.text) + "\n")
+        self._display.print(self._display.painter.paint_user_message(begun.text) + "\n")
         await self._run_busy(self._follow_turn(conversation, begun.after))
-        self._stage.refresh(await conversation.status())
+        self._display.refresh(await conversation.status())
 
     def submit(self, text: str) -> None:
         self.queue.append(text)
@@ -116,13 +116,13 @@ class ConversationRunner:
 
         self.commands = {found.name: (found.help, found.during_turn) for found in build_command_table().list_all()}
         status = await conversation.status()
-        branch = read_git_branch(self._stage.look.workspace)
-        self._stage.print(render_header(status, branch, self._stage.painter))
+        branch = read_git_branch(self._display.options.workspace)
+        self._display.print(render_header(status, branch, self._display.painter))
         if past := await conversation.history(get_recap_end(status), 8):
-            self._stage.print(render_recap(past, self._stage.painter))
+            self._display.print(render_recap(past, self._display.painter))
         for notice in status.notices:
             self._print_aside(notice, "dim")
-        self._stage.refresh(status)
+        self._display.refresh(status)
         await self._run_safely(self._learn_commands(conversation))
         if status.turn_after is not None:
             await self._run_busy(self._follow_turn(conversation, status.turn_after))
@@ -134,21 +134,21 @@ class ConversationRunner:
             self.commands.setdefault(name, (about or "from .ollm/commands", False))
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
-        self._stage.print(self._stage.painter.paint_user_message(typed) + "\n")
+        self._display.print(self._display.painter.paint_user_message(typed) + "\n")
         await self._run_busy(self._dispatch_input(conversation, typed))
-        self._stage.refresh(await conversation.status())
+        self._display.refresh(await conversation.status())
 
     async def _run_busy(self, work: Coroutine[Any, Any, None]) -> None:
         self.busy = True
-        self._stage.begin_turn()
+        self._display.begin_turn()
         try:
             await self._run_safely(work)
         finally:
             self.busy = False
-            self._stage.end_turn()
+            self._display.end_turn()
 
     async def _dispatch_input(self, conversation: Conversation, typed: str) -> None:
-        text = self._stage.pastes.unfold(typed)
+        text = self._display.pastes.unfold(typed)
         if typed.startswith("!"):
             await self._run_own_command(text[1:].strip())
         elif typed.startswith("/") and not typed.startswith("//"):
@@ -159,31 +159,31 @@ class ConversationRunner:
     async def _run_slash_command(self, conversation: Conversation, text: str) -> None:
         name, _, arguments = text[1:].partition(" ")
         if name in PICK_COMMANDS and not arguments.strip():
-            await self._stage.pick_session()
+            await self._display.pick_session()
             return
         reply = await conversation.command(name, arguments.strip())
         if name == "copy":
-            self._stage.copy(reply.text)
+            self._display.copy(reply.text)
             return
         if name in OPTION_COMMANDS and not arguments.strip() and self._offer_options(name, reply):
             return
         if reply.text:
-            self._stage.print(self._stage.painter.paint_markdown(reply.text) + "\n")
+            self._display.print(self._display.painter.paint_markdown(reply.text) + "\n")
         if reply.follow_up == "send":
             await self._run_turn(conversation, reply.argument)
         elif reply.follow_up != "none":
-            self._stage.exit(reply)
+            self._display.exit(reply)
 
     def _offer_options(self, name: str, reply: CommandReply) -> bool:
         """Show what there is to choose from; False when there is no choice."""
         data = reply.data if isinstance(reply.data, dict) else {}
         options = [str(option) for option in data.get("options", ())]
         if len(options) > 1:
-            self._stage.offer_options(name, options, str(data.get(name, "")))
+            self._display.offer_options(name, options, str(data.get(name, "")))
         return len(options) > 1
 
     async def _run_turn(self, conversation: Conversation, text: str) -> None:
-        found, problems = collect_mentions(text, self._stage.look.workspace, read_file)
+        found, problems = collect_mentions(text, self._display.options.workspace, read_file)
         for problem in problems:
             self._print_aside(problem, "yellow")
         for attachment in found:
@@ -203,17 +203,19 @@ class ConversationRunner:
         """A turn that runs already, begun before this terminal came or by another one."""
         async with conversation.follow_turn(after) as events:
             async for event in events:
-                self._stage.handle_event(event)
+                self._display.handle_event(event)
 
     async def _send(self, conversation: Conversation, text: str, attachments: tuple[Attachment, ...]) -> None:
         async with conversation.turn(text, attachments) as events:
             async for event in events:
-                self._stage.handle_event(event)
+                self._display.handle_event(event)
 
     async def _run_own_command(self, command: str) -> None:
         if not command:
             return
-        code, self.offer = await run_own_command(command, self._stage.look.workspace, self._stage.lend_terminal())
+        code, self.offer = await run_own_command(
+            command, self._display.options.workspace, self._display.lend_terminal()
+        )
         self._print_aside(f"exit {code} · Alt-A attaches the output to your next message", "dim")
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
@@ -227,4 +229,4 @@ class ConversationRunner:
             self._print_aside(f"Internal error: {type(error).__name__}: {error}", "red")
 
     def _print_aside(self, text: str, style: str) -> None:
-        self._stage.print(self._stage.painter.paint_aside(text, style))
+        self._display.print(self._display.painter.paint_aside(text, style))

@@ -15,22 +15,22 @@ from ollm.cli.screen.screen_options import ScreenOptions
 
 
 def build_input(
-    look: ScreenOptions,
-    talking: ConversationRunner,
+    options: ScreenOptions,
+    runner: ConversationRunner,
     questions: ConfirmationQueue,
     find_files: Callable[[str], list[str]],
 ) -> Buffer:
     def get_session() -> str | None:
-        return talking.conversation.session_id if talking.conversation else None
+        return runner.conversation.session_id if runner.conversation else None
 
     def list_commands() -> list[tuple[str, str]]:
-        return [(name, told) for name, (told, _) in talking.commands.items()]
+        return [(name, text) for name, (text, _) in runner.commands.items()]
 
     return Buffer(
         completer=ThreadedCompleter(ChatCompleter(list_commands, find_files)),
         complete_while_typing=True,
         multiline=True,
-        history=ScreenInputHistory(look.history, get_session),
+        history=ScreenInputHistory(options.history, get_session),
         tempfile_suffix=".md",
         on_text_changed=lambda _: questions.note_typing(),
     )

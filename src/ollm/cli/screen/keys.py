@@ -102,17 +102,17 @@ class KeyFilters:
 
 def build_key_bindings(actions: KeyActions) -> KeyBindings:
     keys = KeyBindings()
-    moments = KeyFilters(actions)
-    add_input_keys(keys, actions, moments)
-    add_answer_keys(keys, actions, moments)
-    add_choice_keys(keys, actions, moments)
-    add_stop_keys(keys, actions, moments)
-    add_other_keys(keys, actions, moments)
+    filters = KeyFilters(actions)
+    add_input_keys(keys, actions, filters)
+    add_answer_keys(keys, actions, filters)
+    add_choice_keys(keys, actions, filters)
+    add_stop_keys(keys, actions, filters)
+    add_other_keys(keys, actions, filters)
     return keys
 
 
-def add_input_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
-    @keys.add("enter", filter=moments.typing)
+def add_input_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
+    @keys.add("enter", filter=filters.typing)
     def _send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state and buffer.complete_state.current_completion:
@@ -126,75 +126,75 @@ def add_input_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) 
         buffer.reset(append_to_history=bool(text.strip()) and not text.startswith(" ") and not actions.refusing)
         actions.submit(text)
 
-    @keys.add("c-j", filter=moments.typing & moments.typed_ahead)
+    @keys.add("c-j", filter=filters.typing & filters.typed_ahead)
     def _send_ahead(event: KeyPressEvent) -> None:
         """Enter, pressed before the terminal was ours, comes as Ctrl-J."""
         _send(event)
 
-    @keys.add("escape", "enter", filter=moments.typing)
-    @keys.add("c-j", filter=moments.typing & ~moments.typed_ahead)
+    @keys.add("escape", "enter", filter=filters.typing)
+    @keys.add("c-j", filter=filters.typing & ~filters.typed_ahead)
     def _newline(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    @keys.add(Keys.BracketedPaste, filter=moments.typing)
+    @keys.add(Keys.BracketedPaste, filter=filters.typing)
     def _paste(event: KeyPressEvent) -> None:
         text = event.data.replace("\r\n", "\n").replace("\r", "\n")
         event.current_buffer.insert_text(actions.fold_paste(text))
 
-    @keys.add("backspace", filter=moments.typing & Condition(lambda: bool(actions.find_chip())))
-    @keys.add("c-w", filter=moments.typing & Condition(lambda: bool(actions.find_chip())))
+    @keys.add("backspace", filter=filters.typing & Condition(lambda: bool(actions.find_chip())))
+    @keys.add("c-w", filter=filters.typing & Condition(lambda: bool(actions.find_chip())))
     def _take_chip(event: KeyPressEvent) -> None:
         event.current_buffer.delete_before_cursor(len(actions.find_chip()))
 
-    @keys.add("c-x", "c-e", filter=moments.typing)
-    @keys.add("c-g", filter=moments.typing)
+    @keys.add("c-x", "c-e", filter=filters.typing)
+    @keys.add("c-g", filter=filters.typing)
     def _editor(event: KeyPressEvent) -> None:
         event.current_buffer.open_in_editor()
 
 
-def add_answer_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
-    @keys.add(Keys.Any, filter=moments.asking)
-    @keys.add(Keys.BracketedPaste, filter=moments.asking)
-    @keys.add("enter", filter=moments.asking)
+def add_answer_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
+    @keys.add(Keys.Any, filter=filters.asking)
+    @keys.add(Keys.BracketedPaste, filter=filters.asking)
+    @keys.add("enter", filter=filters.asking)
     def _nothing(_event: KeyPressEvent) -> None:
         """A question waits for its own keys."""
 
     for key in (*KEY_SCOPES, ALL_EDITS_KEY):
 
-        @keys.add(key, filter=moments.asking)
+        @keys.add(key, filter=filters.asking)
         def _answer(event: KeyPressEvent) -> None:
             actions.answer(event.data)
 
-    @keys.add("n", filter=moments.asking)
+    @keys.add("n", filter=filters.asking)
     def _refuse(_event: KeyPressEvent) -> None:
         actions.refuse(True)
 
 
-def add_choice_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
-    @keys.add(Keys.Any, filter=moments.choosing)
+def add_choice_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
+    @keys.add(Keys.Any, filter=filters.choosing)
     def _nothing(_event: KeyPressEvent) -> None:
         """A list waits for its own keys."""
 
     for key, steps in (("up", -1), ("down", 1), ("c-p", -1), ("c-n", 1), ("k", -1), ("j", 1)):
 
-        @keys.add(key, filter=moments.choosing)
+        @keys.add(key, filter=filters.choosing)
         def _move(_event: KeyPressEvent, steps: int = steps) -> None:
             actions.move(steps)
 
-    @keys.add("enter", filter=moments.choosing)
+    @keys.add("enter", filter=filters.choosing)
     def _choose(_event: KeyPressEvent) -> None:
         actions.choose(True)
 
-    @keys.add("escape", filter=moments.choosing)
-    @keys.add("c-c", filter=moments.choosing)
+    @keys.add("escape", filter=filters.choosing)
+    @keys.add("c-c", filter=filters.choosing)
     def _keep(_event: KeyPressEvent) -> None:
         actions.choose(False)
 
 
-def add_stop_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
+def add_stop_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
     empty = Condition(lambda: not actions.buffer.text)
 
-    @keys.add("escape", filter=moments.here & ~moments.choosing & (~moments.vi | moments.asking))
+    @keys.add("escape", filter=filters.here & ~filters.choosing & (~filters.vi | filters.asking))
     def _escape(event: KeyPressEvent) -> None:
         if actions.refusing:
             actions.refuse(False)
@@ -202,46 +202,46 @@ def add_stop_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -
             event.current_buffer.cancel_completion()
         elif actions.busy:
             actions.stop()
-        elif not event.current_buffer.text and moments.is_double_press(event, "escape"):
+        elif not event.current_buffer.text and filters.is_double_press(event, "escape"):
             actions.rewind()
 
-    @keys.add("c-c", filter=moments.here & ~moments.choosing)
+    @keys.add("c-c", filter=filters.here & ~filters.choosing)
     def _interrupt(event: KeyPressEvent) -> None:
         if actions.busy:
             actions.stop()
         elif event.current_buffer.text:
             event.current_buffer.reset()
-        elif moments.is_double_press(event, "c-c"):
+        elif filters.is_double_press(event, "c-c"):
             actions.leave()
         else:
             actions.show_hint("Press Ctrl-C again to quit", 1.0)
 
-    @keys.add("c-d", filter=empty & moments.typing)
+    @keys.add("c-d", filter=empty & filters.typing)
     def _leave(_event: KeyPressEvent) -> None:
         actions.leave()
 
 
-def add_other_keys(keys: KeyBindings, actions: KeyActions, moments: KeyFilters) -> None:
-    @keys.add("tab", filter=moments.typing & has_completions)
+def add_other_keys(keys: KeyBindings, actions: KeyActions, filters: KeyFilters) -> None:
+    @keys.add("tab", filter=filters.typing & has_completions)
     def _complete(event: KeyPressEvent) -> None:
         event.current_buffer.complete_next()
 
-    @keys.add("up", filter=moments.typing & Condition(lambda: bool(actions.queued and not actions.buffer.text)))
+    @keys.add("up", filter=filters.typing & Condition(lambda: bool(actions.queued and not actions.buffer.text)))
     def _take_back(_event: KeyPressEvent) -> None:
         actions.take_back_queued()
 
-    @keys.add("c-o", filter=moments.here)
+    @keys.add("c-o", filter=filters.here)
     def _unfold(_event: KeyPressEvent) -> None:
         actions.unfold()
 
-    @keys.add("s-tab", filter=moments.typing)
+    @keys.add("s-tab", filter=filters.typing)
     def _cycle(_event: KeyPressEvent) -> None:
         actions.cycle_approval()
 
-    @keys.add("c-z", filter=moments.here)
+    @keys.add("c-z", filter=filters.here)
     def _suspend(event: KeyPressEvent) -> None:
         event.app.suspend_to_background()
 
-    @keys.add("escape", "a", filter=moments.typing)
+    @keys.add("escape", "a", filter=filters.typing)
     def _attach(_event: KeyPressEvent) -> None:
         actions.attach_offer()

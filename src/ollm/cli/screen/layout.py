@@ -20,7 +20,7 @@ Text = Callable[[], AnyFormattedText]
 
 
 def make_optional_window(text: Text, *, wrap: bool) -> ConditionalContainer:
-    """Takes no room while there is nothing to say."""
+    """Takes no line while there is nothing to say."""
     window = Window(FormattedTextControl(text), dont_extend_height=True, wrap_lines=wrap)
     return ConditionalContainer(window, filter=Condition(lambda: bool(text())))
 

@@ -113,7 +113,7 @@ class LiveOutput:
 
     def _render_waiting(self) -> str:
         seconds = self._now() - self._began
-        tokens = f" · ↓ {self.speed.pieces} tokens" if self.speed.pieces else ""
+        tokens = f" · ↓ {self.speed.tokens} tokens" if self.speed.tokens else ""
         if self.phase == "answering":
             return f"{self._pick_spinner_frame()} writing ({seconds:.0f} s{tokens}) · Esc stops"
         if self.phase == "thinking":

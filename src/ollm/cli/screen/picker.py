@@ -42,10 +42,12 @@ class Picker:
     `first` says that no chat is open yet: Esc starts a new one, and so does a text that fits no session.
     """
 
-    def __init__(self, lines: list[SessionListItem], shelf: SessionList, *, colour: bool, first: bool = True) -> None:
+    def __init__(
+        self, lines: list[SessionListItem], sessions: SessionList, *, colour: bool, first: bool = True
+    ) -> None:
         self._lines = lines
         self._first = first
-        self._shelf = shelf
+        self._sessions = sessions
         self._place = 0
         self._view: View = self._list_views()[0]
         self._doomed: str | None = None
@@ -74,17 +76,17 @@ class Picker:
         """Looked for once for each thing that is typed, however often it is asked for."""
         asked = (self._filter.text, self._view, self._lines)
         if self._found is None or self._found[0] != asked:
-            standing = (line for line in self._lines if get_view(line) == self._view)
-            self._found = asked, filter_sessions(standing, self._filter.text)
+            shown = (line for line in self._lines if get_view(line) == self._view)
+            self._found = asked, filter_sessions(shown, self._filter.text)
         return self._found[1]
 
     def _build_layout(self) -> Layout:
         field = Window(BufferControl(self._filter, input_processors=[BeforeInput(self._render_title)]), height=1)
         listed = Window(FormattedTextControl(self._render_list), height=self._get_list_height, dont_extend_height=True)
         preview = Window(FormattedTextControl(self._render_preview), height=Dimension(max=4), wrap_lines=True)
-        roomy = Condition(lambda: self._app.output.get_size().rows >= PREVIEW_MIN_LINES)
+        is_tall = Condition(lambda: self._app.output.get_size().rows >= PREVIEW_MIN_LINES)
         hint = Window(FormattedTextControl(self._render_hint), height=Dimension(min=1, max=3), wrap_lines=True)
-        return Layout(HSplit([field, listed, ConditionalContainer(preview, roomy), hint]), focused_element=field)
+        return Layout(HSplit([field, listed, ConditionalContainer(preview, is_tall), hint]), focused_element=field)
 
     def _count_rows(self) -> int:
         """How many sessions a terminal of this height shows at once."""
@@ -196,13 +198,13 @@ class Picker:
     async def _set_archived(self, line: SessionListItem) -> None:
         import msgspec
 
-        await self._shelf.archive(line.session_id, not line.archived)
+        await self._sessions.archive(line.session_id, not line.archived)
         changed = msgspec.structs.replace(line, archived=not line.archived)
         self._lines = [changed if found is line else found for found in self._lines]
 
     async def _remove(self, line: SessionListItem) -> None:
         self._doomed = None
-        await self._shelf.delete(line.session_id)
+        await self._sessions.delete(line.session_id)
         self._lines = [found for found in self._lines if found is not line]
 
     async def _run_safely(self, work: Coroutine[Any, Any, None]) -> None:
@@ -222,9 +224,9 @@ def format_row(line: SessionListItem, width: int) -> str:
     """Title, when, model, how much, and the last words or where it comes from."""
     count = "" if line.messages is None else f"{line.messages} msgs"
     last = f"from {line.origin}" if line.origin else line.last
-    room = max(16, min(40, width // 3))
+    title_cells = max(16, min(40, width // 3))
     title, model = (
-        pad_cells(make_printable(line.title or "(no title)"), room),
-        pad_cells(make_printable(line.model), room // 2),
+        pad_cells(make_printable(line.title or "(no title)"), title_cells),
+        pad_cells(make_printable(line.model), title_cells // 2),
     )
     return f" {title} {format_age(line.updated_at):>10}  {model} {count:>9}  {make_printable(last)}"

@@ -1,6 +1,6 @@
 """The chat on a terminal. The input line is drawn at once; the conversation opens behind it.
 
-A front end and no more: it sends text and answers, reads events, and prints; the same over the daemon.
+It only sends text and answers, reads events, and prints; the same over the daemon.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from prompt_toolkit.application import Application
-from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.output import ColorDepth
-from prompt_toolkit.styles import Style
-
-from ollm.cli.screen import keys, layout
+from ollm.cli.screen.application import build_chat_application
 from ollm.cli.screen.chat_session import ConversationRunner, Opener
 from ollm.cli.screen.composing import Pastes
 from ollm.cli.screen.input_field import build_input
 from ollm.cli.screen.option_list import OptionList
-from ollm.cli.screen.output import open_output
 from ollm.cli.screen.paint import Painter
 from ollm.cli.screen.printing import ScreenPrinter
 from ollm.cli.screen.questions import ALL_EDITS_KEY, ConfirmationQueue, paint_question
-from ollm.cli.screen.resizing import ChatApplication
 from ollm.cli.screen.rewind import RewindDialog
 from ollm.cli.screen.screen_options import ScreenOptions
 from ollm.cli.screen.transcript import Transcript
@@ -39,16 +32,6 @@ from ollm.runtime.base import CommandReply, Status
 LEAVE_WORDS = ("exit", "quit", ":q")
 APPROVAL_CYCLE = ("ask", "accept-edits", "read-only")  # yolo is never a key away
 LONG_TURN_SECONDS = 20.0
-ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
-STYLE = Style.from_dict(
-    {
-        "frame": "ansibrightblack",
-        "prompt": "ansicyan bold",
-        "question": "bold",
-        "chosen": "reverse",
-        "hint": "ansibrightblack",
-    }
-)
 Pick = Callable[[str | None], Awaitable[CommandReply | None]]
 Find = Callable[[str], list[str]]
 
@@ -59,16 +42,16 @@ class ChatScreen:
     `find_files` completes `@`; `pick` shows the workspace's sessions and gives what was chosen there.
     """
 
-    def __init__(self, look: ScreenOptions, find_files: Find, pick: Pick) -> None:
-        self.look = look
+    def __init__(self, options: ScreenOptions, find_files: Find, pick: Pick) -> None:
+        self.options = options
         self.next = CommandReply(follow_up="exit")
         self.left: str | None = None  # the session that was talked to
         self.questions = ConfirmationQueue()
         self.pastes = Pastes()
-        self.painter = Painter(self._get_width, colour=look.colour)
+        self.painter = Painter(self._get_width, colour=options.colour)
         self.transcript = Transcript(self.painter, self.print)
         self.chat = ConversationRunner(self)
-        self.buffer = build_input(look, self.chat, self.questions, find_files)
+        self.buffer = build_input(options, self.chat, self.questions, find_files)
         self._pick = pick
         self._draft = ""
         self._began = 0.0
@@ -76,28 +59,8 @@ class ChatScreen:
         self._group: asyncio.TaskGroup | None = None
         self._rewinding = RewindDialog(self, lambda: self.chat.conversation, self._insert)
         self._view = ScreenView(self.transcript, self.questions, self._rewinding, lambda: self.chat.queue)
-        self.app = self._build_application()
+        self.app = build_chat_application(self, self._view, options)
         self._printing = ScreenPrinter(self.app, lambda: self.busy)
-
-    def _build_application(self) -> Application[None]:
-        view = self._view
-        app = ChatApplication(
-            layout=layout.build_chat_layout(
-                self.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
-            ),
-            key_bindings=keys.build_key_bindings(self),
-            style=STYLE,
-            color_depth=None if self.look.colour else ColorDepth.DEPTH_1_BIT,
-            editing_mode=EditingMode.VI if self.look.vi else EditingMode.EMACS,
-            output=open_output(),
-            full_screen=False,
-            mouse_support=False,
-            erase_when_done=True,
-        )
-        app.wraps_again = self.look.wraps_again
-        app.ttimeoutlen = 0.05
-        app.timeoutlen = 1.0 if self.look.vi else ESCAPE_WAIT_SECONDS
-        return app
 
     async def run(self, opener: Opener) -> CommandReply:
         """Show the input, open the conversation, talk until the person leaves."""
@@ -170,8 +133,8 @@ class ChatScreen:
     def refresh(self, status: Status) -> None:
         self._view.status = status
         self.transcript.apply_status(status)
-        self._view.branch = read_git_branch(self.look.workspace)
-        self.app.output.set_title(f"ollm · {status.title or self.look.workspace.name}")
+        self._view.branch = read_git_branch(self.options.workspace)
+        self.app.output.set_title(f"ollm · {status.title or self.options.workspace.name}")
         self.app.invalidate()
 
     def exit(self, reply: CommandReply) -> None:
@@ -190,7 +153,7 @@ class ChatScreen:
         return self._printing.lend_terminal()
 
     def _ring_bell(self) -> None:
-        if self.look.bell:
+        if self.options.bell:
             self.app.output.bell()
 
     # What the keys ask for
@@ -213,7 +176,7 @@ class ChatScreen:
 
     @property
     def vi(self) -> bool:
-        return self.look.vi
+        return self.options.vi
 
     @property
     def queued(self) -> bool:

@@ -22,19 +22,19 @@ def format_status_line(status: Status | None, transcript: Transcript, branch: st
     """As many parts as fit; the first ones matter most."""
     if status is None:
         return " connecting…" + (f" · {queued} queued" if queued else "")
-    room = transcript.room
+    fill = transcript.fill
     parts = [f"{queued} queued"] if queued else []
-    roomy = width >= WIDE_COLUMNS
-    bar = format_bar(room.used, room.limit, room.mark, BAR_CELLS if roomy else NARROW_BAR_CELLS)
+    is_wide = width >= WIDE_COLUMNS
+    bar = format_bar(fill.used, fill.limit, fill.mark, BAR_CELLS if is_wide else NARROW_BAR_CELLS)
     model = shorten_model(status.model)
     parts += [
-        f"{bar} {format_percent(room.used, room.limit)}",
+        f"{bar} {format_percent(fill.used, fill.limit)}",
         f"{status.mode}·{status.approval}",
-        f"{model} @ {format_server(status)}" if roomy else model,
+        f"{model} @ {format_server(status)}" if is_wide else model,
     ]
     parts += [f"sandbox {status.sandbox}"] if status.sandbox else []
-    if room.reused is not None:
-        parts.append(f"cache {room.reused:.0%}")
+    if fill.reused is not None:
+        parts.append(f"cache {fill.reused:.0%}")
     if transcript.live.speed.value:
         parts.append(f"{transcript.live.speed.value:.0f} tok/s")
     if transcript.todos:
@@ -56,7 +56,7 @@ def format_server(status: Status) -> str:
 
 
 def join_parts(parts: list[str], width: int, title: str) -> str:
-    """The parts that fit, and as much of the title as there is room for."""
+    """The parts that fit, and as much of the title as fits."""
     line = f" {parts[0]}"
     for number, part in enumerate(parts[1:], start=1):
         if get_cwidth(line) + get_cwidth(part) + 3 > width - 1:
@@ -64,9 +64,9 @@ def join_parts(parts: list[str], width: int, title: str) -> str:
             short = f"{line} · {truncate_cells(part, width - 5 - get_cwidth(line))}…" if cut else line
             return truncate_cells(short, width - 1)
         line += f" · {part}"
-    room = width - 4 - get_cwidth(line)
-    if title and get_cwidth(title) > room:
-        title = f"{truncate_cells(title, room - 1)}…" if room >= MIN_TITLE_CELLS else ""
+    free_cells = width - 4 - get_cwidth(line)
+    if title and get_cwidth(title) > free_cells:
+        title = f"{truncate_cells(title, free_cells - 1)}…" if free_cells >= MIN_TITLE_CELLS else ""
     return f"{line} · {title}" if title else truncate_cells(line, width - 1)
 
 

@@ -55,7 +55,7 @@ class Transcript:
     """Feed it events; it prints through `out` and keeps what is alive. Knows nothing of the terminal."""
 
     def __init__(self, painter: Painter, out: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
-        self.room = ContextFill()
+        self.fill = ContextFill()
         self.todos: tuple[Todo, ...] = ()
         self.unfolded = False
         self.live = LiveOutput(painter, now)
@@ -86,7 +86,7 @@ class Transcript:
             case ToolFinished():
                 self._show_finished_tool(event)
             case ContextUsage():
-                self.room = ContextFill(event.used, event.limit, event.fixed + event.trigger, event.reused_share)
+                self.fill = ContextFill(event.used, event.limit, event.fixed + event.trigger, event.reused_share)
                 live.speed.finish_answer()
             case TodosChanged():
                 self.todos = event.todos
@@ -125,8 +125,8 @@ class Transcript:
 
     def apply_status(self, status: Status) -> None:
         """What stands now, told between turns: a command may have changed it."""
-        reused = self.room.reused
-        self.room = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
+        reused = self.fill.reused
+        self.fill = ContextFill(status.used, status.limit, status.fixed + status.trigger, reused)
         self.todos = status.todos
 
     def unfold(self) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from ollm.cli.lazy_group import LazyGroup
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("ollm.cli.sessions.listing:list_sessions", "List all sessions, last active first."),
@@ -22,26 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class SessionsGroup(click.Group):
-    """Knows the names of its commands, imports one at a time."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        found = getattr(import_module(module), attribute)
-        assert isinstance(found, click.Command)
-        return found
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
-
-
-@click.command(cls=SessionsGroup)
+@click.command(cls=LazyGroup, table=COMMANDS)
 def sessions() -> None:
     """List, view, search, export and delete sessions.
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ollm.app import ProcessScope
     from ollm.store.session_files import SessionStream
 
-Piece = TypeVar("Piece", str, bytes)
+Chunk = TypeVar("Chunk", str, bytes)
 RENDERING_SECONDS = 2.5  # more than reading alone may take of a damaged file
-PIECES_PER_UPDATE = 16  # pieces between two looks at the bar
+CHUNKS_PER_UPDATE = 16  # chunks between two looks at the bar
 
 
 @click.command()
@@ -38,7 +38,7 @@ def view(session: str | None, unfold: bool, workspace: str | None, as_json: bool
     with process.session_files.open_stream(session_id) as stream:
         stream.reader.damage.extend_time(RENDERING_SECONDS)
         if as_json:
-            _write_pieces(sys.stdout.buffer, _track_progress(stream, stream.iter_document()))
+            _write_chunks(sys.stdout.buffer, _track_progress(stream, stream.iter_document()))
         else:
             _page_session(stream, unfold)
         _warn_damage(stream)
@@ -50,17 +50,17 @@ def _page_session(stream: SessionStream, unfold: bool) -> None:
     from ollm.services.session_export.text import gather_pieces
 
     style = style_text if sys.stdout.isatty() else skip_style
-    pieces = gather_pieces(render_session(stream, unfold=unfold, style=style))
+    chunks = gather_pieces(render_session(stream, unfold=unfold, style=style))
     if sys.stdout.isatty():
         stream.reader.damage.extend_time(math.inf)
-        click.echo_via_pager(_append_damage(pieces, stream))
+        click.echo_via_pager(_append_damage(chunks, stream))
     else:
-        for piece in _track_progress(stream, pieces):
-            sys.stdout.write(piece)
+        for chunk in _track_progress(stream, chunks):
+            sys.stdout.write(chunk)
 
 
-def _append_damage(pieces: Iterator[str], stream: SessionStream) -> Iterator[str]:
-    yield from pieces
+def _append_damage(chunks: Iterator[str], stream: SessionStream) -> Iterator[str]:
+    yield from chunks
     if stream.damage:
         yield f"{style_text('not everything could be read', fg='red')}: {make_printable(stream.damage)}\n"
 
@@ -85,11 +85,11 @@ def export(
     target = None if output == "-" else _resolve_target(output, force)
     with process.session_files.open_stream(session_id) as stream:
         stream.reader.damage.extend_time(RENDERING_SECONDS)
-        pieces = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
+        chunks = _track_progress(stream, _render_export(process, stream, form or _guess_format(output), redact))
         if target is None:
-            _write_pieces(sys.stdout.buffer, pieces)
+            _write_chunks(sys.stdout.buffer, chunks)
         else:
-            _write_file(target, pieces)
+            _write_file(target, chunks)
             print(f"Wrote session {session_id} to {target}.", file=sys.stderr)
         _warn_damage(stream)
 
@@ -112,20 +112,20 @@ def _render_export(process: ProcessScope, stream: SessionStream, form: str, reda
     if form == "json":
         return source.iter_document()
     return (
-        piece.encode("utf-8", "replace")
-        for piece in (render_markdown(source) if form == "markdown" else render_html(source))
+        chunk.encode("utf-8", "replace")
+        for chunk in (render_markdown(source) if form == "markdown" else render_html(source))
     )
 
 
-def _track_progress(stream: SessionStream, pieces: Iterator[Piece]) -> Iterator[Piece]:
-    """The pieces, with a bar on stderr that shows how far the file has been read."""
+def _track_progress(stream: SessionStream, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """The chunks, with a bar on stderr that shows how far the file has been read."""
     from ollm.cli.sessions.table import make_progress
 
     show = make_progress("Reading", "MB")
-    for position, piece in enumerate(pieces):
-        if position % PIECES_PER_UPDATE == 0:
+    for position, chunk in enumerate(chunks):
+        if position % CHUNKS_PER_UPDATE == 0:
             show(*stream.reader.progress)
-        yield piece
+        yield chunk
     show(1, 1)
 
 
@@ -157,15 +157,15 @@ def _is_special(target: Path) -> bool:
     return target.exists() and not target.is_file()
 
 
-def _write_file(target: Path, pieces: Iterator[bytes]) -> None:
+def _write_file(target: Path, chunks: Iterator[bytes]) -> None:
     from ollm.system.atomic import replace_file
 
     try:
         if _is_special(target):
             with target.open("wb") as file:
-                _write_pieces(file, pieces)
+                _write_chunks(file, chunks)
         else:
-            replace_file(target, pieces)
+            replace_file(target, chunks)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -177,6 +177,6 @@ def _warn_damage(stream: SessionStream) -> None:
         warn(f"some data could not be read: {make_printable(stream.damage)}.")
 
 
-def _write_pieces(stream: BinaryIO, pieces: Iterator[bytes]) -> None:
-    stream.writelines(pieces)
+def _write_chunks(stream: BinaryIO, chunks: Iterator[bytes]) -> None:
+    stream.writelines(chunks)
     stream.flush()

@@ -1,4 +1,4 @@
-"""`ollm env check` and `ollm redact`, as people run them."""
+"""`ollm env`: which variables tools get, and what else keeps secrets back."""
 
 import json
 import os
@@ -97,26 +97,6 @@ def test_a_variable_that_the_settings_name_as_a_key_is_kept_back(tmp_path: Path)
     ran = ollm(tmp_path, "env", "check", "--json", environment={"MY_SERVER": "1"})
 
     assert "MY_SERVER" in [item["name"] for item in json.loads(ran.stdout)["removed"]]
-
-
-@covers("S10.7")
-def test_redact_reads_a_file_or_standard_input(tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_text("password=hunter2 and sesame-street\r\nplain\n", newline="")
-    environment = {"X_KEY": "sesame-street"}
-
-    from_file = ollm(tmp_path, "redact", "log.txt", environment=environment)
-    from_input = ollm(tmp_path, "redact", environment=environment, given=b"token=abc123 \xff\xfe\n")
-
-    assert from_file.stdout == b"password=[redacted] and [redacted]\r\nplain\n"
-    assert from_input.stdout == b"token=[redacted] \xff\xfe\n"
-
-
-def test_redact_says_what_it_cannot_read(tmp_path: Path) -> None:
-    for name in ("missing.txt", "."):
-        ran = ollm(tmp_path, "redact", name)
-        assert ran.returncode == 1
-        assert name.encode() in ran.stderr
-        assert b"Traceback" not in ran.stderr
 
 
 @covers("P28", "S10.7")

@@ -1,4 +1,4 @@
-"""`ollm doctor` and `-p` with servers that refuse, guess or serve something else than was asked for."""
+"""What the doctor finds out about servers, models and windows, and what it suggests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,53 @@ from typing import Any
 
 import pytest
 
+from ollm.cli.diagnosis import Diagnosis, ServerReport, suggest_next_step
+from ollm.cli.machine import MachineCheck
+from ollm.domain.errors import NoServerError
+from ollm.domain.model_facts import ModelFacts
 from tests.cli.running import Runner
 from tests.servers.answers import Answer, Request
 from tests.servers.openai import ScriptedServer
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+REPORT = ServerReport(
+    type="openai", base_url="u", why="w", model="m", window=4096, window_why="", served=4096, trained=32768
+)
+
+
+def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
+    known = {
+        "facts": ModelFacts(key="k"),
+        "answering": (),
+        "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
+        "problems": (),
+    }
+    place = {"sandbox": "", "log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
+    return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]
+
+
+def test_the_next_step_is_the_one_that_helps_most() -> None:
+    from msgspec.structs import replace
+
+    missing = (MachineCheck(name="rg", ok=False, detail="finds files"),)
+    wide = replace(REPORT, window=32768, served=32768)
+    beyond = replace(REPORT, window=32768)
+
+    nobody = found(None, problems=("p",), machine=missing)
+    assert suggest_next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
+    assert "config check" in suggest_next_step(found(problems=("p",), machine=missing), None)
+    assert suggest_next_step(found(machine=missing), None) == "Install rg (finds files)."
+    assert "window is small" in suggest_next_step(found(), None)
+    assert "set it to 4096" in suggest_next_step(found(beyond), None)
+    assert "`ollm models probe`" in suggest_next_step(found(wide), None)
+    assert (
+        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set: run `ollm`."
+    )
 
 
 class OddServer(ScriptedServer):

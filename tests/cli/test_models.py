@@ -1,4 +1,4 @@
-"""`ollm models` and `ollm doctor`, run as people run them."""
+"""`ollm models`, run as people run it."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pexpect
 import pytest
 
-from ollm.cli.diagnosis import Diagnosis, ServerReport, suggest_next_step
-from ollm.cli.machine import MachineCheck, measure_disk_usage
-from ollm.domain.errors import NoServerError
-from ollm.domain.model_facts import ModelFacts
 from tests.servers.files import FileServer, serving
 
 CONTENT = b"GGUF" + bytes(50_000)
+
+
 HASH = hashlib.sha256(CONTENT).hexdigest()
+
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -122,91 +121,3 @@ def test_a_configured_server_that_is_away_does_not_hide_the_files(home: Path) ->
     assert listed.returncode == 0
     assert "mine" in listed.stdout
     assert "No model server answers at http://127.0.0.1:9" in listed.stderr
-
-
-@pytest.mark.parametrize("scripted", ["ollama"], indirect=True)
-def test_the_doctor_says_which_server_why_its_window_and_what_next(home: Path, scripted: str) -> None:
-    run = ollm(home, "doctor", "--measure", "--json", OLLM_BASE_URL=scripted)
-    found = json.loads(run.stdout)
-
-    assert run.returncode == 0
-    assert found["ok"] is True
-    assert found["server"]["type"] == "ollama"
-    assert found["server"]["model"] == "qwen3:8b"
-    assert "is configured" in found["server"]["why"]
-    assert (found["server"]["window"], found["server"]["trained"]) == (8192, 32768)
-    assert found["facts"]["callForm"] == "unknown"
-    assert found["facts"]["prefillPerSecond"] > 0
-    assert {check["name"] for check in found["machine"]} >= {"rg", "shfmt", "FTS5", "[daemon]", "[embedded]", "[mcp]"}
-    assert found["log"] == str(home / "logs" / "ollm.log")
-    assert "model-facts.json" in {part["name"] for part in found["disk"]}
-    assert found["next"]
-
-    text = ollm(home, "doctor", OLLM_BASE_URL=scripted).stdout
-    for word in ("server ", "model ", "window ", "calls ", "speed ", "here ", "log ", "disk ", "next "):
-        assert f"\n{word}" in f"\n{text}"
-    assert "tok/s, output: " in text
-    assert "model-facts.json" in text
-
-
-def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path) -> None:
-    run = ollm(home, "doctor", OLLM_BASE_URL="http://127.0.0.1:9")
-
-    assert run.returncode == 3
-    assert "No model server answers at http://127.0.0.1:9" in run.stdout
-    assert "next     Start it, or set provider.baseUrl." in run.stdout
-    assert "Traceback" not in run.stderr
-
-
-def test_the_doctor_reports_a_broken_configuration(home: Path) -> None:
-    home.mkdir()
-    (home / "config.yaml").write_text("provider: {type: olama}\n", encoding="utf-8")
-    run = ollm(home, "doctor")
-
-    assert run.returncode == 2
-    assert "provider.type" in run.stdout
-
-
-REPORT = ServerReport(
-    type="openai", base_url="u", why="w", model="m", window=4096, window_why="", served=4096, trained=32768
-)
-
-
-def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
-    known = {
-        "facts": ModelFacts(key="k"),
-        "answering": (),
-        "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
-        "problems": (),
-    }
-    place = {"sandbox": "", "log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
-    return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]
-
-
-def test_the_next_step_is_the_one_that_helps_most() -> None:
-    from msgspec.structs import replace
-
-    missing = (MachineCheck(name="rg", ok=False, detail="finds files"),)
-    wide = replace(REPORT, window=32768, served=32768)
-    beyond = replace(REPORT, window=32768)
-
-    nobody = found(None, problems=("p",), machine=missing)
-    assert suggest_next_step(nobody, NoServerError("x", action="Start it.")) == "Start it."
-    assert "config check" in suggest_next_step(found(problems=("p",), machine=missing), None)
-    assert suggest_next_step(found(machine=missing), None) == "Install rg (finds files)."
-    assert "window is small" in suggest_next_step(found(), None)
-    assert "set it to 4096" in suggest_next_step(found(beyond), None)
-    assert "`ollm models probe`" in suggest_next_step(found(wide), None)
-    assert (
-        suggest_next_step(found(wide, facts=ModelFacts(key="k", probed="2026-01-01")), None) == "All set: run `ollm`."
-    )
-
-
-def test_disk_use_is_told_by_part_without_following_links(tmp_path: Path) -> None:
-    (tmp_path / "sessions" / "deep").mkdir(parents=True)
-    (tmp_path / "sessions" / "deep" / "a").write_bytes(bytes(300))
-    (tmp_path / "sessions" / "loop").symlink_to(tmp_path)
-    (tmp_path / "index.db").write_bytes(bytes(20))
-
-    assert [(part.name, part.bytes) for part in measure_disk_usage(tmp_path)] == [("sessions", 300), ("index.db", 20)]
-    assert measure_disk_usage(tmp_path / "none") == ()

@@ -1,0 +1,62 @@
+"""`sessions list`: the table, its JSON, and what it imports."""
+
+import asyncio
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.command import ollm
+from tests.cli.sessions.samples import full_session, json_of
+from tests.covers import covers
+from tests.store.sessions.support import Home
+
+
+@pytest.fixture
+def home(tmp_path) -> Home:
+    return Home(tmp_path / "home")
+
+
+@covers("S1.4", "H464", "D129")
+def test_list_shows_a_table_and_json(home):
+    session_id = asyncio.run(full_session(home))
+    done = ollm("sessions", "list", home=home.root)
+    assert done.returncode == 0
+    assert session_id[:8] in done.stdout
+    assert "\x1b" not in done.stdout
+    (line,) = json_of("sessions", "list", "--json", home=home)
+    assert {
+        "sessionId",
+        "startTime",
+        "lastActivity",
+        "model",
+        "messageCount",
+        "tokenCount",
+        "title",
+        "workspace",
+        "status",
+        "damaged",
+    } <= line.keys()
+    assert (line["sessionId"], line["messageCount"], line["status"], line["damaged"]) == (session_id, 2, "closed", None)
+    assert json_of("sessions", "list", "--json", "--workspace", "/tmp", home=home) == []
+
+
+def test_list_imports_neither_click_nor_asyncio_nor_rich(home):
+    home.recorded("x")
+    code = (
+        "import sys; sys.argv = ['ollm', 'sessions', 'list']\n"
+        "from ollm.cli.main import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'click', 'asyncio', 'rich', 'prompt_toolkit', 'httpx2', 'ruamel', 'json_repair'} & set(sys.modules)\n"
+        "print(sorted(heavy), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "OLLM_HOME": str(home.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.strip().endswith("[]")

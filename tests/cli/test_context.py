@@ -1,0 +1,64 @@
+"""`ollm context`, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import ollm
+from tests.cli.recorded_place import RecordedPlace
+from tests.covers import covers
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RecordedPlace:
+    place = RecordedPlace(tmp_path, capsys)
+    monkeypatch.setenv("OLLM_HOME", str(place.home))
+    monkeypatch.chdir(place.workspace)
+    return place
+
+
+def test_the_context_is_shown_part_by_part(place: RecordedPlace) -> None:
+    shown = json.loads(place.run("context", "show", "--json"))
+
+    assert set(shown) == {"window", "limit", "available", "trigger", "parts"}
+    assert (shown["window"], shown["limit"]) == (8192, 6963)
+    parts = {part["name"]: part["tokens"] for part in shown["parts"]}
+    assert (
+        shown["available"]
+        == 6963 - sum(parts[name] for name in ("instructions", "context entries", "tool schemas")) - 4
+    )
+    assert parts["user messages"] > 0 < parts["assistant messages"]
+    text = place.run("context", "show", place.session[:8])
+    assert "tool schemas" in text
+    assert "of 6,963 tokens (context window 8,192)" in text
+
+
+def test_a_workspace_without_a_session_shows_what_a_new_one_starts_with(tmp_path: Path) -> None:
+    ended = ollm("context", "show", "--json", home=tmp_path / "home", cwd=tmp_path)
+
+    assert ended.returncode == 0
+    assert "a new session starts with" in ended.stderr
+    assert json.loads(ended.stdout)["parts"][0]["tokens"] > 0
+
+
+@covers("S5.7")
+def test_the_instructions_of_a_trusted_project_are_shown_with_their_tokens(place: RecordedPlace) -> None:
+    (place.workspace / "AGENTS.md").write_text("Write short sentences, always. " * 20, "utf-8")
+    before = entries_tokens(place)
+    place.run("trust", str(place.workspace))
+
+    assert (before, entries_tokens(place) > 50) == (0, True)
+
+
+def entries_tokens(place: RecordedPlace) -> int:
+    shown = json.loads(place.run("context", "show", "--json"))
+    return next(int(part["tokens"]) for part in shown["parts"] if part["name"] == "context entries")
+
+
+def test_looking_makes_no_database(place: RecordedPlace) -> None:
+    place.run("context", "show")
+
+    assert not (place.workspace / ".ollm").exists()

@@ -1,0 +1,80 @@
+"""Where the command ends: exit codes, one line for every error, --debug."""
+
+import subprocess
+
+import click
+import pytest
+
+from ollm.cli import entry as edge
+from ollm.cli.commands import command
+from ollm.domain.errors import DeniedError, OllmError, UsageError
+from tests.cli.command import SCRIPT
+from tests.covers import covers
+
+
+def ended_by(monkeypatch: pytest.MonkeyPatch, error: BaseException, *arguments: str) -> int:
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command, "main", fail)
+    return edge.main(list(arguments))
+
+
+@covers("S10.6")
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OllmError("it broke"), 1),
+        (UsageError("it broke"), 2),
+        (DeniedError("it broke"), 5),
+        (KeyboardInterrupt(), 130),
+        (click.UsageError("it broke"), 2),
+        (BrokenPipeError(), 1),
+        (ZeroDivisionError("it broke"), 1),
+    ],
+)
+def test_every_error_ends_in_its_exit_code_without_a_traceback(
+    error: BaseException, code: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ended_by(monkeypatch, error) == code
+    shown = capfd.readouterr()
+    assert shown.out == ""
+    assert "Traceback" not in shown.err
+    assert ("it broke" in shown.err) == bool(str(error))
+
+
+def test_debug_shows_the_whole_of_an_unforeseen_error_redacted(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    token = "ghp_" + "a1B2" * 9
+
+    ended_by(monkeypatch, ZeroDivisionError(f"inside {token}"), "sessions", "--debug")
+
+    shown = capfd.readouterr().err
+    assert "Traceback" in shown
+    assert "inside" in shown
+    assert token not in shown
+
+
+def test_debug_belongs_to_no_command_and_stops_at_the_double_dash() -> None:
+    assert edge._extract_debug_flag(["files", "--debug", "--", "--debug"]) == (True, ["files", "--", "--debug"])
+    assert edge._extract_debug_flag(["files"]) == (False, ["files"])
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    writer = subprocess.Popen([SCRIPT, "completion", "bash"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert writer.stdout is not None
+    writer.stdout.close()
+    _, errors = writer.communicate(timeout=60)
+
+    assert b"Traceback" not in errors
+    assert b"BrokenPipe" not in errors
+
+
+@covers("S10.6", "D645")
+def test_an_error_is_one_line_and_the_next_step(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ended_by(monkeypatch, OllmError("the file a.json is broken.", action="Run `ollm sessions check`."))
+
+    assert capfd.readouterr().err == "ollm: the file a.json is broken.\n  Run `ollm sessions check`.\n"

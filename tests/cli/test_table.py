@@ -1,0 +1,19 @@
+"""Tables and warnings."""
+
+import pytest
+
+from ollm.cli.table import print_table
+from ollm.system.terminal_text import make_printable
+
+
+def test_a_table_shows_control_characters_and_keeps_wide_ones_in_line(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("name", "n"), [("日本", 1), ("\x1b[31mred\u202e", 22)])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "name" + 15 * " " + "n"
+    assert lines[1] == "日本" + 15 * " " + "1"
+    assert lines[2] == "\\x1b[31mred\\u202e  22"
+
+
+def test_one_line_of_text_has_no_line_breaks() -> None:
+    assert make_printable("a\nb\tc\u200b") == "a⏎b c\\u200b"
