@@ -1,0 +1,44 @@
+"""How the screen is laid out."""
+
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.layout import ConditionalContainer, HSplit, Window
+from prompt_toolkit.layout.controls import FormattedTextControl
+
+from ollm.cli.screen.layout import build_chat_layout, make_optional_window
+
+
+def test_a_window_with_nothing_to_say_is_not_there() -> None:
+    said = [""]
+    window = make_optional_window(lambda: said[0], wrap=True)
+
+    assert not window.filter()
+    said[0] = "hello"
+    assert window.filter()
+    assert isinstance(window.content, Window)
+    assert window.content.wrap_lines()
+    assert window.content.dont_extend_height()
+    assert not make_optional_window(lambda: "x", wrap=False).content.wrap_lines()
+
+
+def test_the_input_has_the_focus_and_everything_stands_in_order() -> None:
+    buffer = Buffer()
+    layout = build_chat_layout(buffer, lambda: "live", lambda: "question", lambda: "status", lambda: "> ")
+    assert isinstance(layout.container, HSplit)
+    live, question, _, field, _, _, _, footer = layout.container.children
+
+    assert layout.current_buffer is buffer
+    assert isinstance(field, Window)
+    assert (field.height.min, field.height.max) == (1, 12)
+    assert field.wrap_lines()
+    assert read_text(live) == "live"
+    assert read_text(question) == "question"
+    assert read_text(footer) == "status"
+    assert isinstance(footer, Window)
+    assert footer.height == 1
+
+
+def read_text(container: object) -> object:
+    window = container.content if isinstance(container, ConditionalContainer) else container
+    assert isinstance(window, Window)
+    assert isinstance(window.content, FormattedTextControl)
+    return window.content.text()

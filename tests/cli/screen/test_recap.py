@@ -1,0 +1,71 @@
+"""Where a resumed session stood, said again in short."""
+
+from typing import Any
+
+import pytest
+
+from ollm.cli.screen.recap import MAX_MESSAGE_CHARACTERS, render_call, render_message, render_recap, shorten
+from tests.cli.screen.samples import PLAIN
+
+
+def message(number: int, role: str, text: str, calls: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    parts = [{"type": "text", "text": text}, {"type": "thinking", "text": "hidden"}]
+    return {"id": number, "role": role, "parts": parts, "toolCalls": calls or []}
+
+
+def call(name: str = "shell", status: str = "ok", **more: Any) -> dict[str, Any]:
+    return {"name": name, "status": status, "args": {"command": "ls\n  -la"}, "result": None, **more}
+
+
+def test_messages_are_shown_in_order_and_earlier_ones_counted() -> None:
+    page = [message(3, "user", "hi"), message(4, "assistant", "Hello.", [call()])]
+
+    assert render_recap(page, PLAIN) == "  2 earlier messages: /history all\n› hi\n\n● Hello.\n\n  ✓ Run ls -la\n"
+
+
+def test_a_whole_session_says_nothing_of_earlier_messages() -> None:
+    assert render_recap([message(1, "user", "hi")], PLAIN) == "› hi\n\n"
+
+
+def test_an_answer_of_calls_alone_has_no_empty_paragraph() -> None:
+    assert render_message(message(2, "assistant", " \n", [call()]), PLAIN) == "  ✓ Run ls -la\n"
+
+
+@pytest.mark.parametrize("role", ["system", "tool"])
+def test_what_was_not_said_by_either_is_left_out(role: str) -> None:
+    assert render_message(message(1, role, "text"), PLAIN) == ""
+
+
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (call(), "  ✓ Run ls -la\n"),
+        (call(result={"exitCode": 0}), "  ✓ Run ls -la\n"),
+        (call(result={"exitCode": 2}), "  ✗ Run ls -la · exit 2\n"),
+        (call(status="running"), "  … Run ls -la · running\n"),
+        (call(status="denied"), "  ✗ Run ls -la · denied\n"),
+        (call("read_file", args={"path": "a.py"}), "  ✓ Read a.py\n"),
+        (call("edit_file", args={"path": "a.py"}), "  ✓ Edit a.py\n"),
+        (call("write_file", args={"path": "a.py"}), "  ✓ Write a.py\n"),
+        (call("grep", args={"pattern": "x"}), "  ✓ Search for x\n"),
+        (call("glob", args={"pattern": "*"}), "  ✓ Find files matching *\n"),
+        (call("ls", args={"path": "src"}), "  ✓ List src\n"),
+        (call("ls", args={}), "  ✓ ls\n"),
+        (call("web_fetch", args={"url": "http://x"}), "  ✓ Fetch http://x\n"),
+        (call("web_search", args={"query": "q"}), "  ✓ Search the web for q\n"),
+        (call("other", args={"path": "a"}), "  ✓ other\n"),
+    ],
+)
+def test_a_call_is_said_in_the_words_it_had_and_with_its_outcome(found: dict[str, Any], line: str) -> None:
+    assert render_call(found, PLAIN) == line
+
+
+def test_a_long_command_is_cut() -> None:
+    shown = render_call(call(args={"command": "x" * 500}), PLAIN)
+
+    assert shown.count("x") == 200
+
+
+def test_a_long_message_is_cut_with_the_way_to_the_rest() -> None:
+    assert shorten("x" * MAX_MESSAGE_CHARACTERS) == "x" * 1500
+    assert shorten("x" * (MAX_MESSAGE_CHARACTERS + 1)) == "x" * 1500 + " … (see /history)"
