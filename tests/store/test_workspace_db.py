@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ollm.config.paths import Home
 from ollm.domain.workspace import ChatSession, CommandOutcome, Episode, PlanState, PlanStep
 from ollm.store.workspace_db import WorkspaceDatabase
-from ollm.store.workspace_place import ensure_workspace_directory
 from tests.covers import covers
-from tests.ordinary_user import as_ordinary_user
 
 
 def session(session_id: str, updated_at: int = 2, **more: object) -> ChatSession:
@@ -81,34 +78,6 @@ def test_erasing_leaves_no_byte_of_a_session(tmp_path: Path) -> None:
 
     assert store.list_sessions() == []
     assert b"a-secret-marker" not in (tmp_path / "memory.db").read_bytes()
-
-
-def test_a_workspace_that_is_the_home_keeps_its_database_apart(tmp_path: Path) -> None:
-    home = Home(root=tmp_path / ".ollm")
-
-    place = ensure_workspace_directory(tmp_path, home)
-
-    assert place.parent == home.workspaces
-    assert ensure_workspace_directory(tmp_path, home) == place
-
-
-@covers("W33")
-def test_its_files_are_kept_out_of_git(tmp_path: Path) -> None:
-    place = ensure_workspace_directory(tmp_path, Home(root=tmp_path / "home"))
-
-    assert place == tmp_path / ".ollm"
-    assert {"memory.db*", "*.lock"} <= set((place / ".gitignore").read_text().split())
-
-
-def test_a_read_only_workspace_keeps_its_database_apart() -> None:
-    def body(directory: Path) -> None:
-        workspace = directory / "project"
-        workspace.mkdir(mode=0o555)
-        home = Home(root=directory / "home")
-
-        assert ensure_workspace_directory(workspace, home).parent == home.workspaces
-
-    as_ordinary_user(body)
 
 
 def test_what_is_written_together_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def _read_snapshot(path: Path, session_id: str) -> ContextSnapshot:
     except FileNotFoundError as error:
         raise NotFoundError(f"The snapshot {path} no longer exists.") from error
     except OSError as error:
-        raise StorageError(f"The snapshot Cannot read {path}: {error.strerror}.") from error
+        raise StorageError(f"Cannot read the snapshot {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise DamagedError(
             f"The snapshot {path} is broken: not JSON.", action="Delete it; the session is not affected."

@@ -11,7 +11,7 @@ from ollm.domain.clock import Clock, format_stamp
 from ollm.system.atomic import replace_file
 
 CopyKind = Literal["damaged", "original", "replaced"]
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 def keep_copies(home: Path, session_id: str, clock: Clock, kind: CopyKind = "damaged") -> list[Path]:
@@ -27,7 +27,7 @@ def keep_copy(file: Path, clock: Clock, kind: CopyKind) -> Path:
     try:
         os.link(file, copy)
     except OSError:
-        replace_file(copy, _iter_pieces(file))
+        replace_file(copy, _iter_chunks(file))
     return copy
 
 
@@ -39,7 +39,7 @@ def _find_free_name(path: Path) -> Path:
     return free
 
 
-def _iter_pieces(file: Path) -> Iterator[bytes]:
+def _iter_chunks(file: Path) -> Iterator[bytes]:
     with file.open("rb") as source:
-        while piece := source.read(_PIECE_BYTES):
-            yield piece
+        while chunk := source.read(_CHUNK_BYTES):
+            yield chunk

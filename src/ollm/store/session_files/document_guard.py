@@ -11,7 +11,7 @@ from ollm.domain.clock import Clock
 from ollm.store.session_files.copies import keep_copy
 from ollm.system.atomic import replace_file
 
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 MAX_HELD_BYTES = 256 * 1024  # of a document that is held in memory too, since another program may write into it
 _Identity = tuple[int, int, int, int]
 
@@ -50,7 +50,7 @@ class DocumentGuard:
         if kept and changed_in_place and self._content is None:
             self._known = named
             return f"Another program has changed {self.path}; what it wrote is also in {kept.name}."
-        replace_file(self.path, self._iter_pieces() if self._content is None else self._content)
+        replace_file(self.path, self._iter_chunks() if self._content is None else self._content)
         self.watch()
         if kept:
             return f"Another program has changed {self.path}: it was written anew, and the other kept as {kept.name}."
@@ -71,11 +71,11 @@ class DocumentGuard:
         assert self._descriptor is not None
         return self._descriptor
 
-    def _iter_pieces(self) -> Iterator[bytes]:
+    def _iter_chunks(self) -> Iterator[bytes]:
         descriptor, place = self._require_descriptor(), 0
-        while piece := os.pread(descriptor, _PIECE_BYTES, place):
-            place += len(piece)
-            yield piece
+        while chunk := os.pread(descriptor, _CHUNK_BYTES, place):
+            place += len(chunk)
+            yield chunk
 
 
 def _identify(found: os.stat_result) -> _Identity:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from ollm.store.session_files.damage import MAX_BYTES
 
-_PIECE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -16,7 +16,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_OPENINGS = ((b"{\0\0\0", "utf-32-le"), (b"\0\0\0{", "utf-32-be"), (b"{\0", "utf-16-le"), (b"\0{", "utf-16-be"))
+_FIRST_BYTES = ((b"{\0\0\0", "utf-32-le"), (b"\0\0\0{", "utf-32-be"), (b"{\0", "utf-16-le"), (b"\0{", "utf-16-be"))
 
 
 def detect_encoding(beginning: bytes) -> tuple[str, int] | None:
@@ -24,7 +24,7 @@ def detect_encoding(beginning: bytes) -> tuple[str, int] | None:
     for mark, name in _MARKS:
         if beginning.startswith(mark):
             return name, len(mark)
-    return next(((name, 0) for opening, name in _OPENINGS if beginning.startswith(opening)), None)
+    return next(((name, 0) for first, name in _FIRST_BYTES if beginning.startswith(first)), None)
 
 
 def convert_to_utf8(file: BinaryIO) -> BinaryIO | None:
@@ -38,9 +38,9 @@ def convert_to_utf8(file: BinaryIO) -> BinaryIO | None:
     name, place = found
     decoder = codecs.getincrementaldecoder(name)("replace")
     converted = tempfile.TemporaryFile()  # noqa: SIM115 - the reader closes it
-    while place < MAX_BYTES and (piece := os.pread(descriptor, _PIECE_BYTES, place)):
-        place += len(piece)
-        converted.write(decoder.decode(piece).encode("utf-8", "replace"))
+    while place < MAX_BYTES and (chunk := os.pread(descriptor, _CHUNK_BYTES, place)):
+        place += len(chunk)
+        converted.write(decoder.decode(chunk).encode("utf-8", "replace"))
     converted.write(decoder.decode(b"", final=True).encode("utf-8", "replace"))
     converted.flush()
     return converted

@@ -17,7 +17,7 @@ FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metada
 
 
 def iter_document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
-    """The document's bytes, piece by piece."""
+    """The document's bytes, part by part."""
     ordered = {name: head[name] for name in FIELDS if name in head}
     ordered |= {name: value for name, value in head.items() if name not in ("messages", "toolCalls", *ordered)}
     yield encode_json(ordered)[:-1] + OPEN

@@ -40,7 +40,7 @@ class LoadedSession(Data, frozen=True):
 
 
 class SessionStream:
-    """A session read piece by piece: what is not asked for is not read, what was given is not kept.
+    """A session read entry by entry: what is not asked for is not read, what was given is not kept.
 
     `session` has no messages and no calls in it. `damage` grows while they are read, the messages first.
     """

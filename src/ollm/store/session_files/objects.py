@@ -39,10 +39,10 @@ def _find_end_before(data: memoryview, start: int, following: int) -> int | None
 def _parse_end(data: memoryview, start: int) -> int | None:
     window = WINDOW_BYTES
     while True:
-        piece = data[start : start + window]
+        chunk = data[start : start + window]
         try:
-            _raw_decoder.decode(piece)
-            return _trim_end(data, start + len(piece))
+            _raw_decoder.decode(chunk)
+            return _trim_end(data, start + len(chunk))
         except RecursionError as error:
             raise TooDeepError from error
         except msgspec.DecodeError as error:
@@ -83,10 +83,10 @@ def _trim_end(data: memoryview, end: int) -> int:
     return end
 
 
-def _find_loose_end(piece: bytes, start: int) -> int | None:
+def _find_loose_end(chunk: bytes, start: int) -> int | None:
     """The same for an object that holds raw control characters."""
     try:
-        return start + _loose_decoder.raw_decode(piece.decode("latin-1"))[1]
+        return start + _loose_decoder.raw_decode(chunk.decode("latin-1"))[1]
     except ValueError:
         return None
     except RecursionError as error:

@@ -223,7 +223,7 @@ class SessionReader:
 
 
 def _is_torn_record(data: bytes) -> bool:
-    """Whether this may be the beginning of a record of ours, or room on the disk that was never written to."""
+    """Whether this may be the beginning of a record of ours, or space on the disk that was never written to."""
     begun = data[: len(_RECORD_START)]
     return _RECORD_START.startswith(begun) or not data.strip(b"\0")
 

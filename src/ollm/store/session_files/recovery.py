@@ -157,7 +157,7 @@ def _find_last_number(messages: tuple[Message, ...]) -> int:
 
 
 def _is_sound(session: Session, known: KnownDocument) -> bool:
-    """Whether every call that is spoken of was found, and the messages go as far as they must."""
+    """Whether every call that a message names was found, and the messages go as far as they must."""
     calls = {call.id for call in session.tool_calls}
     asked = {name for message in session.messages for name in message.call_ids}
     return (known.surely or asked <= calls) and _find_last_number(session.messages) >= known.last_number

@@ -39,7 +39,7 @@ def make_unsaved_error(writer: SessionWriter, cause: StorageError, *, rescue: bo
     """What is only in memory, and the way out: with `rescue` a copy elsewhere, for a session that is about to end."""
     count = count_unsaved_messages(writer)
     what = "1 message" if count == 1 else f"{count} messages" if count else "The last change"
-    reason = getattr(cause.__cause__, "strerror", None) or cause.message
+    reason = getattr(cause.__cause__, "strerror", None) or cause.message.rstrip(".")
     message = f"Not saved: {what} of session {writer.session_id}. {writer.directory} refuses it: {reason}."
     if not rescue:
         return UnsavedError(message, action="It is kept in memory: free space or fix the permissions, then try again.")

@@ -121,7 +121,7 @@ def rewrite_session(
         writer.head = make_current_head(reader.head, stream.session)
         taking = _EntryCollector(reader, hold=hold)
 
-        def pieces() -> Iterator[bytes]:
+        def iter_chunks() -> Iterator[bytes]:
             yield from layout.iter_document(writer.head, taking.iter_message_bytes(), taking.iter_call_bytes())
             refuse_read_only(stream, paths[0])
             if stream.damage:
@@ -133,7 +133,7 @@ def rewrite_session(
                 raise _NothingWrongError
 
         try:
-            replace_file(places.get_document_path(session_id), pieces())
+            replace_file(places.get_document_path(session_id), iter_chunks())
         except _NothingWrongError:
             return taking.make_recovered(stream)
         places.get_journal_path(session_id).unlink(missing_ok=True)

@@ -103,7 +103,7 @@ class SessionFiles:
 
     @contextlib.contextmanager
     def open_stream(self, session_id: str, damage: DamageReport | None = None) -> Iterator[SessionStream]:
-        """A session to be read piece by piece, changing no file; what is wrong with it goes to `damage`."""
+        """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`."""
         from ollm.store.session_files.loading import SessionStream
 
         session_id = self._require_known(session_id)

@@ -192,8 +192,8 @@ class SessionWriter:
             return False
         reader = self._make_reader(b"", self._journal.path)
         try:
-            pieces = layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
-            self._document_size = replace_file(self._places.get_document_path(self.session_id), pieces)
+            chunks = layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
+            self._document_size = replace_file(self._places.get_document_path(self.session_id), chunks)
         except OSError as error:
             raise self._make_error(error) from error
         finally:

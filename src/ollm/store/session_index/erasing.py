@@ -1,6 +1,6 @@
 """Taking sessions out of the index so that no byte of what was said stays in the file.
 
-FTS5 keeps the words of what was deleted until it merges the pieces they stand in, and then goes through all it holds.
+FTS5 keeps the words of what was deleted until it merges the segments that hold them, going through all it has.
 So deleting leaves a mark in the file, and `scrub` merges step by step until the mark can go: it may stop at any time.
 """
 

@@ -142,7 +142,7 @@ class _Search:
             longer = [] if self._count([word.phrase]) > MAX_RANKED_HITS else find_longer_words(self._connection, word)
             if longer is None:
                 loose.append(word)
-                parts += [quote_phrase(word.front)] if parse_words(word.front) else []
+                parts += [quote_phrase(word.leading)] if parse_words(word.leading) else []
             else:
                 parts.append(f"({' OR '.join((word.phrase, *longer))})" if longer else word.phrase)
         if loose:

@@ -19,20 +19,20 @@ SNIPPET_CHARS = 60
 
 
 class SearchWord(NamedTuple):
-    """One word that was typed. It may be several to the index (a path, a name with dashes): `front` and, when longer
+    """One word that was typed. It may be several to the index (a path, a name with dashes): `leading` and, when longer
     words that begin with the last of them count too, that last one as `ending`, folded."""
 
     typed: str
-    front: str
+    leading: str
     ending: str
 
     @property
     def phrase(self) -> str:
-        return quote_phrase(self.front + self.ending)
+        return quote_phrase(self.leading + self.ending)
 
     def make_phrase(self, ending: str) -> str:
         """The phrase with another last word."""
-        return quote_phrase(self.front + ending)
+        return quote_phrase(self.leading + ending)
 
     def begins_in(self, text: str) -> bool:
         """Whether a folded text holds it where a word begins."""
@@ -68,14 +68,14 @@ def quote_phrase(words: str) -> str:
 
 
 def make_snippet(text: str, typed: str) -> str:
-    """A piece of the text around the first hit, on one line, with the hits marked."""
+    """The text around the first hit, on one line, with the hits marked."""
     words = sorted(set(typed.split()), key=len, reverse=True)[:MAX_WORDS]
     pattern = "|".join(re.escape(fold_text(word)) for word in words)
     plain = fold_text(text)
     found = re.search(pattern, plain) if pattern else None
     if pattern and not found:
-        pieces = [piece for word in words for piece in re.findall(r"\w+", fold_text(word))]
-        pattern = "|".join(re.escape(piece) for piece in pieces)
+        parts = [part for word in words for part in re.findall(r"\w+", fold_text(word))]
+        pattern = "|".join(re.escape(part) for part in parts)
         found = re.search(pattern, plain) if pattern else None
     if not found:
         return " ".join(text[: 2 * SNIPPET_CHARS].split())

@@ -81,12 +81,12 @@ def apply_edits(text: str, edits: tuple[Edit, ...], given: str) -> tuple[str, li
 
 
 def _replace_matches(flat: FlatText, places: list[EditMatch]) -> str:
-    pieces, position = [], 0
+    parts, position = [], 0
     for place in places:
-        pieces.append(flat.raw[position : flat.raw_offset(place.start)])
-        pieces.append(place.replacement.replace("\n", flat.newline))
+        parts.append(flat.raw[position : flat.raw_offset(place.start)])
+        parts.append(place.replacement.replace("\n", flat.newline))
         position = flat.raw_offset(place.end)
-    return "".join([*pieces, flat.raw[position:]])
+    return "".join([*parts, flat.raw[position:]])
 
 
 def _find_matches(flat: FlatText, edit: Edit, number: int, given: str) -> list[EditMatch]:

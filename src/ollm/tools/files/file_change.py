@@ -114,8 +114,8 @@ def _split_lines(text: str) -> list[str]:
 
 def _shift_hunk_header(header: str, start: int) -> str:
     """A hunk header, counted from the start of the file and not of the part that was compared."""
-    pieces = header.split()
+    parts = header.split()
     for index in (1, 2):
-        first, comma, count = pieces[index].partition(",")
-        pieces[index] = f"{first[0]}{int(first[1:]) + start}{comma}{count}"
-    return " ".join(pieces) + "\n"
+        first, comma, count = parts[index].partition(",")
+        parts[index] = f"{first[0]}{int(first[1:]) + start}{comma}{count}"
+    return " ".join(parts) + "\n"

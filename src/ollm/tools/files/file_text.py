@@ -136,12 +136,12 @@ async def _decode_stream(encoding: Encoding, sample: bytes, file: BinaryIO) -> A
     yield decoder.decode(b"", final=True)
 
 
-async def _slice_stream(pieces: AsyncIterator[str], wanted: LineRange, limits: OutputSettings) -> _LineSlice:
+async def _slice_stream(chunks: AsyncIterator[str], wanted: LineRange, limits: OutputSettings) -> _LineSlice:
     passed, taken, ended = 0, "", True  # whole lines passed before `taken` starts
     most = limits.max_lines + 1  # one more than is shown tells that there are more
     wanted_lines = most if wanted.last is None else min(wanted.last - wanted.first + 1, most)
-    async for piece in pieces:
-        taken += piece
+    async for chunk in chunks:
+        taken += chunk
         skip = min(wanted.first - 1 - passed, taken.count("\n"))
         if skip > 0:
             taken, passed = _drop_lines(taken, skip), passed + skip

@@ -41,14 +41,14 @@ USE_SCHEMA = ToolSchema(
 
 
 def split_by_budget(
-    theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, room: int | None
+    theirs: Sequence[ToolSchema], budget: float, cost: Cost, window: int, max_tools: int | None
 ) -> tuple[list[ToolSchema], list[ToolSchema]]:
     """The tools from outside that are shown, and those that must be found. Servers that fit are shown whole, the
-    smallest first; what is left of the budget goes to the others in turn. `room` is how many more the model bears."""
-    if cost(theirs) <= budget and (room is None or len(theirs) <= room):
+    smallest first; what is left of the budget goes to the others in turn. `max_tools`: so many more the model bears."""
+    if cost(theirs) <= budget and (max_tools is None or len(theirs) <= max_tools):
         return list(theirs), []
     budget -= cost(build_deferred_schemas(theirs, window))
-    left = len(theirs) if room is None else room - 2
+    left = len(theirs) if max_tools is None else max_tools - 2
     groups = sorted(group_by_server(theirs).values(), key=cost)
     shown: list[ToolSchema] = []
     for tools in groups:

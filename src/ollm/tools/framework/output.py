@@ -122,9 +122,9 @@ def trim_for_session(text: str) -> str:
     size = len(text.encode("utf-8", "replace"))
     if size <= MAX_KEPT_CHARS:
         return text
-    room = int(MAX_KEPT_CHARS * len(text) / size) // 2 - 100
-    gone = len(text) - 2 * room
-    return f"{text[:room]}\n[… {gone:,} characters omitted …]\n{text[-room:]}"
+    half = int(MAX_KEPT_CHARS * len(text) / size) // 2 - 100
+    gone = len(text) - 2 * half
+    return f"{text[:half]}\n[… {gone:,} characters omitted …]\n{text[-half:]}"
 
 
 def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str]:
@@ -136,12 +136,12 @@ def _cut_ends(text: str, limits: OutputSettings, share: float) -> tuple[str, str
 
 def _take_tail(text: str, chars: int, lines: int) -> str:
     """At most so much of the end, from the start of a line when one is near."""
-    room = text[max(len(text) - chars, 0) :] if chars else ""
-    parts = room.removesuffix("\n").rsplit("\n", lines)
+    tail = text[max(len(text) - chars, 0) :] if chars else ""
+    parts = tail.removesuffix("\n").rsplit("\n", lines)
     if len(parts) > lines:
-        return room[len(parts[0]) + 1 :]
+        return tail[len(parts[0]) + 1 :]
     broken = len(parts[0]) + 1
-    return room[broken:] if len(room) < len(text) and 1 < broken <= len(room) // 2 else room
+    return tail[broken:] if len(tail) < len(text) and 1 < broken <= len(tail) // 2 else tail
 
 
 def take_head(text: str, chars: int, lines: int) -> str:
@@ -154,8 +154,8 @@ def take_head(text: str, chars: int, lines: int) -> str:
         end = following
     else:
         return text[: end + 1]
-    whole_lines, room = text[: end + 1], text[:chars]
-    return whole_lines if len(whole_lines) >= len(room) // 2 else _cut_at_character(text, chars)
+    whole_lines = text[: end + 1]
+    return whole_lines if len(whole_lines) >= len(text[:chars]) // 2 else _cut_at_character(text, chars)
 
 
 def _cut_at_character(text: str, end: int) -> str:

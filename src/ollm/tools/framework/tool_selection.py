@@ -30,8 +30,8 @@ def select_tools(
     permitted: AbstractSet[str] = frozenset(),
 ) -> tuple[ToolSchema, ...]:
     """The tools of a mode by name: five to ten of ours, five where the window is small and four where it is tiny, under
-    1,500 tokens, and with the instructions under 15 % of the window; the last ones in few words where there is no room
-    for more. Those that extensions bring have 15 % to themselves, since a person asked for them; what does not fit is
+    1,500 tokens, and with the instructions under 15 % of the window; the last ones in few words where more
+    does not fit. Those that extensions bring have 15 % to themselves, since a person asked for them; the rest is
     found with `find_tool`. Those that are `permitted` by name are shown in every mode. `most` is how many the model was
     seen to bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still
     be called."""
@@ -62,7 +62,7 @@ def select_tools(
 
 
 def _select_foreign(
-    foreign: Sequence[ToolDescription], window: int, room: int | None
+    foreign: Sequence[ToolDescription], window: int, max_tools: int | None
 ) -> dict[str, tuple[ToolSchema, int]]:
     """The tools from outside that are shown, with their tokens, and those that find the others where not all fit."""
     if not foreign:
@@ -71,17 +71,17 @@ def _select_foreign(
 
     count = TokenCounter().count_schemas
     schemas = [_fit_schema(tool, window, None)[0] for tool in foreign]
-    shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, room)
-    finders = build_deferred_schemas(hidden, window) if hidden and (room is None or room >= 2) else ()
+    shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, max_tools)
+    finders = build_deferred_schemas(hidden, window) if hidden and (max_tools is None or max_tools >= 2) else ()
     return {schema.name: (schema, count([schema])) for schema in (*finders, *shown)}
 
 
-def _fit_schema(tool: ToolDescription, window: int, room: float | None) -> tuple[ToolSchema, int]:
-    """The schema and its tokens: in few words where the window is not wide or the whole does not fit `room` tokens."""
+def _fit_schema(tool: ToolDescription, window: int, max_tokens: float | None) -> tuple[ToolSchema, int]:
+    """The schema and its tokens: in few words where the window is not wide or it takes more than `max_tokens`."""
     count = TokenCounter().count_schemas  # not the model's own: what is shown must not change with what is learnt of it
     if window >= WIDE_WINDOW_TOKENS:
         price = count([tool.schema])
-        if room is None or price <= room:
+        if max_tokens is None or price <= max_tokens:
             return tool.schema, price
     schema = shorten_schema(tool, window)
     return schema, count([schema])

@@ -170,15 +170,15 @@ async def _read_body(reply: httpcore2.Response, headers: Mapping[str, str], targ
     decode = _make_decoder(headers.get("content-encoding", ""), target)
     body = bytearray()
     async for chunk in reply.aiter_stream():
-        for piece in decode(chunk, limit + 1 - len(body)):
-            body += piece
+        for part in decode(chunk, limit + 1 - len(body)):
+            body += part
             if len(body) > limit:
                 raise ToolFailure("TooLarge", f"{target.url} has more than {limit:,} bytes; reading stopped there.")
     return bytes(body)
 
 
 def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], list[bytes]]:
-    """A function from received bytes and the room left to decoded pieces."""
+    """A function from received bytes and the most that may come of them to decoded parts."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return lambda chunk, _room: [chunk]
@@ -188,7 +188,7 @@ def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], li
 
 
 class _Inflater:
-    """Unfolds gzip and deflate, never more than there is room for."""
+    """Unfolds gzip and deflate, never more than `max_bytes`."""
 
     def __init__(self, name: str, target: WebTarget) -> None:
         self._name = name
@@ -196,15 +196,15 @@ class _Inflater:
         self._inflate = zlib.decompressobj(_WBITS[name])
         self._bare = name != "deflate"  # some servers send deflate without its wrapper
 
-    def inflate(self, chunk: bytes, room: int) -> list[bytes]:
+    def inflate(self, chunk: bytes, max_bytes: int) -> list[bytes]:
         try:
-            return [self._inflate.decompress(chunk, max(room, 1))]
+            return [self._inflate.decompress(chunk, max(max_bytes, 1))]
         except zlib.error as error:
             if self._bare:
                 raise ToolFailure("HttpError", f"{self._target.url} came as broken {self._name}: {error}.") from error
             self._bare = True
             self._inflate = zlib.decompressobj(-15)
-            return self.inflate(chunk, room)
+            return self.inflate(chunk, max_bytes)
         finally:
             self._bare = True
 

@@ -1,11 +1,8 @@
 """The index: derived, quick, never in the way, and every word found literally."""
 
-import json
 import os
 import random
 import sqlite3
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -14,13 +11,10 @@ import pytest
 from ollm.domain.errors import StorageError
 from ollm.domain.messages import TextPart
 from ollm.store.session_files.journal import encode_json
-from ollm.store.session_index import database, erasing, stamps
+from ollm.store.session_index import database, stamps
 from ollm.store.session_index import index as indexing
-from ollm.store.session_index import search as searching
 from ollm.store.session_index.index import SessionIndex
-from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters, search_sessions
-from ollm.store.session_index.vocabulary import MAX_TERMS
-from tests.covers import covers
+from ollm.store.session_index.search import SearchFilters, search_sessions
 from tests.store.sessions.support import Home, call, run, said
 
 
@@ -144,61 +138,6 @@ def test_several_processes_index_at_once(tmp_path):
     assert failed == []
 
 
-@covers("H473", "H622")
-@pytest.mark.parametrize(
-    ("text", "typed", "hit"),
-    [
-        ("see src/ollm/store/index.py", "ollm/store", "«ollm/store»"),
-        ("call getUserName() now", "getUser", "«getUser»Name"),
-        ("snake_case_name", "case", "snake_«case»_name"),
-        ("日本語のテキスト", "本語", "日«本語»の"),
-        ("日本語のテキスト", "語の", "日本«語の»テ"),
-        ("ひらがなとカタカナ", "がな", "ひら«がな»と"),
-        ("configuration", "config", "«config»uration"),
-        ("Élan vital", "elan", "«Élan»"),
-        ("a AND b", "AND", "«AND»"),
-        ("say NEAR( it", "NEAR(", "«NEAR(»"),
-        ('a "quoted" word', '"quoted"', '«"quoted"»'),
-        ("x && y", "&&", "«&&»"),
-        ("5 * 3", "*", "«*»"),
-        ("one two three", "three one", "«one» two «three»"),
-        ("C++ code", "C++", "«C++»"),
-        ("naïve col:umn", "col:umn", "«col:umn»"),
-        ("see src/store/indexing.py", "src/store/ind", "«src/store/ind»exing"),
-        ("left \u2192 right", "\u2192", "«\u2192»"),
-        ("branch \ue0b0 main", "\ue0b0", "«\ue0b0»"),
-        ("if (a <=> b)", "<=>", "«<=>»"),
-    ],
-)
-def test_what_is_typed_is_found_as_it_stands(tmp_path, text, typed, hit):
-    home = Home(tmp_path)
-    home.recorded("something else", text, "nothing of the kind")
-    (snippet,) = found(home, typed)
-    assert hit in snippet
-
-
-@pytest.mark.parametrize(
-    "typed",
-    ["", " ", '"', "*", "AND", "NOT", "NEAR(", "x" * 10_000, "a " * 5_000, "^", "-", "{", "\0", "col:", "(", "\ud800"],
-)
-def test_nothing_that_is_typed_breaks_a_search(tmp_path, typed):
-    home = Home(tmp_path)
-    home.recorded("plain text")
-    assert found(home, typed) == []
-
-
-def test_filters_narrow_a_search(tmp_path):
-    home = Home(tmp_path)
-    here, there = home.recorded("needle", workspace="/here"), home.recorded("needle", workspace="/there")
-    hits = search_sessions(home.index(), "needle", SearchFilters(workspace="/here")).hits
-    assert [hit["sessionId"] for hit in hits] == [here]
-    assert found(home, "needle", role="assistant") == []
-    assert found(home, "needle", model="other") == []
-    assert len(found(home, "needle", model="m", role="user", since="2026-01-01T00:00:00.000Z")) == 2
-    assert found(home, "needle", since="2027-01-01T00:00:00.000Z") == []
-    assert there
-
-
 def many(home: Home, texts: list[str]) -> str:
     """A closed session that says these, put on disk in one go."""
     session_id = home.recorded("start")
@@ -208,49 +147,6 @@ def many(home: Home, texts: list[str]) -> str:
     lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
     path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
     return session_id
-
-
-def test_the_beginning_of_very_many_words_finds_the_newest(tmp_path):
-    home = Home(tmp_path)
-    many(home, [f"say begin{number:04}" for number in range(MAX_TERMS + 50)])
-    result = search_sessions(home.index(), "begin", limit=2)
-    assert [hit["snippet"] for hit in result.hits] == ["say «begin»0249", "say «begin»0248"]
-    assert len(search_sessions(home.index(), "say begin", limit=300).hits) == MAX_TERMS + 50
-    assert [hit["snippet"] for hit in search_sessions(home.index(), "begin0007 say").hits] == ["«say» «begin0007»"]
-
-
-def test_a_look_that_takes_too_long_is_broken_off_and_that_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(searching, "LOOK_SECONDS", 0)
-    home = Home(tmp_path)
-    many(home, ["(;" if number == 5 else "();" for number in range(searching.MIN_LOOKED_TEXTS + 100)])
-    assert search_sessions(home.index(), "();").complete
-    result = search_sessions(home.index(), "(;")
-    assert (result.hits, result.complete) == ([], False)
-
-
-def test_a_word_beside_a_common_one_is_ranked_by_the_rare_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 50)
-    home = Home(tmp_path)
-    many(home, ["hay"] * 60 + ["hay needle", "hay needle needle needle", "needle"])
-    result = search_sessions(home.index(), "hay needle")
-    assert result.ranked
-    assert [hit["number"] for hit in result.hits] == [62, 61]
-    assert search_sessions(home.index(), "hay needle", SearchFilters(role="tool")).hits == []
-    assert [hit["number"] for hit in search_sessions(home.index(), "needle", SearchFilters(role="user")).hits] == [
-        62,
-        63,
-        61,
-    ]
-
-
-def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
-    monkeypatch.setattr(searching, "MAX_SESSIONS", 1)
-    home = Home(tmp_path)
-    for place in ("/here", "/here", "/there"):
-        home.recorded("needle", workspace=place)
-    assert len(found(home, "needle", workspace="/here")) == 2
-    assert len(found(home, "needle", workspace="/there")) == 1
-    assert found(home, "needle", workspace="/nowhere") == []
 
 
 @pytest.mark.parametrize("listed", [True, False])
@@ -283,14 +179,6 @@ def test_a_time_nobody_understands_is_kept_as_it_stands(tmp_path):
     assert [hit["timestamp"] for hit in search_sessions(home.index(), "needle").hits] == ["yesterday"]
 
 
-def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
-    home = Home(tmp_path)
-    many(home, ["hay"] * (MAX_RANKED_HITS + 9))
-    result = search_sessions(home.index(), "hay", limit=3)
-    assert not result.ranked
-    assert [hit["number"] for hit in result.hits] == [MAX_RANKED_HITS + 9, MAX_RANKED_HITS + 8, MAX_RANKED_HITS + 7]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -321,77 +209,8 @@ def test_the_index_of_short_messages_is_at_most_twice_the_text(tmp_path):
     assert (tmp_path / "index.db").stat().st_size <= 2 * sum(map(len, texts))
 
 
-@covers("H529", "H532")
-def test_a_deleted_session_leaves_no_byte_of_what_was_said(tmp_path):
-    home = Home(tmp_path)
-    marker = "zqxmarkerzqx"
-    keep, gone = home.recorded("stays here"), home.recorded(f"a {marker} inside", f"again {marker}")
-    assert len(found(home, marker)) == 2
-    for name in ("context-snapshots", "undo"):
-        (tmp_path / name / gone).mkdir(parents=True)
-        (tmp_path / name / gone / "copy").write_text(marker)
-    (home.sessions / f"{gone}.json.damaged-1").write_text(marker)
-    (tmp_path / "trash").mkdir()
-    (tmp_path / "trash" / f"{gone}.json").write_text(marker)
-    (tmp_path / "session-data").mkdir()
-    (tmp_path / "session-data" / f"{gone}.json").write_text(marker)
-    (tmp_path / "input-history").write_text(json.dumps({"sessionId": gone, "text": marker}) + '\n{"text":"other"}\n')
-    (tmp_path / "context-snapshots" / "snapshot-map.json").write_text(json.dumps({f"{marker}": gone, "b": keep}))
-    code = "from ollm.app import ProcessScope; import sys; ProcessScope().library.delete(sys.argv[1])"
-    subprocess.run(
-        [sys.executable, "-c", code, gone], env={**os.environ, "OLLM_HOME": str(tmp_path)}, check=True, timeout=60
-    )
-    left = [
-        path
-        for path in tmp_path.rglob("*")
-        if path.is_file() and (marker.encode() in path.read_bytes() or gone in path.name)
-    ]
-    assert left == []
-    assert (tmp_path / "input-history").read_text() == '{"text":"other"}\n'
-    assert len(found(home, "stays")) == 1
-
-
 def bytes_under(root: Path) -> bytes:
     return b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
-
-
-def test_what_went_to_the_trash_leaves_no_byte_when_it_is_deleted_from_there(tmp_path):
-    home = Home(tmp_path)
-    marker = "zqxmarkerzqx"
-    gone = home.recorded(f"a {marker} inside")
-    many(home, [f"others say word{number}" for number in range(300)])
-    assert len(found(home, marker)) == 1
-    home.library().move_to_trash(gone)
-    assert found(home, marker) == []
-    home.library().delete(gone)
-    assert marker.encode() not in bytes_under(tmp_path)
-    assert len(found(home, "word7")) > 0
-
-
-def test_scrubbing_may_stop_at_any_time_and_the_next_deletion_ends_it(tmp_path, monkeypatch):
-    home = Home(tmp_path)
-    marker = "zqxmarkerzqx"
-    gone, other = home.recorded(f"a {marker} inside"), home.recorded("short")
-    chance = random.Random(2)
-    for _ in range(6):
-        many(home, [" ".join(f"w{chance.randrange(9000)}" for _ in range(20)) for _ in range(300)])
-        search_sessions(home.index(), "short")
-    monkeypatch.setattr(erasing, "STEP_PAGES", 1)
-    assert home.library().delete_many([gone], seconds=0) == []
-    assert home.library().delete_many([other]) == []
-    assert marker.encode() not in bytes_under(tmp_path)
-    assert len(home.index().list_sessions()) == 6
-
-
-def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):
-    home = Home(tmp_path)
-    ids = [home.recorded(f"text {number} zqxmarkerzqx") for number in range(5)]
-    search_sessions(home.index(), "text")
-    told = []
-    assert home.library().delete_many(ids, lambda done, total: told.append((done, total))) == []
-    assert told[-1] == (5, 5)
-    assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
-    assert home.index().list_sessions() == []
 
 
 def test_a_deletion_that_cannot_reach_the_index_says_so(tmp_path):

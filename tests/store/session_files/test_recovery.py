@@ -9,8 +9,7 @@ import pytest
 from ollm.domain.errors import BusyError
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.services.chat_recording.checking import check_sessions
-from ollm.store.session_files import SessionFiles, document, lines, recovery
-from ollm.store.session_files.objects import find_entries
+from ollm.store.session_files import SessionFiles, recovery
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, call, run, said
 
@@ -157,52 +156,6 @@ def test_a_large_session_of_a_newer_version_is_left_alone(tmp_path, large):
     before = hurt(home, session_id, b'"schemaVersion":1', b'"schemaVersion":99')
     assert check_sessions(home.files, repair=True) == []
     assert home.document(session_id).read_bytes() == before
-
-
-@pytest.fixture
-def short_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of a few kilobytes counts as too long to be held."""
-    monkeypatch.setattr(lines, "LONG_LINE_BYTES", 1024)
-    monkeypatch.setattr(document, "MAX_LINE_BYTES", 2048)
-
-
-@covers("S10.2", "D607")
-@pytest.mark.parametrize("start", [0.1, 0.5, 0.9])
-def test_lines_that_have_run_together_are_taken_apart_without_holding_them(tmp_path, short_lines, start):
-    home = Home(tmp_path)
-    session_id = recorded(home)
-    whole = home.files.read(session_id)
-    data = home.document(session_id).read_bytes()
-    place = int(len(data) * start)
-    home.document(session_id).write_bytes(data[:place] + data[place:].replace(b"\n", b" "))
-    loaded = home.files.read(session_id)
-    assert loaded.session.messages == whole.session.messages
-    assert loaded.session.tool_calls == whole.session.tool_calls
-    assert loaded.damage
-    assert not loaded.read_only
-
-
-def test_a_message_longer_than_any_line_that_is_held_is_read_and_nothing_is_wrong_with_it(tmp_path, short_lines):
-    home = Home(tmp_path)
-    long = 'so "many" words {"role":"user"} ' * 1000
-    session_id = home.recorded("short", long, "short again")
-    assert home.texts(session_id) == ["short", long, "short again"]
-    assert home.files.read(session_id).damage is None
-
-
-def test_what_looks_like_an_entry_inside_another_is_a_part_of_it():
-    inner = b'{"id":"c1","name":"ls","args":{"list":[{"id":1},{"role":"user"}]},"timestamp":""}'
-    odd = b'{"parts":[{"type":"text","text":"x"},{"id":"c1","type":"tool_call"}],"role":"assistant","timestamp":""}'
-    data = b"noise" + inner + b", " + odd + b'{"id":"torn","args":{"id":2'
-    found = [data[start:end] for start, end in find_entries(memoryview(data))]
-    assert found == [inner, odd]
-
-
-def test_looking_for_entries_in_what_never_ends_stops_when_it_takes_too_long():
-    data = b'{"id":[1,' * 50
-    asked = []
-    assert list(find_entries(memoryview(data), 0, lambda: bool(asked.append(1)) or len(asked) > 7)) == []
-    assert len(asked) == 8
 
 
 def test_going_on_with_a_session_takes_time_that_grows_with_its_calls_and_not_with_their_square(tmp_path):

@@ -1,0 +1,95 @@
+"""A copy of a session elsewhere, when the place it belongs to cannot be written."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.errors import StorageError
+from ollm.store.session_files.rescue import count_unsaved_messages, make_unsaved_error, write_rescue_copy
+from ollm.store.session_files.writer import SessionWriter
+from tests.store.sessions.support import AT, Home, said
+
+SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture
+def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionWriter:
+    """One message on disk, one only in memory."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    writer = Home(tmp_path).files.create({"sessionId": SESSION_ID, "startTime": AT, "lastActivity": AT})
+    record(writer, 1)
+    writer.deferred = True
+    record(writer, 2)
+    return writer
+
+
+def record(writer: SessionWriter, number: int) -> None:
+    import msgspec
+
+    writer.record_message(AT, msgspec.structs.replace(said(f"message {number}"), id=number), 1)
+
+
+def refusal(writer: SessionWriter) -> StorageError:
+    error = StorageError("words of the error.")
+    error.__cause__ = OSError(28, "No space left on device")
+    return error
+
+
+def test_messages_that_wait_are_counted_and_other_records_not(writer: SessionWriter) -> None:
+    writer.change_fields(AT, {}, {"title": "t"})
+
+    assert count_unsaved_messages(writer) == 1
+
+
+def test_the_copy_holds_what_is_on_disk_and_what_is_only_in_memory(writer: SessionWriter) -> None:
+    path = write_rescue_copy(writer)
+
+    assert path is not None
+    assert path.name == f"{SESSION_ID}.json"
+    assert path.parent.name.startswith("ollm-unsaved-")
+    assert [message["id"] for message in json.loads(path.read_bytes())["messages"]] == [1, 2]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_where_nothing_can_be_written_there_is_no_copy(writer: SessionWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/proc/none")
+
+    assert write_rescue_copy(writer) is None
+    error = make_unsaved_error(writer, refusal(writer), rescue=True)
+    assert error.action == "No copy could be written elsewhere either: what is not saved ends with this process."
+
+
+@pytest.mark.parametrize(("more", "what"), [(0, "1 message"), (1, "2 messages")])
+def test_the_error_says_how_much_is_not_saved_and_why(writer: SessionWriter, more: int, what: str) -> None:
+    for number in range(more):
+        record(writer, 3 + number)
+
+    error = make_unsaved_error(writer, refusal(writer), rescue=False)
+
+    assert error.message == (
+        f"Not saved: {what} of session {SESSION_ID}. {writer.directory} refuses it: No space left on device."
+    )
+    assert error.action == "It is kept in memory: free space or fix the permissions, then try again."
+
+
+def test_without_a_message_it_is_the_last_change(writer: SessionWriter) -> None:
+    writer.flush()
+    writer.change_fields(AT, {}, {"title": "t"})
+
+    error = make_unsaved_error(writer, StorageError("words."), rescue=False)
+
+    assert error.message == (
+        f"Not saved: The last change of session {SESSION_ID}. {writer.directory} refuses it: words."
+    )
+
+
+def test_for_a_session_that_ends_the_copy_is_named(writer: SessionWriter) -> None:
+    error = make_unsaved_error(writer, refusal(writer), rescue=True)
+
+    [copy] = Path(tempfile.gettempdir()).glob(f"ollm-unsaved-*/{SESSION_ID}.json")
+    assert (
+        error.action == f"The whole session is in {copy}; move that file to {writer.directory} once it can be written."
+    )

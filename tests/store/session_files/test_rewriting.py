@@ -1,0 +1,211 @@
+"""Writing a session again from all that can be read of it."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.domain.errors import DamagedError
+from ollm.domain.session import SCHEMA_VERSION
+from ollm.store.session_files.damage import DamageReport
+from ollm.store.session_files.rewriting import RecoveredSession, rewrite_session
+from ollm.store.session_files.writer import SessionWriter
+from tests.store.sessions.support import AT, Home, call, run, said
+
+SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
+STAMP = "2026-01-27T100000-000Z"
+HALF = json.dumps({"at": AT, "partial": [{"type": "text", "text": "half"}]}) + "\n"
+
+
+def message(number: int, **more: Any) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"type": "text", "text": f"m{number}"}], "timestamp": AT, "id": number, **more}
+
+
+def tool_call(name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "name": "ls", "args": {}, "timestamp": AT, "messageId": 1, "status": "ok", **more}
+
+
+def rewrite(
+    home: Home, session_id: str = SESSION_ID, *, hold: bool = True, directory: Path | None = None
+) -> RecoveredSession:
+    place = directory or home.sessions
+    paths = place / f"{session_id}.json", place / f"{session_id}.journal"
+    home.sessions.mkdir(parents=True, exist_ok=True)
+    writer = SessionWriter(home.places, session_id, {})
+    clock = lambda: datetime(2026, 1, 27, 10, tzinfo=UTC)  # noqa: E731
+    return rewrite_session(home.places, paths, writer, clock, damage=DamageReport(), hold=hold)
+
+
+def write_foreign(home: Home, **fields: Any) -> str:
+    document = {
+        "sessionId": SESSION_ID,
+        "startTime": AT,
+        "messages": [message(1)],
+        "toolCalls": [tool_call("c1")],
+        **fields,
+    }
+    text = json.dumps(document, indent=2)
+    home.sessions.mkdir(parents=True, exist_ok=True)
+    home.document(SESSION_ID).write_text(text)
+    return text
+
+
+def test_a_whole_session_is_only_read(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one", "two")
+    before = home.document(session_id).stat().st_ino
+
+    found = rewrite(home, session_id)
+
+    assert [said.text for said in found.loaded.session.messages] == ["one", "two"]
+    assert (found.numbers, found.partial, found.held) == ((2, 2), [], True)
+    assert home.document(session_id).stat().st_ino == before
+    assert sorted(path.suffix for path in home.sessions.iterdir()) == [".json"]
+
+
+def test_without_holding_only_the_counts_come_back(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one", "two")
+
+    found = rewrite(home, session_id, hold=False)
+
+    assert found.loaded.session.messages == ()
+    assert (found.numbers, found.held) == ((2, 2), False)
+
+
+def test_another_layout_becomes_ours_and_the_original_is_kept(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    text = write_foreign(home, mine="kept", messages=[message(1), message(2, odd=[1, 2])])
+
+    found = rewrite(home)
+
+    assert found.numbers == (2, 2)
+    assert len(found.loaded.session.tool_calls) == 1
+    written = home.document(SESSION_ID).read_bytes()
+    document = json.loads(written)
+    assert written.count(b"\n") == 6  # the head, two messages, the middle, a call, the end
+    assert document["mine"] == "kept"
+    assert document["messages"][1] == message(2, odd=[1, 2])
+    assert document["metadata"]["schemaVersion"] == SCHEMA_VERSION
+    assert document["lastActivity"]
+    assert home.document(SESSION_ID).with_name(f"{SESSION_ID}.json.original-{STAMP}").read_text() == text
+
+
+def test_a_damaged_session_is_mended_and_kept_beside(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    text = write_foreign(home)[:-1]
+    home.document(SESSION_ID).write_text(text)
+
+    found = rewrite(home)
+
+    assert found.loaded.damage == "the file is truncated"
+    assert [entry["id"] for entry in json.loads(home.document(SESSION_ID).read_bytes())["messages"]] == [1]
+    assert home.document(SESSION_ID).with_name(f"{SESSION_ID}.json.damaged-{STAMP}").read_text() == text
+
+
+def test_entries_of_an_earlier_form_are_written_in_ours(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    old = {"role": "user", "content": "old", "extra": True}
+    write_foreign(home, messages=[old], toolCalls=[{"id": "c1", "name": "ls", "result": "done", "extra": 1}])
+
+    rewrite(home)
+
+    document = json.loads(home.document(SESSION_ID).read_bytes())
+    [entry] = document["messages"]
+    assert (entry["parts"], entry["id"], entry["extra"]) == ([{"type": "text", "text": "old"}], 1, True)
+    [known] = document["toolCalls"]
+    assert (known["status"], known["result"]["llmContent"], known["extra"]) == ("ok", "done", 1)
+
+
+def test_an_earlier_versions_files_move_over(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+    old = tmp_path / "session-data"
+    old.mkdir()
+    home.document(session_id).rename(old / f"{session_id}.json")
+    (old / f"{session_id}.journal").write_bytes(b"")
+
+    found = rewrite(home, session_id, directory=old)
+
+    assert found.numbers == (1, 1)
+    assert home.document(session_id).exists()
+    assert list(old.iterdir()) == []
+
+
+def test_an_answer_under_way_becomes_a_message_where_the_file_is_written(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    write_foreign(home)
+    home.journal(SESSION_ID).write_text(HALF)
+
+    found = rewrite(home)
+
+    assert (found.numbers, found.partial, found.loaded.unfinished) == ((2, 2), [], False)
+    last = json.loads(home.document(SESSION_ID).read_bytes())["messages"][-1]
+    assert (last["id"], last["role"], last["interrupted"]) == (2, "assistant", True)
+    assert last["parts"] == [{"type": "text", "text": "half"}]
+    assert not home.journal(SESSION_ID).exists()
+
+
+def test_an_answer_under_way_of_a_whole_session_stays_one(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+    home.journal(session_id).write_text(HALF)
+
+    found = rewrite(home, session_id)
+
+    assert found.numbers == (1, 1)
+    assert found.partial == [{"type": "text", "text": "half"}]
+    assert found.loaded.unfinished
+
+
+def test_files_without_one_readable_message_stay_as_they_are(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.sessions.mkdir()
+    home.document(SESSION_ID).write_text("nonsense")
+
+    with pytest.raises(DamagedError) as caught:
+        rewrite(home)
+    assert caught.value.message == (
+        f"{home.document(SESSION_ID)} cannot be resumed: no message in it can be read "
+        "(the file is not a JSON document). The file was left as it is."
+    )
+    assert caught.value.action == "Restore it from a backup, or start a new session with `ollm chat --new`."
+    assert [path.read_text() for path in home.sessions.iterdir()] == ["nonsense"]
+
+
+def test_a_session_of_a_newer_version_is_never_written(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    text = write_foreign(home, metadata={"schemaVersion": SCHEMA_VERSION + 1})
+
+    with pytest.raises(DamagedError) as caught:
+        rewrite(home)
+    assert caught.value.message == (
+        f"{home.document(SESSION_ID)} can be viewed but not continued: "
+        f"it was written by a newer version (schema {SCHEMA_VERSION + 1})."
+    )
+    assert home.document(SESSION_ID).read_text() == text
+
+
+def test_the_journal_is_written_into_the_document(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+
+    async def record() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await service.record_message(session_id, said("one"))
+        await service.record_tool_call(session_id, call("c1", result="done"))
+        service._writers[session_id].abandon()
+        return session_id
+
+    session_id = run(record)
+    with home.document(session_id).open("ab") as file:
+        file.write(b"extra")
+
+    found = rewrite(home, session_id)
+
+    assert found.loaded.journal_good == 0
+    assert not home.journal(session_id).exists()
+    document = json.loads(home.document(session_id).read_bytes())
+    assert (len(document["messages"]), len(document["toolCalls"])) == (1, 1)

@@ -1,0 +1,130 @@
+"""What was typed is found literally, narrowed by filters, ranked, and looked for within bounds."""
+
+import pytest
+
+from ollm.store.session_index import search as searching
+from ollm.store.session_index.search import MAX_RANKED_HITS, SearchFilters, search_sessions
+from ollm.store.session_index.vocabulary import MAX_TERMS
+from tests.covers import covers
+from tests.store.sessions.support import Home
+
+
+def found(home: Home, text: str, **filters: str) -> list[str]:
+    return [hit["snippet"] for hit in search_sessions(home.index(), text, SearchFilters(**filters)).hits]
+
+
+@covers("H473", "H622")
+@pytest.mark.parametrize(
+    ("text", "typed", "hit"),
+    [
+        ("see src/ollm/store/index.py", "ollm/store", "«ollm/store»"),
+        ("call getUserName() now", "getUser", "«getUser»Name"),
+        ("snake_case_name", "case", "snake_«case»_name"),
+        ("日本語のテキスト", "本語", "日«本語»の"),
+        ("日本語のテキスト", "語の", "日本«語の»テ"),
+        ("ひらがなとカタカナ", "がな", "ひら«がな»と"),
+        ("configuration", "config", "«config»uration"),
+        ("Élan vital", "elan", "«Élan»"),
+        ("a AND b", "AND", "«AND»"),
+        ("say NEAR( it", "NEAR(", "«NEAR(»"),
+        ('a "quoted" word', '"quoted"', '«"quoted"»'),
+        ("x && y", "&&", "«&&»"),
+        ("5 * 3", "*", "«*»"),
+        ("one two three", "three one", "«one» two «three»"),
+        ("C++ code", "C++", "«C++»"),
+        ("naïve col:umn", "col:umn", "«col:umn»"),
+        ("see src/store/indexing.py", "src/store/ind", "«src/store/ind»exing"),
+        ("left \u2192 right", "\u2192", "«\u2192»"),
+        ("branch \ue0b0 main", "\ue0b0", "«\ue0b0»"),
+        ("if (a <=> b)", "<=>", "«<=>»"),
+    ],
+)
+def test_what_is_typed_is_found_as_it_stands(tmp_path, text, typed, hit):
+    home = Home(tmp_path)
+    home.recorded("something else", text, "nothing of the kind")
+    (snippet,) = found(home, typed)
+    assert hit in snippet
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["", " ", '"', "*", "AND", "NOT", "NEAR(", "x" * 10_000, "a " * 5_000, "^", "-", "{", "\0", "col:", "(", "\ud800"],
+)
+def test_nothing_that_is_typed_breaks_a_search(tmp_path, typed):
+    home = Home(tmp_path)
+    home.recorded("plain text")
+    assert found(home, typed) == []
+
+
+def test_filters_narrow_a_search(tmp_path):
+    home = Home(tmp_path)
+    here, there = home.recorded("needle", workspace="/here"), home.recorded("needle", workspace="/there")
+    hits = search_sessions(home.index(), "needle", SearchFilters(workspace="/here")).hits
+    assert [hit["sessionId"] for hit in hits] == [here]
+    assert found(home, "needle", role="assistant") == []
+    assert found(home, "needle", model="other") == []
+    assert len(found(home, "needle", model="m", role="user", since="2026-01-01T00:00:00.000Z")) == 2
+    assert found(home, "needle", since="2027-01-01T00:00:00.000Z") == []
+    assert there
+
+
+def many(home: Home, texts: list[str]) -> str:
+    """A closed session that says these, put on disk in one go."""
+    session_id = home.recorded("start")
+    path = home.document(session_id)
+    head, rest = path.read_bytes().split(b"\n", 1)
+    line = '{"role":"user","parts":[{"type":"text","text":"%s"}],"timestamp":"2026-01-27T10:00:00.000Z","id":%d}'
+    lines = ",\n".join(line % (text, number) for number, text in enumerate(texts, start=1))
+    path.write_bytes(head + b"\n" + lines.encode() + b"\n" + rest[rest.index(b'],"toolCalls"') :])
+    return session_id
+
+
+def test_the_beginning_of_very_many_words_finds_the_newest(tmp_path):
+    home = Home(tmp_path)
+    many(home, [f"say begin{number:04}" for number in range(MAX_TERMS + 50)])
+    result = search_sessions(home.index(), "begin", limit=2)
+    assert [hit["snippet"] for hit in result.hits] == ["say «begin»0249", "say «begin»0248"]
+    assert len(search_sessions(home.index(), "say begin", limit=300).hits) == MAX_TERMS + 50
+    assert [hit["snippet"] for hit in search_sessions(home.index(), "begin0007 say").hits] == ["«say» «begin0007»"]
+
+
+def test_a_look_that_takes_too_long_is_broken_off_and_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "LOOK_SECONDS", 0)
+    home = Home(tmp_path)
+    many(home, ["(;" if number == 5 else "();" for number in range(searching.MIN_LOOKED_TEXTS + 100)])
+    assert search_sessions(home.index(), "();").complete
+    result = search_sessions(home.index(), "(;")
+    assert (result.hits, result.complete) == ([], False)
+
+
+def test_a_word_beside_a_common_one_is_ranked_by_the_rare_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "MAX_RANKED_HITS", 50)
+    home = Home(tmp_path)
+    many(home, ["hay"] * 60 + ["hay needle", "hay needle needle needle", "needle"])
+    result = search_sessions(home.index(), "hay needle")
+    assert result.ranked
+    assert [hit["number"] for hit in result.hits] == [62, 61]
+    assert search_sessions(home.index(), "hay needle", SearchFilters(role="tool")).hits == []
+    assert [hit["number"] for hit in search_sessions(home.index(), "needle", SearchFilters(role="user")).hits] == [
+        62,
+        63,
+        61,
+    ]
+
+
+def test_with_very_many_sessions_filters_still_narrow(tmp_path, monkeypatch):
+    monkeypatch.setattr(searching, "MAX_SESSIONS", 1)
+    home = Home(tmp_path)
+    for place in ("/here", "/here", "/there"):
+        home.recorded("needle", workspace=place)
+    assert len(found(home, "needle", workspace="/here")) == 2
+    assert len(found(home, "needle", workspace="/there")) == 1
+    assert found(home, "needle", workspace="/nowhere") == []
+
+
+def test_too_many_hits_come_newest_first_and_that_is_said(tmp_path):
+    home = Home(tmp_path)
+    many(home, ["hay"] * (MAX_RANKED_HITS + 9))
+    result = search_sessions(home.index(), "hay", limit=3)
+    assert not result.ranked
+    assert [hit["number"] for hit in result.hits] == [MAX_RANKED_HITS + 9, MAX_RANKED_HITS + 8, MAX_RANKED_HITS + 7]

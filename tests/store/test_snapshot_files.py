@@ -1,0 +1,225 @@
+"""Snapshot files: one a snapshot, with an index and a map that are worked out again when they are wrong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.domain.errors import DamagedError, NotFoundError, StorageError
+from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata
+from ollm.store.snapshot_files import INDEX, MAP, SnapshotFiles, make_summary
+
+
+def snapshot(
+    name: str, session_id: str = "s1", timestamp: str = "2026-01-01T00:00:00.000Z", **more: Any
+) -> ContextSnapshot:
+    fields: dict[str, Any] = {
+        "token_count": 5,
+        "summary": f"about {name}",
+        "user_messages": ({"id": 1, "content": "hi"},),
+        "messages": ({"role": "user", "content": "ä"},),
+        "metadata": SnapshotMetadata(model="m", context_size=10, compression_ratio=0.5, total_user_messages=1),
+        **more,
+    }
+    return ContextSnapshot(id=name, session_id=session_id, timestamp=timestamp, **fields)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SnapshotFiles:
+    return SnapshotFiles(tmp_path)
+
+
+def place(root: Path, name: str, session_id: str = "s1") -> Path:
+    return root / session_id / "snapshots" / f"snapshot-{name}.json"
+
+
+def test_what_was_saved_is_loaded_and_private(files: SnapshotFiles, tmp_path: Path) -> None:
+    taken = snapshot("a", trigger="mode")
+    files.save(taken)
+
+    assert files.load("a") == taken
+    assert json.loads((tmp_path / MAP).read_text()) == {"a": "s1"}
+    assert place(tmp_path, "a").stat().st_mode & 0o777 == 0o600
+    assert place(tmp_path, "a").parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_lists_are_newest_first_and_the_later_of_one_moment_is_first(files: SnapshotFiles) -> None:
+    files.save(snapshot("old", timestamp="2025"))
+    files.save(snapshot("one", timestamp="2026"))
+    files.save(snapshot("two", timestamp="2026"))
+    files.save(snapshot("other", session_id="s2"))
+
+    assert [entry.id for entry in files.list_summaries("s1")] == ["two", "one", "old"]
+    assert files.list_summaries("s2") == [make_summary(snapshot("other", session_id="s2"))]
+    assert files.list_summaries("s3") == []
+
+
+def test_saved_again_it_is_listed_once(files: SnapshotFiles) -> None:
+    files.save(snapshot("a"))
+    files.save(snapshot("a", summary="newer"))
+
+    assert [entry.summary for entry in files.list_summaries("s1")] == ["newer"]
+
+
+def test_deleted_it_is_gone_from_file_index_and_map(files: SnapshotFiles, tmp_path: Path) -> None:
+    files.save(snapshot("a"))
+    files.save(snapshot("b"))
+
+    assert files.delete("a") == "s1"
+    assert [entry.id for entry in files.list_summaries("s1")] == ["b"]
+    assert json.loads((tmp_path / MAP).read_text()) == {"b": "s1"}
+    assert not place(tmp_path, "a").exists()
+    with pytest.raises(NotFoundError) as caught:
+        files.delete("a")
+    assert (caught.value.message, caught.value.action) == ("No snapshot a.", "List them with `ollm snapshots list`.")
+
+
+def test_erasing_a_session_leaves_the_others(files: SnapshotFiles, tmp_path: Path) -> None:
+    files.save(snapshot("a"))
+    files.save(snapshot("b", session_id="s2"))
+    files.erase("s1")
+
+    assert not (tmp_path / "s1").exists()
+    assert json.loads((tmp_path / MAP).read_text()) == {"b": "s2"}
+    before = (tmp_path / MAP).stat().st_ino
+    files.erase("s1")
+    assert (tmp_path / MAP).stat().st_ino == before
+
+
+@pytest.mark.parametrize("wrong", [None, "nonsense", "[]", '{"a":"../s1"}', '{"a":"s2"}', "{}"])
+def test_a_wrong_map_is_worked_out_again(files: SnapshotFiles, tmp_path: Path, wrong: str | None) -> None:
+    files.save(snapshot("a"))
+    (tmp_path / MAP).unlink()
+    if wrong is not None:
+        (tmp_path / MAP).write_text(wrong)
+
+    assert files.find_session("a") == "s1"
+    if wrong is not None and wrong not in ("nonsense", "[]"):
+        assert json.loads((tmp_path / MAP).read_text()) == {"a": "s1"}
+
+
+@pytest.mark.parametrize("wrong", [None, "nonsense", "[]", "{}"])
+def test_a_wrong_index_is_worked_out_again(files: SnapshotFiles, tmp_path: Path, wrong: str | None) -> None:
+    files.save(snapshot("b", timestamp="2026"))
+    files.save(snapshot("a", timestamp="2025"))
+    index = place(tmp_path, "a").with_name(INDEX)
+    index.unlink()
+    if wrong is not None:
+        index.write_text(wrong)
+
+    assert [entry.id for entry in files.list_summaries("s1")] == ["b", "a"]
+    assert [entry["id"] for entry in json.loads(index.read_text())] == ["a", "b"]
+
+
+def test_a_broken_snapshot_is_listed_as_such_and_can_be_deleted(files: SnapshotFiles, tmp_path: Path) -> None:
+    files.save(snapshot("good"))
+    place(tmp_path, "bad").write_text("{")
+
+    good, bad = files.list_summaries("s1")
+    assert (good.id, bad.id, bad.timestamp, bad.token_count) == ("good", "bad", "", 0)
+    assert (
+        bad.summary
+        == f"unusable: The snapshot {place(tmp_path, 'bad')} is broken: not JSON. Delete it; the session is not affected."
+    )
+    files.delete("bad")
+    assert [entry.id for entry in files.list_summaries("s1")] == ["good"]
+
+
+def test_names_are_matched_by_their_beginning(files: SnapshotFiles) -> None:
+    for name in ("ab2", "ab1", "b"):
+        files.save(snapshot(name))
+
+    assert files.find_matching("ab") == ["ab1", "ab2"]
+    assert files.find_matching("x") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "reason"),
+    [
+        ("{", DamagedError, "is broken: not JSON."),
+        ("[" * 100_000, DamagedError, "is broken: not JSON."),
+        ("[]", DamagedError, "is broken: not an object."),
+        ('{"schemaVersion":2}', StorageError, "was written by a newer ollm."),
+        ('{"version":2}', StorageError, "was written by a newer ollm."),
+        ('{"sessionId":"s2"}', StorageError, "belongs to another session, 's2'."),
+        ('{"sessionId":"s1"}', DamagedError, "is broken: Object missing required field `timestamp`."),
+        (
+            '{"sessionId":"s1","timestamp":"t","messages":[1]}',
+            DamagedError,
+            "is broken: Expected `object`, got `int` - at `$.messages[0]`.",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_the_reason(
+    files: SnapshotFiles, tmp_path: Path, content: str, kind: type[StorageError], reason: str
+) -> None:
+    place(tmp_path, "a").parent.mkdir(parents=True)
+    place(tmp_path, "a").write_text(content)
+
+    with pytest.raises(kind) as caught:
+        files.load("a")
+    assert caught.value.message == f"The snapshot {place(tmp_path, 'a')} {reason}"
+    if kind is DamagedError:
+        assert caught.value.action == "Delete it; the session is not affected."
+
+
+def test_a_directory_in_place_of_a_snapshot_cannot_be_read(files: SnapshotFiles, tmp_path: Path) -> None:
+    place(tmp_path, "a").mkdir(parents=True)
+
+    with pytest.raises(StorageError) as caught:
+        files.load("a")
+    assert caught.value.message == f"Cannot read the snapshot {place(tmp_path, 'a')}: Is a directory."
+
+
+def test_an_older_form_is_filled_up_and_what_has_another_shape_left_out(files: SnapshotFiles, tmp_path: Path) -> None:
+    place(tmp_path, "a").parent.mkdir(parents=True)
+    old = {
+        "version": 1,
+        "id": "another",
+        "sessionId": "s1",
+        "timestamp": "t",
+        "userMessages": [{"id": 1}, {"id": 2}],
+        "metadata": {"model": 5},
+        "goalStack": "none",
+        "reasoningStorage": 1,
+        "checkpoints": {},
+        "archivedUserMessages": [3],
+    }
+    place(tmp_path, "a").write_text(json.dumps(old))
+
+    found = files.load("a")
+
+    assert (found.id, found.token_count, found.summary, found.messages) == ("a", 0, "", ())
+    assert found.metadata == SnapshotMetadata(model="", context_size=0, compression_ratio=1.0, total_user_messages=2)
+    assert (found.goal_stack, found.reasoning_storage, found.checkpoints, found.archived_user_messages) == (
+        None,
+        None,
+        (),
+        (),
+    )
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "-a", "a" * 101, "ä", "a\n"])
+def test_a_name_never_leads_elsewhere(files: SnapshotFiles, name: str) -> None:
+    for what, attempt in (("snapshot", files.load), ("session", files.list_summaries), ("session", files.erase)):
+        with pytest.raises(NotFoundError) as caught:
+            attempt(name)
+        assert caught.value.message == f"{name[:80]!r} is not the id of a {what}."
+
+
+def test_files_with_odd_names_are_no_snapshots(files: SnapshotFiles, tmp_path: Path) -> None:
+    place(tmp_path, "a").parent.mkdir(parents=True)
+    place(tmp_path, "a b").write_text("{}")
+    (tmp_path / "odd name" / "snapshots").mkdir(parents=True)
+    (tmp_path / "odd name" / "snapshots" / "snapshot-x.json").write_text("{}")
+
+    assert files.list_summaries("s1") == []
+    assert files.find_matching("") == []
+
+
+def test_half_a_character_is_written_as_an_escape(files: SnapshotFiles) -> None:
+    taken = snapshot("a", messages=({"content": "a\ud800b"},))
+    files.save(taken)
+
+    assert files.load("a").messages == taken.messages
