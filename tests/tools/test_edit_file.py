@@ -4,14 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ollm.domain.errors import ToolFailure
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.edit_file import EditFile
-from ollm.tools.files.edit_matching import Edit, EditMatch, apply_edits
-from ollm.tools.files.file_change import make_diff
 from ollm.tools.read_file import ReadFile
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -255,57 +250,3 @@ async def test_places_that_cannot_be_edited(drive: Driver, workspace: Path, path
     (workspace / "dir").mkdir()
 
     assert error(await drive("edit_file", path=path, edits=[edit("a", "b")]))[0] == kind
-
-
-TEXT = st.text(alphabet="ab \n\t", max_size=60)
-
-
-@covers("T3.5", "T3.6", "T3.7")
-@given(text=TEXT, target=st.text(alphabet="ab \n", min_size=1, max_size=5), new=TEXT)
-def test_an_edit_replaces_the_one_occurrence_or_says_why_not(text: str, target: str, new: str) -> None:
-    count = text.count(target)
-    kind, after, places = outcome(text, Edit(target=target, replacement=new))
-
-    if kind:
-        assert (count == 0) == (kind == "EditTargetNotFound")
-    elif count == 1:
-        assert after == text.replace(target, new)
-    else:
-        assert count == 0
-        assert places[0].note
-
-
-def outcome(text: str, edit: Edit) -> tuple[str, str, list[EditMatch]]:
-    try:
-        return ("", *apply_edits(text, (edit,), "a"))
-    except ToolFailure as failure:
-        return failure.kind, "", []
-
-
-@given(before=TEXT, after=TEXT)
-def test_a_diff_says_what_difflib_says(before: str, after: str) -> None:
-    import difflib
-
-    ours = make_diff("f", before, after)
-    added = sum(line.startswith("+") and not line.startswith("+++") for line in ours.splitlines())
-    whole = difflib.unified_diff(before.split("\n"), after.split("\n"))
-    plain = sum(line.startswith("+") and not line.startswith("+++") for line in whole)
-
-    assert abs(added - plain) <= 1 or added <= plain
-
-
-def test_the_diff_of_a_late_line_counts_from_the_start_of_the_file() -> None:
-    before = "".join(f"{number}\n" for number in range(100))
-
-    assert "@@ -88,7 +88,7 @@" in make_diff("f", before, before.replace("90\n", "ninety\n"))
-
-
-def test_edits_of_a_large_file_are_quick() -> None:
-    import time
-
-    text = "".join(f"line {number} of the file\n" for number in range(100_000))
-    started = time.perf_counter()
-    with pytest.raises(ToolFailure):
-        apply_edits(text, (Edit(target="line 5000x of the file", replacement=""),), "a")
-
-    assert time.perf_counter() - started < 20

@@ -181,7 +181,7 @@ def _make_decoder(encoding: str, target: WebTarget) -> Callable[[bytes, int], li
     """A function from received bytes and the most that may come of them to decoded parts."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
-        return lambda chunk, _room: [chunk]
+        return lambda chunk, _max_bytes: [chunk]
     if name not in _WBITS:
         raise ToolFailure("HttpError", f"{target.url} came encoded as {name[:40]!r}, which was not requested.")
     return _Inflater(name, target).inflate

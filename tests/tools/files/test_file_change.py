@@ -1,0 +1,177 @@
+"""Changing a file: what is there now, the difference, and putting the new content in its place."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.config.settings import ReadFileSettings, ToolSettings
+from ollm.domain.errors import ToolFailure
+from ollm.domain.tools import ToolResult
+from ollm.services.edit_ledger import EditLedger
+from ollm.tools.files.encoding import Encoding
+from ollm.tools.files.file_change import (
+    MAX_DIFF_LINES,
+    MAX_SHOWN_CHARS,
+    encode_text,
+    make_diff,
+    make_result,
+    read_current,
+    refuse_stale,
+    write_change,
+)
+from ollm.tools.framework.base import ToolContext
+
+TEXT = st.text(alphabet="ab \n\t", max_size=60)
+
+
+@given(before=TEXT, after=TEXT)
+def test_a_diff_says_what_difflib_says(before: str, after: str) -> None:
+    import difflib
+
+    ours = make_diff("f", before, after)
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in ours.splitlines())
+    whole = difflib.unified_diff(before.split("\n"), after.split("\n"))
+    plain = sum(line.startswith("+") and not line.startswith("+++") for line in whole)
+
+    assert abs(added - plain) <= 1 or added <= plain
+
+
+def test_the_diff_of_a_late_line_counts_from_the_start_of_the_file() -> None:
+    before = "".join(f"{number}\n" for number in range(100))
+
+    assert "@@ -88,7 +88,7 @@" in make_diff("f", before, before.replace("90\n", "ninety\n"))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> EditLedger:
+    return EditLedger(lambda: tmp_path / "undo")
+
+
+def test_what_is_at_a_path_now(context: ToolContext, workspace: Path) -> None:
+    (workspace / "f").write_bytes(b"text")
+    (workspace / "b").write_bytes(b"\0\1\2")
+
+    found = read_current(context, "f")
+    assert found is not None
+    assert (found.content, found.text, found.encoding, found.status.st_size) == (b"text", "text", Encoding(), 4)
+    binary = read_current(context, "b")
+    assert binary is not None
+    assert (binary.encoding, binary.text) == (None, "")
+    assert read_current(context, "missing") is None
+    assert read_current(context, "missing/deeper") is None
+
+
+def test_what_cannot_be_changed_is_refused(context: ToolContext, workspace: Path) -> None:
+    (workspace / "dir").mkdir()
+    (workspace / "broken").symlink_to("nowhere")
+    small = msgspec.structs.replace(context, settings=ToolSettings(read_file=ReadFileSettings(max_bytes=3)))
+    (workspace / "f").write_bytes(b"text")
+
+    for name, using, kind in (
+        ("dir", context, "IsDirectory"),
+        ("broken", context, "FileNotFound"),
+        ("f", small, "FileTooLarge"),
+    ):
+        with pytest.raises(ToolFailure) as caught:
+            read_current(using, name)
+        assert caught.value.kind == kind
+    exact = msgspec.structs.replace(context, settings=ToolSettings(read_file=ReadFileSettings(max_bytes=4)))
+    assert read_current(exact, "f") is not None
+
+
+def test_a_file_that_others_changed_comes_with_what_it_says_now(
+    context: ToolContext, workspace: Path, ledger: EditLedger
+) -> None:
+    path = workspace / "f"
+    path.write_bytes(b"before")
+    ledger.remember_file(path, path.stat(), b"before")
+    now = read_current(context, "f")
+    assert now is not None
+    refuse_stale(context, ledger, "f", now)
+    path.write_bytes(b"changed by another")
+    now = read_current(context, "f")
+    assert now is not None
+    with pytest.raises(ToolFailure) as caught:
+        refuse_stale(context, ledger, "f", now)
+    assert (caught.value.kind, caught.value.message) == (
+        "FileChanged",
+        "f has changed since you read it; nothing was written. This is what it says now:\nchanged by another",
+    )
+    refuse_stale(context, ledger, "f", now)  # it has seen it now
+
+
+@pytest.mark.parametrize(("size", "shown"), [(MAX_SHOWN_CHARS, True), (MAX_SHOWN_CHARS + 1, False)])
+def test_a_long_file_that_others_changed_is_to_be_read_again(
+    context: ToolContext, workspace: Path, ledger: EditLedger, size: int, shown: bool
+) -> None:
+    path = workspace / "f"
+    path.write_bytes(b"before")
+    ledger.remember_file(path, path.stat(), b"before")
+    path.write_bytes(b"x" * size)
+    now = read_current(context, "f")
+    assert now is not None
+
+    with pytest.raises(ToolFailure) as caught:
+        refuse_stale(context, ledger, "f", now)
+    assert caught.value.message.endswith("x" if shown else "Read it again, then redo the change.")
+
+
+def test_a_change_is_written_and_remembered(context: ToolContext, workspace: Path, ledger: EditLedger) -> None:
+    (workspace / "f").write_bytes(b"old")
+
+    write_change(context, ledger, "f", b"old", b"new")
+    write_change(context, ledger, "made/new", None, b"made")
+
+    assert (workspace / "f").read_bytes() == b"new"
+    assert (workspace / "made" / "new").read_bytes() == b"made"
+    now = read_current(context, "f")
+    assert now is not None
+    refuse_stale(context, ledger, "f", now)
+
+
+def test_a_change_that_fails_leaves_no_copy_to_undo_with(
+    context: ToolContext, workspace: Path, ledger: EditLedger, tmp_path: Path
+) -> None:
+    (workspace / "f").write_bytes(b"there already")
+
+    with pytest.raises(ToolFailure):
+        write_change(context, ledger, "f", None, b"new")
+    assert (workspace / "f").read_bytes() == b"there already"
+    assert [path for path in (tmp_path / "undo").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "message"),
+    [
+        ("漢", "cp1252", "f is in cp1252, which has no '漢'; nothing was written."),
+        ("a\ud800", "utf-8", "f is in utf-8, which has no '\\\\ud800'; nothing was written."),
+    ],
+)
+def test_a_character_that_cannot_be_written_is_named(text: str, encoding: str, message: str) -> None:
+    with pytest.raises(ToolFailure) as caught:
+        encode_text("f", text, Encoding(name=encoding))
+    assert (caught.value.kind, caught.value.message) == ("EncodingError", message)
+
+
+def test_the_result_has_a_sentence_for_the_model_and_the_difference_for_the_person() -> None:
+    assert make_result("Done.", "diff") == ToolResult(llm_content="Done.", return_display="Done.\ndiff", diff="diff")
+    assert make_result("Done.", "") == ToolResult(llm_content="Done.", return_display="Done.")
+
+
+def test_a_diff_that_nobody_would_read_is_counted() -> None:
+    before = "".join(f"a{number}\n" for number in range(MAX_DIFF_LINES + 1))
+
+    assert make_diff("f", before, "x\n") == "--- f\n+++ f\n(4,001 lines become 1)\n"
+    assert make_diff("f", "same\n", "same\n") == ""
+    assert make_diff("f", "", "new\n") == "--- a/f\n+++ b/f\n@@ -0,0 +1 @@\n+new\n"
+
+
+def test_far_lines_that_are_the_same_are_left_out() -> None:
+    lines = [f"{number}\n" for number in range(100)]
+
+    assert make_diff("f", "".join(lines), "".join([*lines[:50], "x\n", *lines[51:]])) == (
+        "--- a/f\n+++ b/f\n@@ -48,7 +48,7 @@\n 47\n 48\n 49\n-50\n+x\n 51\n 52\n 53\n"
+    )

@@ -1,0 +1,112 @@
+"""Every tool of ours, with what it needs: the one place that lists them."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ollm.domain.errors import ToolFailure
+from ollm.tools.catalogue import TOOLS, build_registry, describe_catalogue, list_categories
+from ollm.tools.framework.schema_cache import load_tool_class
+
+
+def test_every_name_is_that_of_its_class() -> None:
+    assert {name: load_tool_class(place).name for name, (place, _) in TOOLS.items()} == {name: name for name in TOOLS}
+
+
+def test_every_tool_is_described_and_has_a_category() -> None:
+    assert sorted(found.name for found in describe_catalogue()) == sorted(TOOLS)
+    categories = list_categories()
+    assert categories.keys() == TOOLS.keys()
+    assert {name for name, kind in categories.items() if kind == "read"} == {
+        "read_file",
+        "read_many_files",
+        "glob",
+        "grep",
+        "ls",
+        "recall",
+    }
+    assert {name for name, kind in categories.items() if kind == "write"} == {"write_file", "edit_file"}
+    assert (categories["shell"], categories["web_fetch"], categories["write_todos"]) == ("run", "web", "notes")
+
+
+def test_what_was_worked_out_is_remembered(tmp_path: Path) -> None:
+    first = describe_catalogue(tmp_path / "tools.json")
+
+    assert (tmp_path / "tools.json").is_file()
+    assert describe_catalogue(tmp_path / "tools.json") == first
+
+
+class Services:
+    """Remembers which services were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked.append(name)
+        return SimpleNamespace(get=lambda: "pages")
+
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "read_file": {"path": "a"},
+    "read_many_files": {"paths": ["a"]},
+    "write_file": {"path": "a", "content": "x"},
+    "edit_file": {"path": "a", "edits": [{"target": "x", "replacement": "y"}]},
+    "glob": {"pattern": "*"},
+    "grep": {"pattern": "x"},
+    "ls": {},
+    "memory": {"action": "list"},
+    "write_todos": {"action": "list"},
+    "goal": {"action": "set", "text": "x"},
+    "recall": {"query": "x"},
+    "web_fetch": {"url": "https://example.org"},
+    "web_search": {"query": "x"},
+    "shell": {"command": "true"},
+}
+NEEDS = {
+    "read_file": ["edits"],
+    "read_many_files": ["edits"],
+    "write_file": ["edits"],
+    "edit_file": ["edits"],
+    "glob": ["discovery"],
+    "grep": ["discovery"],
+    "ls": ["discovery"],
+    "memory": ["notes", "global_notes"],
+    "write_todos": ["notes", "todos_changed"],
+    "goal": ["goals"],
+    "recall": ["archive"],
+    "web_fetch": ["pages"],
+    "web_search": ["search"],
+    "shell": ["jobs"],
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_tool_is_given_what_it_needs_when_it_is_called(name: str) -> None:
+    services = Services()
+    registry = build_registry(services)  # type: ignore[arg-type]
+    assert services.asked == []
+    spec = registry.get(name)
+    assert spec is not None
+
+    try:
+        spec.parse(ARGUMENTS[name])
+    except ToolFailure as failure:
+        pytest.fail(failure.message)
+
+    assert services.asked == NEEDS[name]
+
+
+def test_describing_them_from_memory_imports_no_tool(tmp_path: Path) -> None:
+    describe_catalogue(tmp_path / "tools.json")
+    script = (
+        "import sys; from pathlib import Path; from ollm.tools.catalogue import describe_catalogue; "
+        f"describe_catalogue(Path({str(tmp_path / 'tools.json')!r})); "
+        "print([name for name in sys.modules if name in ('ollm.tools.shell', 'ollm.tools.grep', 'ollm.tools.web_fetch')])"
+    )
+
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"
