@@ -54,7 +54,7 @@ class Recall(Tool[Archive], frozen=True):
         clear_name=False,
     )
 
-    query: Annotated[str | None, Meta(description="A question or words.")] = None
+    query: Annotated[str | None, Meta(description="A question or words; add synonyms.")] = None
     message_id: Number | None = None
     call_id: Annotated[str | None, Meta(description="A tool call, for its output.")] = None
     start_line: Annotated[Number | None, Meta(description="From 1.")] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ollm.services.message_search.words import MEANINGS, STOP_WORDS, stem
+from ollm.services.message_search.words import STOP_WORDS, get_meanings, stem
 
 
 def test_endings_of_grammar_are_taken_off() -> None:
@@ -13,7 +13,7 @@ def test_endings_of_grammar_are_taken_off() -> None:
 
 
 def test_meanings_go_both_ways() -> None:
-    assert stem("secret") in MEANINGS[stem("token")]
-    assert stem("token") in MEANINGS[stem("secret")]
+    assert stem("secret") in get_meanings()[stem("token")]
+    assert stem("token") in get_meanings()[stem("secret")]
     assert "the" in STOP_WORDS
     assert "port" not in STOP_WORDS

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ollm.domain.struct import Data
-from ollm.services.message_search.words import MEANINGS, STOP_WORDS, stem
+from ollm.services.message_search.words import STOP_WORDS, get_meanings, stem
 
 K1, B = 1.2, 0.6  # of BM25: how soon repetition stops counting, how much length does
 ROLE_WEIGHTS = {"user": 1.6, "assistant": 1.0, "tool": 0.6}
@@ -21,6 +21,7 @@ PART_WEIGHT = 0.8  # of a word that the one asked for is a part of
 ALIKE_WEIGHT = 0.5  # of a word that looks much the same
 MIN_ALIKE_SHARE = 0.6  # of their trigrams two words have in common
 MIN_PART_CHARS = 3
+MAX_LONGER_CHARS = 24  # than the other, for two words to be compared
 MIN_COVERAGE = 0.34  # of what a question asks for by weight that a message must hold
 MIN_RARE_COVERAGE = 0.12  # where it holds a word of the question, as it stands, that hardly any other does
 RARE_SHARE = 0.6  # of the weight of a word that nobody said
@@ -46,31 +47,36 @@ class MessageMatch(Data, frozen=True):
 
 
 def split_words(text: str) -> list[str]:
-    """Stems of the words, ideographs in overlapping pairs."""
+    """The words as they are written, ideographs in overlapping pairs."""
     spaced = _CAMEL.sub(" ", text).casefold()
-    found = [stem(word) for word in _WORD.findall(spaced)]
+    found = _WORD.findall(spaced)
     for run in _IDEOGRAPHS.findall(spaced):
         found += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
     return found
 
 
-def split_question(text: str) -> list[str]:
-    """What a question asks for: its words without those that every question has."""
-    words = [word for word in _WORD.findall(_CAMEL.sub(" ", text).casefold()) if word not in STOP_WORDS]
-    stems = [stem(word) for word in words]
-    for run in _IDEOGRAPHS.findall(text.casefold()):
-        stems += [run[at : at + 2] for at in range(len(run) - 1)] or [run]
-    return list(dict.fromkeys(stems)) or list(dict.fromkeys(split_words(text)))
+def split_question(text: str) -> dict[str, str]:
+    """What a question asks for, by stem: its words without those that every question has."""
+    words = split_words(text)
+    return {stem(word): word for word in words if word not in STOP_WORDS} or {stem(word): word for word in words}
 
 
 class _Texts:
     """The messages as counted words."""
 
     def __init__(self, messages: Sequence[SearchedMessage]) -> None:
-        self.counts = [Counter(split_words(message.text[:MAX_SCANNED_CHARS])) for message in messages]
+        self.forms: dict[str, set[str]] = {}  # of a stem, as they were written
+        self.counts = [self._count_words(message.text[:MAX_SCANNED_CHARS]) for message in messages]
         self.lengths = [sum(counts.values()) for counts in self.counts]
         self.mean_length = max(1.0, sum(self.lengths) / max(1, len(self.lengths)))
         self.spread = Counter(word for counts in self.counts for word in counts)
+
+    def _count_words(self, text: str) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for word, count in Counter(split_words(text)).items():
+            counts[stem(word)] += count
+            self.forms.setdefault(stem(word), set()).add(word)
+        return counts
 
     def weight(self, word: str) -> float:
         """How telling a word is: the fewer messages hold it, the more."""
@@ -84,16 +90,16 @@ class _Texts:
         longer = 1 - B + B * self.lengths[place] / self.mean_length
         return self.weight(word) * count * (K1 + 1) / (count + K1 * longer)
 
-    def expand(self, wanted: str) -> dict[str, float]:
+    def expand(self, wanted: str, written: str) -> dict[str, float]:
         """The words of these texts that count for the one asked for, with how much each does."""
         found: dict[str, float] = {wanted: 1.0} if wanted in self.spread else {}
-        for other in MEANINGS.get(wanted, ()):
+        for other in get_meanings().get(wanted, ()):
             if other in self.spread:
                 found.setdefault(other, MEANING_WEIGHT)
         if len(wanted) >= MIN_PART_CHARS:
             mine = _trigrams(wanted)
-            for word in self.spread:
-                if word not in found and (weight := _likeness(wanted, mine, word)):
+            for word, forms in self.forms.items():
+                if word not in found and (weight := _compare_words(wanted, written, mine, word, forms)):
                     found[word] = weight
         return found
 
@@ -102,12 +108,13 @@ def _trigrams(word: str) -> set[str]:
     return {word[at : at + 3] for at in range(len(word) - 2)}
 
 
-def _likeness(wanted: str, mine: set[str], word: str) -> float:
-    if len(word) < MIN_PART_CHARS or abs(len(word) - len(wanted)) > 24:
+def _compare_words(wanted: str, written: str, mine: set[str], word: str, forms: set[str]) -> float:
+    """What a word counts for the one asked for: one that it is a part of, one that is a part of it, one much alike."""
+    if len(word) < MIN_PART_CHARS or abs(len(word) - len(wanted)) > MAX_LONGER_CHARS:
         return 0.0
-    if wanted in word:
+    if any(written in form for form in forms):
         return PART_WEIGHT
-    if len(word) >= 5 and word in wanted:
+    if wanted in word or (len(word) >= 5 and word in wanted):
         return ALIKE_WEIGHT
     if wanted.isdigit() or word.isdigit() or len(wanted) < 5:
         return 0.0
@@ -125,7 +132,7 @@ def search_messages(messages: Iterable[SearchedMessage], question: str, limit: i
     if not wanted or not looked:
         return []
     texts = _Texts(looked)
-    expanded = {word: texts.expand(word) for word in wanted}
+    expanded = {word: texts.expand(word, written) for word, written in wanted.items()}
     importance = {word: _importance(texts, found) for word, found in expanded.items()}
     whole = sum(importance.values())
     rarest = RARE_SHARE * math.log(1 + 2 * len(looked))
