@@ -1,6 +1,7 @@
 """The box around commands, hooks and servers, through the command: what is changed, read or reached, and what is said."""
 
 import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,11 @@ def shell(place: Path, command: str, *options: str, settings: dict[str, Any] | N
         HOME=str(place / "user"),
     )
     return json.loads(done.stdout)
+
+
+def trust_workspace(place: Path) -> None:
+    done = ollm("trust", home=place / "user" / ".ollm", cwd=place / "user" / "work", HOME=str(place / "user"))
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_box_is_on(place: Path) -> None:
@@ -106,7 +112,7 @@ def test_a_workspace_file_changes_nothing_about_the_box(place: Path) -> None:
     own = place / "user" / "work" / ".ollm"
     own.mkdir()
     (own / "config.yaml").write_text(json.dumps({"sandbox": {"mode": "off", "writable": [str(place / "outside")]}}))
-    ollm("trust", "--yes", home=place / "user" / ".ollm", cwd=place / "user" / "work", HOME=str(place / "user"))
+    trust_workspace(place)
 
     shell(place, f"echo x > {place}/outside/file", "--yes", "--allow", "shell")
     shell(place, f'python3 -c \'open("{place}/outside/fi" + "le", "w")\'', "--yes")
@@ -219,3 +225,60 @@ async def test_a_server_in_the_background_is_there_for_the_next_command(tmp_path
         done = await runner.run("-p", "go", "--yes", "-o", "json")
 
     assert "200" in json.loads(done.out)["toolCalls"][1]["result"]["llmContent"]
+
+
+def test_git_that_we_start_ourselves_changes_nothing_and_is_told_no_secret(place: Path) -> None:
+    """A `git` on the PATH that tries to do harm: that it ran is seen by the ignore file it names."""
+    programs, ignore, work = place / "bin", place / "ignore", place / "user/work"
+    programs.mkdir()
+    ignore.write_text("left-out.txt\n")
+    git = programs / "git"
+    git.write_text(
+        f"#!/bin/sh\necho x > {place}/outside/file; echo x > {work}/made; key=$(cat {place}/user/.ssh/id_rsa)\n"
+        f'[ -z "$key$SERVICE_TOKEN" ] && [ "$GIT_CONFIG_COUNT" -gt 4 ] && '
+        f"printf 'core.excludesfile\\n{ignore}\\0'\n"
+    )
+    git.chmod(0o755)
+    (work / "left-out.txt").write_text("text\n")
+    paths = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(place / "user"), "SERVICE_TOKEN": "tok-123456789"}
+
+    done = ollm("tools", "run", "grep", "--args", '{"pattern": "text"}', home=place / "home", cwd=work, **paths)
+
+    assert "a.txt" in done.stdout
+    assert "left-out.txt" not in done.stdout  # it ran, without the key and the token, and with our settings
+    assert (place / "outside/file").read_text() == "untouched"
+    assert not (work / "made").exists()
+
+
+def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> None:
+    work = place / "user/work"
+    for path, text in {
+        ".ollm/config.yaml": json.dumps({"hooks": {"before-turn": ["sh scripts/check.sh", "sh later/new.sh"]}}),
+        ".mcp.json": json.dumps({"mcpServers": {"own": {"command": "python3", "args": ["srv/main.py"]}}}),
+        "scripts/check.sh": "true",
+        "srv/main.py": "pass",
+    }.items():
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text(text)
+    trust_workspace(place)
+    (work / "attack.py").write_text(
+        "import os, shutil\n"
+        "def attempt(*steps):\n"
+        "    for step in steps:\n"
+        "        try: step()\n"
+        "        except OSError: pass\n"
+        "os.makedirs('n', exist_ok=True); open('n/check.sh', 'w').write('x'); shutil.copy('n/check.sh', 'n/new.sh')\n"
+        "for name in ('scripts/check.sh', 'srv/main.py', 'later/new.sh'):\n"
+        "    attempt(lambda: os.makedirs(os.path.dirname(name)), lambda: open(name, 'w').write('x'), lambda: os.remove(name),\n"
+        "            lambda: os.rename('n/check.sh', name), lambda: os.rename(os.path.dirname(name), 'away'),\n"
+        "            lambda: os.rmdir(os.path.dirname(name)), lambda: os.symlink('n', os.path.dirname(name)),\n"
+        "            lambda: os.link(name, 'second'), lambda: open('second', 'w').write('x'))\n"
+    )
+
+    done = shell(place, "python3 attack.py", "--yes")
+
+    assert (work / "n/new.sh").exists(), done
+    assert (work / "scripts/check.sh").read_text() == "true"
+    assert (work / "srv/main.py").read_text() == "pass"
+    assert not (work / "later/new.sh").exists()
+    assert "sandbox blocked" in done["llmContent"]

@@ -108,3 +108,37 @@ def test_a_damaged_file_is_reported_by_name(book: TrustBook, workspace: Path, tm
 
     with pytest.raises(StorageError, match=r"trust\.json"):
         book.get_state(workspace)
+
+
+@pytest.mark.parametrize(
+    ("file", "told", "script"),
+    [
+        (".ollm/config.yaml", "hooks: {before-turn: [./scripts/check.sh]}", "scripts/check.sh"),
+        (".ollm/config.yaml", "hooks: {before-turn: ['\"$CLAUDE_PROJECT_DIR\"/tools/run.py -v']}", "tools/run.py"),
+        (".ollm/config.yaml", "hooks: {before-turn: ['sh ${PWD}/tools/run.sh']}", "tools/run.sh"),
+        (".mcp.json", '{"mcpServers": {"a": {"command": "python3", "args": ["srv/main.py"]}}}', "srv/main.py"),
+        (".mcp.json", '{"mcpServers": {"a": {"command": "python3", "args": ["-m", "own.server"]}}}', "own/server.py"),
+    ],
+)
+def test_what_hooks_and_servers_run_is_a_part_of_the_trust(
+    book: TrustBook, workspace: Path, file: str, told: str, script: str
+):
+    """A script that is changed asks again, and so does one that was named before it was there."""
+    (workspace / file).write_text(told)
+    (workspace / script).parent.mkdir(parents=True)
+    (workspace / script).write_text("harmless")
+    book.trust(workspace)
+
+    (workspace / script).write_text("harmful")
+
+    assert book.get_state(workspace).changed == (script,)
+
+
+def test_a_script_that_comes_to_be_after_it_was_named_asks_again(book: TrustBook, workspace: Path):
+    (workspace / ".ollm/config.yaml").write_text("hooks: {before-turn: [./scripts/check.sh]}")
+    assert book.trust(workspace).trusted
+
+    (workspace / "scripts").mkdir()
+    (workspace / "scripts/check.sh").write_text("harmful")
+
+    assert not book.get_state(workspace).trusted

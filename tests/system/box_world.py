@@ -1,6 +1,7 @@
 """A small world to break out of: a home with secrets, a workspace with a repository, daemons and processes outside."""
 
 import copy
+import ctypes
 import hashlib
 import os
 import shutil
@@ -19,7 +20,9 @@ from ollm.system.sandbox.host import send_order, start_host
 from ollm.system.sandbox.levels import make_namespaces
 
 SECRET = "canary-9f3e"
+DONE = "did-it"  # what a line prints, put together, when something worked that leaves no trace
 PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+EXECUTED = ("scripts/hook.sh", "later/check.sh")  # of which only the first is there
 GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main")
 
 
@@ -36,6 +39,7 @@ class World:
         self._enter()
         self._open_doors()
         self._before = self._seen()
+        self._first = frozenset(self._before)
 
     def _enter(self) -> None:
         self._namespaces: tuple[int, ...] = make_namespaces(self.box("working")) if self.level == "full" else ()
@@ -65,6 +69,7 @@ class World:
             approved=approved,
             scratch=scratch,
             hidden=(str(self.root / "vault"),),
+            executed=tuple(str(self.workspace / name) for name in EXECUTED),
         )
 
     def _furnish(self) -> None:
@@ -84,6 +89,7 @@ class World:
             "work/.env.example": "KEY=",
             "work/src/a.txt": "text",
             "work/AGENTS.md": "be good",
+            "work/scripts/hook.sh": "true",
             "work/deep/.vscode/settings.json": "{}",
             "scratch/.keep": "",
         }.items():
@@ -115,6 +121,7 @@ class World:
         sleeping = ["sleep", "1000"]
         self.bystander = subprocess.Popen(sleeping, env={"BYSTANDER": SECRET, "PATH": os.environ["PATH"]})
         self.abstract = f"ollm-test-{os.getpid()}"
+        self.shared_memory = SharedMemory()
 
     def close(self) -> None:
         self.bystander.kill()
@@ -122,6 +129,7 @@ class World:
         self._control.close()
         for daemon in (*self._daemons, *self._datagrams):
             daemon.close()
+        self.shared_memory.close()
         Path(self.socket_in_tmp).unlink(missing_ok=True)
         with suppress(OSError):
             os.close(self._fifo)
@@ -180,6 +188,8 @@ class World:
             "UDP": self.udp_port,
             "ABSTRACT": self.abstract,
             "SOCK": self.socket_in_tmp,
+            "SSH_AUTH_SOCK": self.home / "daemon.sock",
+            "SHM": self.shared_memory.key,
         }
         scratch = {} if self.level == "full" else {"TMPDIR": self.scratch}
         return {name: str(value) for name, value in {**places, **scratch, "BYSTANDER_PID": self.bystander.pid}.items()}
@@ -187,6 +197,7 @@ class World:
     def judge(self, output: str, kind: Kind) -> list[str]:
         """What went wrong, in words; the world is put right again."""
         faults = ["a secret was read"] if SECRET in output else []
+        faults += ["it was done"] if DONE in output else []
         faults += [f"{daemon.family.name} daemon was reached" for daemon in self._daemons if _was_reached(daemon)]
         faults += ["a datagram arrived" for one in self._datagrams if _received(one)]
         faults += ["something came through a pipe"] if _read_pipe(self._fifo) else []
@@ -197,14 +208,36 @@ class World:
         for path in sorted(self._before.keys() | now.keys()):
             if self._before.get(path) != now.get(path) and (kind == "reading" or not self._may_change(path)):
                 faults.append(f"{path} changed")
+        faults += [f"{path} came to be through a link" for path in self._find_linked()]
         if faults:
             self._before = now
         return faults
 
+    def restore_workspace(self) -> None:
+        """Take away what a command made; what was there before stays as it is."""
+        for folder, names, files in os.walk(self.workspace, topdown=False):
+            for path in (Path(folder, name) for name in [*names, *files]):
+                if str(path.relative_to(self.root)) not in self._first:
+                    with suppress(OSError):
+                        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+    def _find_linked(self) -> Iterator[str]:
+        """Files that steer tools by way of a link to a directory, which no look at the tree itself shows."""
+        from ollm.system.sandbox.names import find_steering_name
+
+        for folder, names, _ in os.walk(self.workspace):
+            links = [path for name in names if (path := Path(folder, name)).is_symlink()]
+            for link in (path for path in links if path.resolve().is_relative_to(self.workspace)):
+                for child in link.iterdir():
+                    seen = str((link / child.name).relative_to(self.workspace))
+                    if find_steering_name(seen) is not None or seen in EXECUTED:
+                        yield seen
+
     def _may_change(self, path: str) -> bool:
         from ollm.system.sandbox.names import find_steering_name
 
-        return path.startswith("work/") and find_steering_name(path.removeprefix("work/")) is None
+        below = path.removeprefix("work/")
+        return path.startswith("work/") and find_steering_name(below) is None and below not in EXECUTED
 
     def _seen(self) -> dict[str, str]:
         """Every file but those of private temporary places, with its content and permissions."""
@@ -222,6 +255,22 @@ class World:
                 digest = hashlib.sha256(body.encode() if isinstance(body, str) else body).hexdigest()
                 seen[relative] = f"{info.st_mode:o} {digest} {int(info.st_mtime) if path.is_file() else 0}"
         return seen
+
+
+class SharedMemory:
+    """A piece of System V memory of another program, with a secret in it."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None)
+        self._libc.shmat.restype = ctypes.c_void_p
+        self.key = 0x6F6C0000 + os.getpid() % 0xFFFF
+        self._id = self._libc.shmget(self.key, 64, 0o1600)
+        assert self._id >= 0
+        address = self._libc.shmat(self._id, None, 0)
+        ctypes.memmove(address, SECRET.encode() + b"\0", len(SECRET) + 1)
+
+    def close(self) -> None:
+        self._libc.shmctl(self._id, 0, None)
 
 
 def _listen(family: socket.AddressFamily, address: str | tuple[str, int]) -> socket.socket:

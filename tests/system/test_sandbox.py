@@ -1,29 +1,35 @@
 """What boxed commands can do and cannot, judged by what was changed, read, reached or ended outside."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.box import Kind, Level
+from ollm.system.sandbox.box import Kind, Level, Network
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size
-from tests.system.box_escapes import READING, WORKING
+from tests.system.box_escapes import NETWORKED, READING, WORKING
 from tests.system.box_world import World
 
 LEVELS: tuple[Level, ...] = ("full", "landlock")
-ATTEMPTS: dict[Kind, dict[str, str]] = {"reading": READING, "working": WORKING}
+ATTEMPTS: list[tuple[Kind, Network, dict[str, str]]] = [
+    ("reading", "none", READING),
+    ("working", "none", WORKING),
+    ("working", "all", NETWORKED),
+]
 
 
 def attempt_all(root: Path, level: Level) -> None:
     world = World(root, level)
     broken = []
     try:
-        for kind, lines in ATTEMPTS.items():
+        for kind, network, lines in ATTEMPTS:
             for name, line in lines.items():
-                output = world.run(line, kind)
-                broken += [f"{kind}: {name}: {fault}" for fault in world.judge(output, kind)]
+                output = world.run(line, kind, network)
+                broken += [f"{kind}, network {network}: {name}: {fault}" for fault in world.judge(output, kind)]
+                world.restore_workspace()
     finally:
         world.close()
     assert not broken, "\n".join(broken)
@@ -39,3 +45,26 @@ def test_no_way_out_as_an_ordinary_user(level: Level) -> None:
 def test_no_way_out_as_root(level: Level) -> None:
     with tempfile.TemporaryDirectory(dir="/var/lib", prefix="ollm-box-") as root:
         attempt_all(Path(root), level)
+
+
+def test_there_are_at_least_forty_attempts_in_each_box() -> None:
+    assert all(len(lines) >= 40 for lines in (READING, WORKING))
+
+
+def test_the_judge_sees_what_was_done() -> None:
+    """The same lines without a box do harm, so that a world that is never harmed proves something."""
+
+    def body(root: Path) -> None:
+        world = World(root, "landlock")
+        try:
+            for line in ("echo x > $O/file", "cat ~/.ssh/id_rsa", "mkdir -p g/workflows; ln -s g .github"):
+                command = ["/bin/bash", "-c", line]
+                places = {**os.environ, "HOME": str(world.home), "O": str(world.outside)}
+                done = subprocess.run(
+                    command, cwd=world.workspace, env=places, capture_output=True, text=True, check=False
+                )
+                assert world.judge(done.stdout, "working"), line
+        finally:
+            world.close()
+
+    as_ordinary_user(body)

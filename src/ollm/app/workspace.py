@@ -55,17 +55,17 @@ class WorkspaceScope:
 
     def _find_executed_files(self) -> list[Path]:
         """The files of the workspace that the configured hooks and MCP servers name."""
-        settings = self.process.settings
-        if not settings.hooks and not settings.mcp_servers:
+        settings, servers = self.process.settings, self.path / ".mcp.json"
+        if not settings.hooks and not settings.mcp_servers and not servers.exists():
             return []
         import os
 
         import msgspec
 
-        from ollm.policy.trust import find_named_files
+        from ollm.policy.trust import find_named_files, read_configuration
 
         told = msgspec.json.encode([settings.hooks, settings.mcp_servers]).decode()
-        return find_named_files(Path(os.path.realpath(self.path)), [told])
+        return find_named_files(Path(os.path.realpath(self.path)), [told, *read_configuration(servers)])
 
     @cached_property
     def memory_directory(self) -> Path:
@@ -151,6 +151,7 @@ class WorkspaceScope:
             writable=(*map(resolve, settings.writable), *self.boundary.places.roots[1:]),
             hidden=map(resolve, settings.hidden),
             readable=(process.home.extensions,),
+            executed=self.boundary.places.executed,
             auto_approve=settings.auto_approve,
             programs=process.environment.get("PATH", ""),
             cache=process.home.cache / "sandbox.json",

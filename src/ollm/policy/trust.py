@@ -24,6 +24,10 @@ _MAX_FILES = 2_000
 _BLOCK_BYTES = 1 << 20
 _MAX_NAMED_FILES = 200
 _FILE_WORD = r"[\w.~@+/-]+"
+_AFTER_VARIABLE = r"\$\{?\w+\}?[\"'\\\\]*/([\w.~@+/-]+)"
+_MODULE = r"""-m[\s"',]+([A-Za-z_][\w.]*)"""
+_SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
+_NAMING_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
 _MAX_HASHED_BLOCKS = 16
 
 
@@ -176,25 +180,42 @@ def _find_files(workspace: Path) -> Iterator[Path]:
 
 def _find_configured_scripts(workspace: Path) -> list[Path]:
     """The files of the workspace that its own settings name: what a hook or an MCP server would run."""
-    texts: list[str] = []
-    for name in _CONFIGURATION_FILES[:2]:
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            with (workspace / name).open(encoding="utf-8") as stream:
-                texts.append(stream.read(_BLOCK_BYTES))
+    texts = [text for name in _NAMING_FILES for text in read_configuration(workspace / name)]
     return find_named_files(workspace, texts)
 
 
+def read_configuration(file: Path) -> list[str]:
+    """The text of a configuration file, as far as it is read to find out what it names; nothing without one."""
+    try:
+        with file.open(encoding="utf-8") as stream:
+            return [stream.read(_BLOCK_BYTES)]
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
 def find_named_files(workspace: Path, texts: Iterable[str]) -> list[Path]:
-    """The files of the workspace that commands name, in the order they are named."""
+    """The files of the workspace that commands name, in the order they are named. A script that is named by its path
+    counts before it exists: whoever made it would be run."""
     found: dict[Path, None] = {}
-    for word in dict.fromkeys(word for text in texts for word in re.findall(_FILE_WORD, text)):
+    for word in dict.fromkeys(word for text in texts for word in _list_file_words(text)):
         path = Path(os.path.normpath(workspace / word))
         with contextlib.suppress(OSError, ValueError):
-            if path.is_relative_to(workspace) and path.is_file():
+            missing_script = word.endswith(_SCRIPT_ENDINGS) and "/" in word and not path.exists()
+            if path.is_relative_to(workspace) and (path.is_file() or missing_script):
                 found[path] = None
         if len(found) >= _MAX_NAMED_FILES:
             break
     return list(found)
+
+
+def _list_file_words(text: str) -> Iterator[str]:
+    """Words that may be files of the workspace; what follows a variable (`$CLAUDE_PROJECT_DIR/check.sh`) is taken from
+    its top, and `-m package.module` by the files Python would run."""
+    yield from re.findall(_FILE_WORD, text)
+    yield from re.findall(_AFTER_VARIABLE, text)
+    for module in re.findall(_MODULE, text):
+        stem = module.replace(".", "/")
+        yield from (f"{stem}.py", f"{stem}/__main__.py", f"{stem}/__init__.py")
 
 
 def _hash_file(path: Path) -> str:

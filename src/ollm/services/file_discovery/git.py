@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.reading import read_signature
+from ollm.system.sandbox.confined import make_helper_environment, start_confined
 
 _GIT_TIMEOUT_SECONDS = 5
+_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 
 
 class GitInfo(Data, frozen=True):
@@ -75,14 +78,7 @@ def _read_config(root: Path, home: Path, config_home: Path) -> tuple[Path | None
     """core.excludesFile and core.ignoreCase as git itself finds them. Without git: where the file usually stands."""
     usual = config_home / "git" / "ignore"
     try:
-        asked = subprocess.run(
-            ["git", "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"],
-            cwd=root,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=_GIT_TIMEOUT_SECONDS,
-            check=False,
-        )
+        asked = start_confined(lambda: _run_git_config(root), home=str(home))
     except (OSError, subprocess.SubprocessError):
         return usual, False
     said = dict(
@@ -93,6 +89,21 @@ def _read_config(root: Path, home: Path, config_home: Path) -> tuple[Path | None
         "true",
         "yes",
         "1",
+    )
+
+
+def _run_git_config(root: Path) -> subprocess.CompletedProcess[bytes]:
+    from ollm.system.sandbox.sandbox import make_git_environment
+
+    own = {name: os.environ[name] for name in _CONFIG_VARIABLES if name in os.environ}
+    return subprocess.run(
+        ["git", "config", "--null", "--get-regexp", r"^core\.(excludesfile|ignorecase)$"],
+        cwd=root,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=_GIT_TIMEOUT_SECONDS,
+        check=False,
+        env={**make_helper_environment(os.environ), **own, **make_git_environment()},
     )
 
 

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 
 from ollm.services.file_discovery import reading
 from ollm.services.file_discovery.reading import SIZE_BYTES, Reading
+from ollm.system.sandbox.confined import make_helper_environment, start_confined
 
 _MAX_REQUEST_BYTES = 16 * 1024  # of one order: two of them fit into a pipe, so that sending never waits
 _MAX_ANSWER_BYTES = 1 << 30
@@ -22,14 +23,9 @@ MAX_REQUEST_PATHS = 64
 class ReaderProcess:
     """Readings come back in the order in which they were asked for. Any failure is an `OSError` or a `ValueError`."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", reading.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-        )
+    def __init__(self, root: str) -> None:
+        """`root` is the tree it may read, wherever that is."""
+        self._process = start_confined(_start_reader, [root])
         assert self._process.stdin
         assert self._process.stdout
         self._orders, self._answers = self._process.stdin, self._process.stdout
@@ -74,6 +70,17 @@ class ReaderProcess:
             parts.append(part)
             size -= len(part)
         return b"".join(parts)
+
+
+def _start_reader() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", reading.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        bufsize=0,
+        env=make_helper_environment(os.environ),
+    )
 
 
 def has_spare_core() -> bool:

@@ -64,7 +64,7 @@ class _SharedWalk:
 
     def _start(self) -> None:
         """Empty orders first: nothing waits for the other while it is still starting."""
-        self._other = ReaderProcess()
+        self._other = ReaderProcess(self._walk.path_of(""))
         for _ in range(MAX_PENDING_REQUESTS):
             self._other.send_request([])
             self._asked.append([])

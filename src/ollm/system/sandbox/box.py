@@ -15,10 +15,10 @@ class Box(NamedTuple):
     """What a command may change and see. All paths are absolute and resolved.
 
     `reading`: nothing but the private temporary directory can be written, and no socket opened. `working`: the
-    workspace and `writable` can, but for the names that steer tools and agents; `approved` paths are open for this one
-    run whatever their name. `hidden` paths are not there, save what `readable` or `approved` bring back; a reading box
-    shows of the homes and of /tmp nothing but the workspace and what is `kept`. `scratch` is the private temporary
-    directory where there are no mounts to make one."""
+    workspace and `writable` can, but for the names that steer tools and agents and the `executed` files, which hooks
+    and servers run; `approved` paths are open for this one run whatever their name. `hidden` paths are not there, save
+    what `readable` or `approved` bring back; a reading box shows of the homes and of /tmp nothing but the workspace and
+    what is `kept`. `scratch` is the private temporary directory where there are no mounts to make one."""
 
     kind: Kind
     workspace: str
@@ -29,6 +29,7 @@ class Box(NamedTuple):
     readable: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
+    executed: tuple[str, ...] = ()
     scratch: str = ""
 
     def to_fields(self) -> dict[str, Any]:

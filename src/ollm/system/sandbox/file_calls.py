@@ -193,7 +193,7 @@ class FileCalls:
         target = caller.find(*new)
         self._rules.check_write(real)
         self._rules.check_read(real)
-        self._rules.check_write(target.path)
+        self._rules.check_link(target.path)
         names = os.fsencode(source.name), os.fsencode(target.name)
         call("linkat", source.directory, names[0], target.directory, names[1], AT_SYMLINK_FOLLOW if follow else 0)
 
@@ -203,9 +203,9 @@ class FileCalls:
         if info is not None:
             self._rules.check_write(source.path)
             self._rules.check_write(target.path)
-            if stat.S_ISDIR(info.st_mode):
+            if _brings_contents(info):
                 self._rules.check_move_directory(source.path, target.path)
-            if replaced is not None and stat.S_ISDIR(replaced.st_mode):
+            if replaced is not None and _brings_contents(replaced):
                 self._rules.check_move_directory(target.path, source.path)
         names = os.fsencode(source.name), os.fsencode(target.name)
         call("renameat2", source.directory, names[0], target.directory, names[1], flags & 0xFFFFFFFF)
@@ -293,6 +293,11 @@ def _look(place: NamedPlace) -> os.stat_result | None:
         return os.stat(place.name, dir_fd=place.directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
+
+
+def _brings_contents(info: os.stat_result) -> bool:
+    """Whether what has another name now has files below it that no one looked at: a directory, or a link to one."""
+    return stat.S_ISDIR(info.st_mode) or stat.S_ISLNK(info.st_mode)
 
 
 def _takes_links(flags: int) -> bool:

@@ -10,7 +10,9 @@ from collections.abc import Iterable
 
 from ollm.system.sandbox.kernel import PR_SET_NO_NEW_PRIVS, call, prctl
 
-WRITE_FILE, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE, IOCTL_DEVICE = 1 << 1, 1 << 4, 1 << 5, 1 << 13, 1 << 14, 1 << 15
+WRITE_FILE, READ_FILE, READ_DIR, REMOVE_DIR, REMOVE_FILE, REFER, TRUNCATE = (
+    1 << bit for bit in (1, 2, 3, 4, 5, 13, 14)
+)
 MAKE_ANYTHING = sum(1 << bit for bit in range(6, 13))
 BIND_TCP, CONNECT_TCP = 1, 2
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
@@ -28,14 +30,25 @@ def restrict_writes(writable: Iterable[str], version: int, *, tcp: bool = True, 
     """From here on this process and its children change files under these paths only; where the kernel can, they
     reach neither processes nor abstract sockets outside (`scoped`), and without `tcp` bind and connect none."""
     handled = _writing_rights(version)
+    _restrict(handled, [(path, handled) for path in writable], version, tcp=tcp, scoped=scoped)
+
+
+def restrict_to_reading(readable: Iterable[str], version: int) -> None:
+    """From here on this thread and what it starts read below these paths only, and change nothing."""
+    reading, everything = READ_FILE | READ_DIR, _writing_rights(version) | READ_FILE | READ_DIR
+    rules = [*((path, reading) for path in readable), (os.devnull, reading | WRITE_FILE)]
+    _restrict(everything, rules, version, tcp=False, scoped=True)
+
+
+def _restrict(handled: int, rules: Iterable[tuple[str, int]], version: int, *, tcp: bool, scoped: bool) -> None:
     network = BIND_TCP | CONNECT_TCP if version >= 4 and not tcp else 0
     scope = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if version >= 6 and scoped else 0
     attributes = struct.pack("=QQQ", handled, network, scope)
     length = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = call("landlock_create_ruleset", ctypes.create_string_buffer(attributes, 24), length, 0)
     try:
-        for path in writable:
-            _allow_writes(ruleset, path, handled)
+        for path, rights in rules:
+            _add_rule(ruleset, path, rights)
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         call("landlock_restrict_self", ruleset, 0)
     finally:
@@ -47,13 +60,14 @@ def _writing_rights(version: int) -> int:
     return rights | (REFER if version >= 2 else 0) | (TRUNCATE if version >= 3 else 0)
 
 
-def _allow_writes(ruleset: int, path: str, handled: int) -> None:
+def _add_rule(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # what is not there needs no permission
     try:
-        rights = handled if stat.S_ISDIR(os.fstat(place).st_mode) else handled & (WRITE_FILE | TRUNCATE)
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= WRITE_FILE | TRUNCATE | READ_FILE
         rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place), 12)
         call("landlock_add_rule", ruleset, 1, rule, 0)
     finally:

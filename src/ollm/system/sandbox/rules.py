@@ -32,6 +32,7 @@ class BoxRules:
     def __init__(self, box: Box, scratch: list[str], git_outside: list[str], *, hiding: bool) -> None:
         self._box = box
         self._scratch = [*scratch, "/proc", *(PLAIN_DEVICES if hiding else ["/dev"])]
+        self._executed = frozenset(box.executed)
         self._guarded = [box.workspace, *box.writable, *git_outside] if box.kind == "working" else []
         self._hidden = [os.path.realpath(path) for path in (*secret_places(box.home), *box.hidden)] if hiding else []
         self._seen_again = (box.workspace, *box.writable, *box.readable, *box.approved, *scratch)
@@ -45,7 +46,7 @@ class BoxRules:
         if self._box.is_approved(path):
             return
         if self._is_guarded(path):
-            if find_steering_name(self._below(path)) is not None:
+            if path in self._executed or find_steering_name(self._below(path)) is not None:
                 raise BoxDeniedError(path)
         elif not any(is_inside(path, place) for place in self._scratch):
             raise BoxDeniedError(path)
@@ -55,13 +56,18 @@ class BoxRules:
         if self._is_guarded(target) and not self._is_guarded(source):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         for path in (source, target):
-            if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
-                raise BoxDeniedError(path)
+            self._check_contents(path)
 
     def check_link(self, path: str) -> None:
         """Raise BoxDeniedError unless a symbolic link may be made here: a directory can come in by one, too."""
         self.check_write(path)
-        if self._is_guarded(path) and is_moved_as_a_whole(path) and not self._box.is_approved(path):
+        self._check_contents(path)
+
+    def _check_contents(self, path: str) -> None:
+        """What comes to stand at this path, or leaves it, would bring files along that must not come or go."""
+        if not self._is_guarded(path) or self._box.is_approved(path):
+            return
+        if is_moved_as_a_whole(path) or any(is_inside(file, path) for file in self._executed):
             raise BoxDeniedError(path)
 
     def check_connect(self, path: str) -> None:

@@ -40,12 +40,14 @@ class Sandbox:
         writable: Iterable[Path] = (),
         hidden: Iterable[Path] = (),
         readable: Iterable[Path] = (),
+        executed: Iterable[Path] = (),
         auto_approve: bool = False,
         programs: str = "",
         cache: Path | None = None,
     ) -> None:
         """`own` are the agent's own directories, hidden like the others; `readable` is what of them may be seen.
-        `programs` is the PATH commands are found by."""
+        `executed` are files of the workspace that hooks and servers run: no command changes them. `programs` is the
+        PATH commands are found by."""
         self.mode = mode
         self._workspace = os.path.realpath(workspace)
         self._home = os.path.realpath(home)
@@ -53,6 +55,7 @@ class Sandbox:
         self._writable = tuple(os.path.realpath(path) for path in writable)
         self._hidden = tuple(os.path.realpath(path) for path in (*own, *hidden))
         self._readable = tuple(os.path.realpath(path) for path in readable)
+        self._executed = tuple(dict.fromkeys(_find_names(executed)))
         self._auto_approve = auto_approve
         self._kept = tuple(_find_program_folders(programs, self._home))
         self._cache = cache
@@ -113,6 +116,7 @@ class Sandbox:
             kept=self._kept if kind == "reading" else (),
             readable=tuple(self._find_own_folders(program)),
             approved=tuple(map(os.path.realpath, approved)),
+            executed=self._executed,
             scratch=self._make_scratch() if self.level in ("landlock", "seatbelt") else "",
         )
 
@@ -203,6 +207,14 @@ def _make_key() -> list[str]:
     with suppress(OSError):
         boot = BOOT_ID.read_text(encoding="ascii").strip()
     return [boot, os.uname().release, str(os.geteuid())]
+
+
+def _find_names(files: Iterable[Path]) -> Iterator[str]:
+    """Files by the name they are called by and, where that is a link, by their own."""
+    for file in files:
+        directory, name = os.path.split(file)
+        yield os.path.join(os.path.realpath(directory), name)
+        yield os.path.realpath(file)
 
 
 def _find_program_folders(programs: str, home: str) -> Iterator[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 from functools import cache
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.suggest import suggest_names
+from ollm.system.sandbox.confined import make_helper_environment, start_confined
 from ollm.tools.search.ripgrep import find_ripgrep
 
 
@@ -22,10 +25,13 @@ async def find_type_globs(name: str) -> tuple[str, ...]:
 
 @cache
 def _load_types() -> dict[str, tuple[str, ...]]:
-    import subprocess
-
-    printed = subprocess.run(
-        [find_ripgrep(), "--no-config", "--type-list"], capture_output=True, check=True, text=True
-    ).stdout
+    printed = start_confined(_run_type_list)
     listed = (line.partition(": ") for line in printed.splitlines())
     return {name: tuple(globs.split(", ")) for name, _, globs in listed}
+
+
+def _run_type_list() -> str:
+    command = [find_ripgrep(), "--no-config", "--type-list"]
+    return subprocess.run(
+        command, capture_output=True, check=True, text=True, env=make_helper_environment(os.environ)
+    ).stdout

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import sysconfig
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
 from ollm.domain.errors import ToolFailure
+from ollm.system.helper_process import start_helper
 
 _ARGUMENT_BYTES = 1_000_000  # of the 2 MB that a command line may have
 _ARGUMENT_COST = 16  # bytes an argument takes besides its own
@@ -59,38 +59,30 @@ def _split_batches(files: Sequence[str]) -> Iterator[list[bytes]]:
 
 
 async def _run_ripgrep(root: Path, arguments: Sequence[str | bytes]) -> AsyncGenerator[bytes, None]:
+    command = [
+        find_ripgrep(),
+        "--no-config",
+        "--no-ignore",
+        "--hidden",
+        "--binary",
+        "--max-depth=1",
+        f"--max-filesize={MAX_SEARCHED_BYTES}",
+        "--no-messages",
+        "--color=never",
+        *arguments,
+    ]
     try:
-        process = await asyncio.create_subprocess_exec(
-            find_ripgrep(),
-            "--no-config",
-            "--no-ignore",
-            "--hidden",
-            "--binary",
-            "--max-depth=1",
-            f"--max-filesize={MAX_SEARCHED_BYTES}",
-            "--no-messages",
-            "--color=never",
-            *arguments,
-            cwd=root,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        process = await start_helper(command, root)
     except FileNotFoundError as error:
         raise ToolFailure("NotFound", "ripgrep (rg) is not installed; grep needs it.") from error
-    assert process.stdout is not None
-    assert process.stderr is not None
     try:
-        while chunk := await process.stdout.read(_CHUNK_BYTES):
+        while chunk := await process.output.read(_CHUNK_BYTES):
             yield chunk
-        complaint = (await process.stderr.read()).decode("utf-8", "replace")
+        complaint = (await process.errors.read()).decode("utf-8", "replace")
         if await process.wait() == 2 and "error" in complaint:
             raise make_pattern_failure(complaint)
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await process.close()
 
 
 def make_pattern_failure(complaint: str) -> ToolFailure:

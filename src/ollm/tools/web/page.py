@@ -6,10 +6,12 @@ import asyncio
 import codecs
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Mapping
 
 from ollm.domain.errors import ToolFailure
+from ollm.system.sandbox.confined import start_confined
 from ollm.tools.files.encoding import detect_encoding
 from ollm.tools.files.pictures import describe_kind
 from ollm.tools.web.client import WebResponse
@@ -78,30 +80,29 @@ def _format_json(text: str) -> str:
 async def _convert_in_child(
     answer: WebResponse, data: bytes, arguments: list[str], environment: Mapping[str, str]
 ) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        "-m",
-        "ollm.tools.web.page_text",
-        *arguments,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env=dict(environment),
-        start_new_session=True,
-    )
+    process = start_confined(lambda: _start_converter(arguments, environment))
     try:
         async with asyncio.timeout(CONVERSION_TIMEOUT_SECONDS):
-            out, _ = await process.communicate(data)
+            out, _ = await asyncio.to_thread(process.communicate, data)
     except TimeoutError as error:
         raise ToolFailure(
             "Timeout", f"{answer.url} took more than {CONVERSION_TIMEOUT_SECONDS} seconds to convert to text."
         ) from error
     finally:
-        if process.returncode is None:
+        if process.poll() is None:
             process.kill()
-            await process.wait()
     return _read_child_answer(answer, out)
+
+
+def _start_converter(arguments: list[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-m", "ollm.tools.web.page_text", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=dict(environment),
+        start_new_session=True,
+    )
 
 
 def _read_child_answer(answer: WebResponse, out: bytes) -> str:
