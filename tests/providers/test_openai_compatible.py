@@ -240,50 +240,12 @@ async def test_what_was_said_before_the_break_is_kept() -> None:
     assert got == ["one", " two"]
 
 
-BUSY = Answer(status=503, body={"error": {"message": "Too many requests", "code": 503}})
-LOADING = Answer(status=503, body={"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}})
-
-
-async def test_a_busy_server_is_asked_again_before_the_first_byte() -> None:
-    async with ScriptedServer([BUSY, BUSY, "ready"]) as server:
-        assert text_of(await said(openai(server.base_url))) == "ready"
-
-    assert len(server.chats) == 3
-
-
-async def test_a_server_that_stays_busy_says_so_in_its_own_words() -> None:
-    async with ScriptedServer(lambda request: BUSY) as server:
-        with pytest.raises(ModelError, match=r"HTTP 503.*Too many requests"):
-            await said(openai(server.base_url))
-
-    assert 3 <= len(server.chats) <= 6
-
-
-async def test_a_server_that_loads_its_model_is_waited_for_and_the_wait_is_shown() -> None:
-    async with ScriptedServer([LOADING, LOADING, "ready"]) as server:
-        pieces = await said(openai(server.base_url))
-
-    assert [piece for piece in pieces if isinstance(piece, ProgressPiece)] == [ProgressPiece(stage="loading")] * 2
-    assert text_of(pieces) == "ready"
-
-
-async def test_a_model_that_is_never_loaded_ends_the_wait() -> None:
-    async with ScriptedServer(lambda request: LOADING) as server:
-        with pytest.raises(ModelTimeoutError, match=r"still loading the model.*firstToken"):
-            await said(openai(server.base_url, ProviderTimeouts(connect=1, first_token=0.6, stall=1)))
-
-
 async def test_an_old_server_that_ends_its_answer_by_closing_is_understood() -> None:
     events = b'data: {"choices":[{"delta":{"content":"old"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
     raw = b"HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + events
     async with ScriptedServer([Answer(raw=raw), Answer(raw=raw)]) as server:
         provider = openai(server.base_url)
         assert [text_of(await said(provider)), text_of(await said(provider))] == ["old", "old"]
-
-
-async def test_a_connection_cut_before_any_answer_is_tried_again() -> None:
-    async with ScriptedServer([Answer(raw=b""), "here"]) as server:
-        assert text_of(await said(openai(server.base_url))) == "here"
 
 
 async def test_a_prompt_too_long_brings_the_numbers() -> None:
@@ -318,13 +280,6 @@ async def test_a_server_that_does_not_stream_is_understood_too() -> None:
 
     assert text_of(pieces) == "whole"
     assert pieces[-1] == FinishPiece("stop", Usage(prompt_tokens=3), counts_reuse=False)
-
-
-async def test_the_key_goes_into_the_header_and_nowhere_else() -> None:
-    async with ScriptedServer(["ok"]) as server:
-        await said(openai(server.base_url, key=" secret-1 "))
-
-    assert server.requests[0].headers["authorization"] == "Bearer secret-1"
 
 
 @pytest.mark.parametrize(

@@ -191,20 +191,6 @@ def test_what_cannot_be_written_is_named_and_nothing_changes(
     assert sorted(workspace.rglob("*")) == before
 
 
-def test_writing_makes_parents_and_leaves_no_temporary_file(boundary: Boundary, workspace: Path) -> None:
-    boundary.write_file("a/b/c.txt", b"hello")
-
-    assert (workspace / "a/b/c.txt").read_bytes() == b"hello"
-    assert [item.name for item in (workspace / "a/b").iterdir()] == ["c.txt"]
-
-
-def test_a_name_as_long_as_the_file_system_allows_can_be_written(boundary: Boundary) -> None:
-    boundary.write_file("n" * 255, b"x")
-    boundary.write_file("n" * 255, b"y")
-
-    assert read(boundary, "n" * 255) == b"y"
-
-
 def test_without_overwrite_an_existing_file_stands(boundary: Boundary, workspace: Path) -> None:
     with pytest.raises(ToolFailure) as error:
         boundary.write_file("src/main.py", b"x", overwrite=False)
@@ -213,50 +199,6 @@ def test_without_overwrite_an_existing_file_stands(boundary: Boundary, workspace
     assert (workspace / "src/main.py").read_text() == "print()"
     boundary.write_file("new.py", b"x", overwrite=False)
     assert (workspace / "new.py").stat().st_nlink == 1
-
-
-def test_mode_owner_and_attributes_survive_a_replacement(boundary: Boundary, workspace: Path) -> None:
-    file = workspace / "script.sh"
-    file.write_text("old")
-    file.chmod(0o4750)
-    owner = (1234, 2345) if os.geteuid() == 0 else (os.getuid(), os.getgid())
-    os.chown(file, *owner)
-    file.chmod(0o4750)
-    os.setxattr(file, "user.note", b"kept")
-
-    boundary.write_file("script.sh", b"new")
-
-    status = file.stat()
-    assert (status.st_mode & 0o7777, status.st_uid, status.st_gid) == (0o4750, *owner)
-    assert os.getxattr(file, "user.note") == b"kept"
-
-
-def test_a_hard_link_to_a_file_elsewhere_is_cut_not_written_through(
-    boundary: Boundary, workspace: Path, outside: Path
-) -> None:
-    os.link(outside / "secret.txt", workspace / "twin")
-
-    boundary.write_file("twin", b"mine")
-
-    assert (outside / "secret.txt").read_text() == "secret"
-
-
-def test_removing_takes_regular_files_only(boundary: Boundary, workspace: Path) -> None:
-    boundary.remove_file("src/main.py")
-
-    assert not (workspace / "src/main.py").exists()
-    with pytest.raises(ToolFailure) as error:
-        boundary.remove_file("src")
-    assert kind_of(error) == "IsDirectory"
-
-
-def test_a_directory_can_be_listed_by_descriptor(boundary: Boundary) -> None:
-    with boundary.open_directory("src") as descriptor:
-        assert [item.name for item in os.scandir(descriptor)] == ["main.py"]
-    with boundary.open_directory(".") as descriptor:
-        assert [item.name for item in os.scandir(descriptor)] == ["src"]
-    with pytest.raises(ToolFailure), boundary.open_directory("src/main.py"):
-        pass
 
 
 def test_what_the_system_forbids_is_permission_denied() -> None:

@@ -1,23 +1,20 @@
 """Commands and everything that comes from them."""
 
 import asyncio
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import psutil
 import pytest
 
 from ollm.system.capture import Capture
-from ollm.system.process_tree import list_from_proc, list_from_ps, make_undumpable
-from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost, StartError
-from tests.ordinary_user import as_ordinary_user
+from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost
 from tests.sizes import size
 
 ESCAPES = {
@@ -98,10 +95,6 @@ async def test_standard_input_is_empty(host: ProcessHost) -> None:
     assert await run(host, "cat; echo done") == (0, "done\n")
 
 
-async def test_a_signal_is_a_negative_exit_code(host: ProcessHost) -> None:
-    assert (await run(host, "kill -KILL $$"))[0] == -signal.SIGKILL
-
-
 async def test_a_command_has_a_session_of_its_own_and_no_stray_descriptors(host: ProcessHost) -> None:
     code, text = await run(host, "ps -o pid=,sid= -p $$; ls /proc/self/fd | sort -n | tr '\\n' ' '")
 
@@ -124,84 +117,10 @@ async def test_the_environment_is_the_one_given_and_the_supervisors_have_none(ho
     assert {line.split("=")[0] for line in text.splitlines()} <= {"PATH", "A", "PWD", "SHLVL", "_", "OLDPWD"}
 
 
-async def test_what_cannot_be_started_says_whether_it_was_the_place_or_the_program(
-    host: ProcessHost, tmp_path: Path
-) -> None:
-    with pytest.raises(StartError) as error:
-        await start(host, "true", cwd=tmp_path / "missing")
-    assert error.value.where == "cwd"
-    with pytest.raises(StartError) as error:
-        await host.start(ProcessCommand(argv=("/no/such/program",), cwd=tmp_path, environment={}), 1)
-    assert error.value.where == "program"
-
-
-@pytest.mark.parametrize("how", ESCAPES)
-async def test_ending_a_command_ends_all_that_came_from_it(host: ProcessHost, mark: str, how: str) -> None:
-    process, capture, _ = await start(host, ESCAPES[how].format(mark=mark))
-    await until_sleeping(mark, 1 if how == "plain child" else 2)
-
-    await process.end(grace=0.1)
-
-    assert sleepers(mark) == []
-    assert process.gone
-    capture.close()
-
-
-async def test_a_tree_that_grows_while_it_is_ended_is_ended(host: ProcessHost, mark: str) -> None:
-    script = f"import os,time\nfor _ in range(200):\n if os.fork()==0:\n  os.setsid(); os.execvp('sleep',['sleep','{mark}'])\n time.sleep(0.002)"
-    process, capture, _ = await start(host, f'{sys.executable} -c "{script}"')
-    await until_sleeping(mark, 5)
-
-    await process.end(grace=0)
-
-    assert sleepers(mark) == []
-    capture.close()
-
-
-async def test_a_child_left_behind_does_not_hold_up_the_command(host: ProcessHost, mark: str) -> None:
-    process, capture, texts = await start(host, f"echo hi; sleep {mark} &")
-
-    assert await asyncio.wait_for(process.wait(), 5) == 0
-    capture.drain()
-    assert "".join(texts) == "hi\n"
-    await until_sleeping(mark)
-    assert not process.gone
-    await host.close()
-    assert sleepers(mark) == []
-    capture.close()
-
-
-async def test_many_commands_run_side_by_side(host: ProcessHost) -> None:
-    results = await asyncio.gather(*(run(host, f"sleep 0.1; echo {number}") for number in range(20)))
-
-    assert [text for _, text in results] == [f"{number}\n" for number in range(20)]
-
-
 async def test_a_command_longer_than_a_socket_holds_arrives_whole(host: ProcessHost) -> None:
     environment = {"PATH": os.environ["PATH"], **{f"V{number}": "x" * 100_000 for number in range(8)}}
 
     assert await run(host, "echo ${#V7}", environment=environment) == (0, "100000\n")
-
-
-async def test_a_killed_supervisor_leaves_nothing_and_the_next_command_works(host: ProcessHost, mark: str) -> None:
-    process, capture, _ = await start(
-        host, f"setsid sleep {mark} & sleep {mark} & sleep 0.3; kill -KILL $PPID; sleep {mark}"
-    )
-
-    await asyncio.wait_for(process.wait(), 10)
-
-    assert gone_soon(mark)
-    assert await run(host, "echo again") == (0, "again\n")
-    capture.close()
-
-
-async def test_a_killed_pool_is_started_anew(host: ProcessHost) -> None:
-    assert await run(host, "true") == (0, "")
-    assert host._child is not None
-    host._child.kill()
-    host._child.wait()
-
-    assert await run(host, "echo again") == (0, "again\n")
 
 
 AGENT = """
@@ -233,41 +152,3 @@ async def test_nothing_is_left_when_the_agent_is_killed(mark: str, how: signal.S
 
         assert gone_soon(mark)
         agent.stdout.close()
-
-
-def test_an_undumpable_process_does_not_give_its_environment_to_others_of_its_user() -> None:
-    def can_look_into(prepare: Callable[[], None]) -> bool:
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child == 0:
-            prepare()
-            os.write(writing, b"r")
-            signal.pause()
-        try:
-            os.read(reading, 1)
-            return bool(Path(f"/proc/{child}/environ").read_bytes())
-        except PermissionError:
-            return False
-        finally:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-
-    def dumpable() -> None:
-        ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
-
-    def undumpable() -> None:
-        dumpable()
-        make_undumpable()
-
-    def body(_: Path) -> None:
-        assert can_look_into(dumpable)
-        assert not can_look_into(undumpable)
-
-    as_ordinary_user(body)
-
-
-def test_where_there_is_no_proc_ps_tells_the_same() -> None:
-    me = (os.getpid(), os.getppid())
-
-    assert me in list_from_ps()
-    assert me in list_from_proc()

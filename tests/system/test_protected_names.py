@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ollm.domain.errors import ToolFailure
-from ollm.system.paths import Boundary, is_environment_file
+from ollm.system.paths import Boundary
 from ollm.system.protected_names import KnownDirectories, explain_read_protection, explain_write_protection
 
 HOME = Path("/home/me")
@@ -119,11 +117,3 @@ def test_a_link_to_a_protected_file_is_protected_and_so_is_a_protected_link(tmp_
             boundary.write_file(path, b"")
     with boundary.approving([tmp_path / ".env"]).open_file("notes") as file:
         assert file.read() == b"KEY=1"
-
-
-@given(st.text(max_size=30))
-def test_environment_files_are_told_by_name(rest: str) -> None:
-    assert is_environment_file(".env" + rest) or (".env" + rest).rstrip(". ").lower().endswith(
-        (".example", ".sample", ".template")
-    )
-    assert not is_environment_file("x.env" + rest)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.system.sandbox.box import Level, explain_why_unboxable
-from ollm.system.sandbox.levels import detect_level
-from ollm.system.sandbox.names import find_steering_name
+from ollm.system.sandbox.box import Level
 from tests.ordinary_user import as_ordinary_user
 from tests.system.box_world import GIT, SECRET, World
 
@@ -190,43 +188,3 @@ def test_a_tree_that_is_too_large_to_look_through_still_hides_its_environment_fi
         assert "KEY=" in output
     finally:
         world.close()
-
-
-@pytest.mark.parametrize("workspace", ["/", "/home", "/home/u", "/etc"])
-def test_some_workspaces_cannot_be_boxed_and_it_is_said_why(workspace: str) -> None:
-    assert explain_why_unboxable(workspace, "/home/u") is not None
-
-
-def test_an_ordinary_workspace_can_be_boxed() -> None:
-    assert explain_why_unboxable("/home/u/project", "/home/u") is None
-
-
-@pytest.mark.parametrize(
-    ("path", "steers"),
-    [
-        ("a/.vscode/x", True),
-        ("a/b/AGENTS.md", True),
-        (".github/workflows/x.yml", True),
-        (".github/CODEOWNERS", False),
-        (".git/config", True),
-        (".git/refs/heads/config", False),
-        (".git/modules/a/hooks/x", True),
-        ("src/config", False),
-        ("docs/agents.md.txt", False),
-    ],
-)
-def test_names_that_steer(path: str, steers: bool) -> None:
-    assert (find_steering_name(path) is not None) == steers
-
-
-def test_the_level_is_found_by_trying() -> None:
-    assert detect_level() == "full"
-
-
-def test_the_level_is_found_by_an_ordinary_user() -> None:
-    def body(_: Path) -> None:
-        from ollm.system.sandbox import levels
-
-        assert [level for level in LEVELS if levels._works(level)] == ["full", "landlock"]
-
-    as_ordinary_user(body)

@@ -50,6 +50,8 @@ class OverflowNumbers(Data, frozen=True):
 def read_overflow_numbers(text: str) -> OverflowNumbers:
     """From the words of the error, or from the whole body written out."""
     searched = text[:MAX_SEARCHED_CHARACTERS]
+    if len(searched) < len(text):
+        searched = searched.rstrip("0123456789,_")  # a number that was cut in two says nothing
     window, _ = _find_number(WINDOW_PATTERNS, searched)
     prompt, at_least = _find_number(PROMPT_PATTERNS, searched)
     answer, _ = _find_number(ANSWER_PATTERNS, searched)

@@ -5,10 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
-import textwrap
-import time
 from contextlib import aclosing
 from pathlib import Path
 
@@ -20,8 +16,7 @@ from ollm.config.settings import ProviderSettings, ProviderTimeouts
 from ollm.domain.errors import ExitCode, ModelError, NoServerError
 from ollm.providers.base import ChatRequest, CompletionRequest, FinishPiece, ProgressPiece
 from ollm.providers.local_models.embedded import EmbeddedProvider, open_embedded
-from ollm.providers.local_models.embedded_process import choose_thread_count
-from ollm.providers.local_models.model_files import ModelFile, ModelFileMissingError, find_model
+from ollm.providers.local_models.model_files import ModelFileMissingError, find_model
 from ollm.providers.openai_compatible import OpenAICompatible
 from ollm.providers.registry import ProviderRegistry
 from ollm.providers.window import choose_window
@@ -69,20 +64,6 @@ async def test_it_answers_survives_its_own_death_and_ends_with_its_owner(model_h
     assert not psutil.pid_exists(last)
 
 
-async def test_cancelling_while_the_model_loads_ends_its_process_at_once(model_home: Path) -> None:
-    before = set(psutil.Process().children())
-    task = asyncio.create_task(said(provider(model_home), short()))
-    while not (started := set(psutil.Process().children()) - before):
-        await asyncio.sleep(0.01)
-    await asyncio.sleep(0.3)
-    task.cancel()
-    async with asyncio.timeout(1):
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    assert not any(process.is_running() for process in started)
-
-
 async def test_a_second_request_reads_only_what_is_new(model_home: Path) -> None:
     model = provider(model_home)
     try:
@@ -93,54 +74,6 @@ async def test_a_second_request_reads_only_what_is_new(model_home: Path) -> None
 
     assert isinstance(finish, FinishPiece)
     assert finish.usage.reused_tokens > finish.usage.prompt_tokens // 2
-
-
-def test_the_server_does_not_outlive_a_parent_that_was_killed(model_home: Path) -> None:
-    script = textwrap.dedent("""
-        import asyncio, os, sys, time
-        from pathlib import Path
-        from tests.providers.local_models.test_embedded import provider, pid, said, short
-        async def main():
-            model = provider(Path(sys.argv[1]))
-            await said(model, short())
-            print(pid(model), flush=True)
-            time.sleep(60)
-        asyncio.run(main())
-    """)
-    root = Path(__file__).parents[3]
-    with subprocess.Popen([sys.executable, "-c", script, str(model_home)], cwd=root, stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        child = int(parent.stdout.readline())
-        parent.kill()
-    deadline = time.monotonic() + 5
-    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-async def test_a_file_that_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
-    broken = tmp_path / "broken.gguf"
-    broken.write_bytes(b"GGUF" + bytes(100))
-    model = EmbeddedProvider(ModelFile(name="broken", path=broken, size=104), ProviderTimeouts(), dict(os.environ))
-
-    with pytest.raises(ModelError, match=r"broken.gguf|process is gone") as caught:
-        await said(model, ask(model="broken", window=512))
-    assert caught.value.exit_code is ExitCode.MODEL_FAILED
-
-
-async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> None:
-    environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
-    model = open_embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
-    try:
-        await said(model, short())
-        seen = psutil.Process(pid(model)).environ()
-        assert "MY_API_TOKEN" not in seen
-        assert "PYTHONPATH" not in seen
-        assert model._process is not None
-        with pytest.raises(ModelError, match="rejected the API key"):
-            await said(openai(model._process.url), short())
-    finally:
-        await model.close()
 
 
 async def test_nothing_answering_means_the_embedded_model_and_the_reason_is_told(model_home: Path) -> None:
@@ -160,12 +93,6 @@ async def test_without_the_file_the_command_to_type_is_told(tmp_path: Path) -> N
     assert caught.value.exit_code is ExitCode.NO_SERVER
     with pytest.raises(NoServerError, match="no model file 'llama9'"):
         await ProviderRegistry(ProviderSettings(model="llama9"), Home(root=tmp_path), {}, places=()).choose()
-
-
-def test_two_cores_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    for cores, expected in [(1, 1), (2, 1), (4, 3), (8, 4), (64, 8)]:
-        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
-        assert choose_thread_count() == expected
 
 
 def test_any_gguf_file_is_found_by_its_path(smollm2: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from ollm.domain.tools import ToolSchema
 from ollm.providers.text_calls.stream_parser import CallStreamParser
 from tests.covers import covers
 
-RECORDED = json.loads((Path(__file__).parent / "answers" / "recorded.json").read_text(encoding="utf-8"))
+RECORDED = json.loads((Path(__file__).parents[1] / "answers" / "recorded.json").read_text(encoding="utf-8"))
 
 
 def tool(name: str, **parameters: str) -> ToolSchema:

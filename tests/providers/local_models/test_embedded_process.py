@@ -1,0 +1,78 @@
+"""The embedded server's process: started, waited for, ended, and read when it died."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ollm.config.settings import ProviderSettings, ProviderTimeouts
+from ollm.domain.errors import ExitCode, ModelError
+from ollm.providers.base import ChatRequest
+from ollm.providers.local_models.embedded import EmbeddedProvider, open_embedded
+from ollm.providers.local_models.embedded_process import choose_thread_count
+from ollm.providers.local_models.model_files import ModelFile
+from tests.providers.conftest import ask, openai, said
+
+SHORT = {"model": "smollm2", "window": 1024, "max_tokens": 4}
+
+
+def short(text: str = "Say hello") -> ChatRequest:
+    return ask(text, **SHORT)
+
+
+def provider(home: Path) -> EmbeddedProvider:
+    return open_embedded(ProviderSettings(), home / "models", dict(os.environ), "nothing answers")[0]
+
+
+def pid(model: EmbeddedProvider) -> int:
+    assert model._process is not None
+    return model._process._process.pid
+
+
+async def test_cancelling_while_the_model_loads_ends_its_process_at_once(model_home: Path) -> None:
+    before = set(psutil.Process().children())
+    task = asyncio.create_task(said(provider(model_home), short()))
+    while not (started := set(psutil.Process().children()) - before):
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.3)
+    task.cancel()
+    async with asyncio.timeout(1):
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    assert not any(process.is_running() for process in started)
+
+
+async def test_a_file_that_is_no_model_is_refused_in_words(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(100))
+    model = EmbeddedProvider(ModelFile(name="broken", path=broken, size=104), ProviderTimeouts(), dict(os.environ))
+
+    with pytest.raises(ModelError, match=r"broken.gguf|process is gone") as caught:
+        await said(model, ask(model="broken", window=512))
+    assert caught.value.exit_code is ExitCode.MODEL_FAILED
+
+
+async def test_the_server_gets_no_secret_and_wants_its_key(model_home: Path) -> None:
+    environment = dict(os.environ) | {"MY_API_TOKEN": "hush", "PYTHONPATH": "/somewhere"}
+    model = open_embedded(ProviderSettings(), model_home / "models", environment, "x")[0]
+    try:
+        await said(model, short())
+        seen = psutil.Process(pid(model)).environ()
+        assert "MY_API_TOKEN" not in seen
+        assert "PYTHONPATH" not in seen
+        assert model._process is not None
+        with pytest.raises(ModelError, match="rejected the API key"):
+            await said(openai(model._process.url), short())
+    finally:
+        await model.close()
+
+
+def test_two_cores_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    for cores, expected in [(1, 1), (2, 1), (4, 3), (8, 4), (64, 8)]:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert choose_thread_count() == expected

@@ -1,0 +1,180 @@
+"""A streamed answer put together: text as it comes, calls out of their fragments, counts at the end."""
+
+from typing import Any
+
+import pytest
+
+from ollm.domain.context import Usage
+from ollm.domain.errors import ModelError
+from ollm.providers import openai_stream
+from ollm.providers.base import CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
+from ollm.providers.openai_stream import CallFragments, StreamAssembler
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": fields, "finish_reason": finish}]}
+
+
+def fragment(arguments: Any = "", name: str = "", **more: Any) -> dict[str, Any]:
+    return delta(tool_calls=[{"function": {"name": name, "arguments": arguments}, **more}])
+
+
+def assemble(*chunks: dict[str, Any]) -> tuple[StreamAssembler, list[Any]]:
+    assembler = StreamAssembler()
+    return assembler, [piece for chunk in chunks for piece in assembler.add_chunk(chunk)]
+
+
+def calls(*chunks: dict[str, Any]) -> list[tuple[str, Any]]:
+    assembler, _ = assemble(*chunks)
+    return [(piece.name, piece.arguments) for piece in assembler.finish() if isinstance(piece, CallPiece)]
+
+
+def test_text_and_thinking_come_as_they_are_said() -> None:
+    assembler, pieces = assemble(
+        delta(reasoning_content="hm"),
+        delta(reasoning="so"),
+        delta(content="a"),
+        delta(content=""),
+        delta(finish="stop"),
+    )
+
+    assert pieces == [ThinkingPiece("hm"), ThinkingPiece("so"), TextPiece("a")]
+    assert assembler.ended
+    assert assembler.writing
+    assert assembler.finish() == [FinishPiece("stop", Usage(), counts_reuse=False)]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("stop", "stop"),
+        ("length", "length"),
+        ("tool_calls", "tool_calls"),
+        ("function_call", "tool_calls"),
+        ("odd", "unknown"),
+    ],
+)
+def test_why_it_stopped(said: str, reason: str) -> None:
+    assembler, _ = assemble(delta(finish=said))
+
+    assert assembler.finish()[-1].reason == reason  # type: ignore[union-attr]
+
+
+def test_an_answer_that_never_says_why_it_stopped() -> None:
+    assembler, _ = assemble(delta(content="a"))
+
+    assert not assembler.ended
+    assert assembler.finish() == [FinishPiece("unknown", Usage(), counts_reuse=False)]
+
+
+def test_what_was_sent_whole_is_understood_and_only_the_first_choice_counts() -> None:
+    _, pieces = assemble({"choices": [{"message": {"content": "whole"}}, {"delta": {"content": "second"}}]})
+
+    assert pieces == [TextPiece("whole")]
+
+
+@pytest.mark.parametrize(
+    "chunk", [{}, {"choices": None}, {"choices": ["x"]}, {"choices": [{}]}, {"choices": [{"delta": 5}]}]
+)
+def test_nonsense_brings_nothing(chunk: dict[str, Any]) -> None:
+    assembler, pieces = assemble(chunk)
+
+    assert pieces == []
+    assert (assembler.grew, assembler.writing, assembler.ended, assembler.calls_complete) == (
+        False,
+        False,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("chunks", "found"),
+    [
+        ([fragment('{"a"', "ls", index=0, id="x"), fragment(":1}", index=0)], [("ls", {"a": 1})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=1, id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("{}", "b", index=0, id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{}", "a", index=0, id="x"), fragment("", index=0, id="y")], [("a", {})]),
+        ([fragment("{", "a", id="x"), fragment("}"), fragment("{}", "b", id="y")], [("a", {}), ("b", {})]),
+        ([fragment("{", "a"), fragment("}")], [("a", {})]),
+        ([fragment({"a": 1}, "ls", index=0)], [("ls", {"a": 1})]),
+        ([fragment('{"a":', "ls", index=0)], [("ls", '{"a":')]),
+        ([fragment(name="read_"), fragment(name="file")], [("read_file", {})]),
+    ],
+)
+def test_calls_are_put_together_from_their_fragments(chunks: list[dict], found: list[tuple[str, Any]]) -> None:
+    assert calls(*chunks) == found
+
+
+def test_a_call_is_complete_when_its_arguments_are() -> None:
+    assembler, _ = assemble(fragment('{"a"', "ls", index=0))
+    assert assembler.writing
+    assert not assembler.calls_complete
+    assembler.add_chunk(fragment(":1}", index=0))
+    assert assembler.calls_complete
+    assert assembler.finish()[-1] == FinishPiece("tool_calls", Usage(), counts_reuse=False)
+    whole = CallFragments("")
+    assert not whole.ended
+    whole.add({"name": "x", "arguments": {}})
+    assert whole.ended
+
+
+def test_whether_the_last_chunk_brought_something() -> None:
+    assembler, _ = assemble(delta(content="a"))
+    assert assembler.grew
+    assembler.add_chunk(delta())
+    assert not assembler.grew
+    assembler.add_chunk(fragment("x", "ls"))
+    assert assembler.grew
+    assembler.add_chunk(delta(finish="stop"))
+    assert assembler.grew
+    assembler.add_chunk(delta(finish="stop"))
+    assert not assembler.grew
+
+
+def test_a_call_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_stream, "MAX_CALL_CHARACTERS", 10)
+    assembler, _ = assemble(fragment("12345678", "ls", index=0))
+    with pytest.raises(ModelError) as caught:
+        assembler.add_chunk(fragment("9", index=0))
+    assert caught.value.message == "The model server sent a tool call that does not end."
+
+
+def test_very_many_calls_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openai_stream, "MAX_CALLS", 2)
+    assembler, _ = assemble(fragment("{}", "a", index=0), fragment("{}", "b", index=1))
+    with pytest.raises(ModelError):
+        assembler.add_chunk(fragment("{}", "c", index=2))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "usage", "counts"),
+    [
+        ([{"usage": {"prompt_tokens": 7, "completion_tokens": 3}}], (7, 3, 0), False),
+        (
+            [{"usage": {"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}}}],
+            (7, 3, 4),
+            True,
+        ),
+        ([{"usage": {"prompt_tokens_details": {"cached_tokens": 0}}}], (0, 0, 0), True),
+        ([{"timings": {"prompt_n": 5, "cache_n": 2, "predicted_n": 3}}], (7, 3, 2), True),
+        ([{"usage": {"prompt_tokens": 7}}, {"usage": {"completion_tokens": 3}}, {}], (7, 3, 0), False),
+        ([{"usage": None, "timings": "x"}], (0, 0, 0), False),
+    ],
+)
+def test_counts_come_from_usage_or_timings(chunks: list[dict], usage: tuple[int, int, int], counts: bool) -> None:
+    assembler, _ = assemble(*chunks)
+    [end] = assembler.finish()
+
+    prompt, completion, reused = usage
+    assert end == FinishPiece(
+        "unknown", Usage(prompt_tokens=prompt, completion_tokens=completion, reused_tokens=reused), counts
+    )
+
+
+def test_progress_of_reading_the_prompt_is_told() -> None:
+    assembler, pieces = assemble({"prompt_progress": {"processed": 5, "total": 10}})
+
+    assert pieces == [ProgressPiece(5, 10)]
+    assert assembler.grew
+    assert not assembler.writing

@@ -1,0 +1,113 @@
+"""Calls that a model wrote as text, read and repaired."""
+
+from typing import Any
+
+import pytest
+
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import CallPiece
+from ollm.providers.text_calls.repair import (
+    MAX_REPAIR_CHARACTERS,
+    NO_CALL_MISTAKE,
+    ParsedCalls,
+    parse_calls,
+    repair_arguments,
+    strip_tool_prefix,
+)
+
+OFFERED = {
+    name: ToolSchema(name=name, description="", parameters={"type": "object", "properties": properties})
+    for name, properties in {
+        "ls": {"path": {"type": "string"}, "depth": {"type": "integer"}},
+        "read": {"path": {"type": "string"}},
+    }.items()
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('{"name": "ls", "arguments": {"path": "."}}', [("ls", {"path": "."})]),
+        ('{"tool": "ls", "parameters": {"path": "."}}', [("ls", {"path": "."})]),
+        ('{"name": "functions.ls", "args": {}}', [("ls", {})]),
+        ('{"name": "ls", "arguments": "{\\"path\\": \\".\\"}"}', [("ls", {"path": "."})]),
+        ('{"name": "ls", "path": ".", "extra": 1}', [("ls", {"path": "."})]),
+        ('{"ls": {"path": "."}}', [("ls", {"path": "."})]),
+        ('[{"name": "ls"}, {"name": "read", "arguments": {"path": "a"}}]', [("ls", {}), ("read", {"path": "a"})]),
+        ('{"name": "ls"}\n{"name": "read"}', [("ls", {}), ("read", {})]),
+        ('{"tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}', [("ls", {})]),
+        ('{"function_call": {"name": "ls"}}', [("ls", {})]),
+        ('<tool_call>{"name": "ls"}</tool_call>', [("ls", {})]),
+        ("{'name': 'ls', 'arguments': {'path': '.',}}", [("ls", {"path": "."})]),
+        (
+            "<function=ls><parameter=path>\n.\n</parameter><parameter=depth>3</parameter></function>",
+            [("ls", {"path": ".", "depth": 3})],
+        ),
+        ('<invoke name="ls"><parameter name="path">5</parameter></invoke>', [("ls", {"path": "5"})]),
+        ("<ls><path>a b</path></ls>", [("ls", {"path": "a b"})]),
+        ('<ls>{"path": "."}</ls>', [("ls", {"path": "."})]),
+        ("<ls></ls>", [("ls", {})]),
+        ("<ls>", [("ls", {})]),
+    ],
+)
+def test_every_form_of_a_call(text: str, calls: list[tuple[str, Any]]) -> None:
+    assert parse_calls(text, OFFERED) == ParsedCalls(calls=tuple(CallPiece(*call) for call in calls))
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake", "meant"),
+    [
+        ('{"name": "rm"}', "there is no tool named 'rm'; the tools are ls, read.", True),
+        ("<function=rm></function>", "there is no tool named 'rm'; the tools are ls, read.", True),
+        ("<rm></rm>", NO_CALL_MISTAKE, True),
+        ('{"a": 1}', NO_CALL_MISTAKE, False),
+        ("[]", NO_CALL_MISTAKE, False),
+        ("nonsense", NO_CALL_MISTAKE, True),
+        (
+            '{"name": "ls", "arguments": {"type": "object", "properties": {}}}',
+            "that is the description of ls, not a call with values.",
+            True,
+        ),
+        ("<ls>what is this</ls>", "the parameters of ls cannot be read.", True),
+        ('[[[[[{"name": "ls"}]]]]]', NO_CALL_MISTAKE, False),
+        ("[" * 100_000, NO_CALL_MISTAKE, True),
+        ('{"name": "' + "x" * 100 + '"}', "there is no tool named '" + "x" * 60 + "'; the tools are ls, read.", True),
+    ],
+)
+def test_what_is_no_call_says_why(text: str, mistake: str, meant: bool) -> None:
+    assert parse_calls(text, OFFERED) == ParsedCalls(mistake=mistake, meant=meant)
+
+
+def test_one_right_call_is_enough() -> None:
+    found = parse_calls('[{"name": "rm"}, {"name": "ls"}]', OFFERED)
+
+    assert found == ParsedCalls(calls=(CallPiece("ls", {}),))
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("{'a': 1}", {"a": 1}),
+        ('{"a": 1', {"a": 1}),
+        ("[1]", "[1]"),
+        ("words", "words"),
+        ("", ""),
+        ("{}", "{}"),
+    ],
+)
+def test_arguments_that_are_not_quite_json(text: str, arguments: Any) -> None:
+    assert repair_arguments(text) == arguments
+
+
+def test_a_very_long_text_is_not_mended() -> None:
+    text = "{'a': '" + "x" * MAX_REPAIR_CHARACTERS + "'}"
+
+    assert repair_arguments(text) is text
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"), [("ls", "ls"), (" functions.ls ", "ls"), ("tools.ls", "ls"), ("my.ls", "my.ls")]
+)
+def test_prefixes_of_names_are_left_out(name: str, bare: str) -> None:
+    assert strip_tool_prefix(name) == bare

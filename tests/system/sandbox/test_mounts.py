@@ -1,0 +1,28 @@
+"""What one command's mounts leave open. How they hold is tried at every level in `tests/system/test_sandbox.py`."""
+
+from pathlib import Path
+
+from ollm.system.sandbox.base import scratch_places
+from ollm.system.sandbox.box import Box
+from ollm.system.sandbox.mounts import opened_directory, writable_places
+
+
+def test_for_an_approved_file_its_directory_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    assert opened_directory(str(tmp_path / "file")) == str(tmp_path)
+    assert opened_directory(str(tmp_path / "missing")) == str(tmp_path)
+    assert opened_directory(str(tmp_path)) == str(tmp_path)
+
+
+def test_a_reading_box_writes_to_scratch_alone() -> None:
+    box = Box(kind="reading", workspace="/w", home="/h", writable=("/x",), approved=("/y/z",))
+
+    assert writable_places(box) == [*scratch_places("/h"), "/dev"]
+
+
+def test_a_working_box_writes_to_the_workspace_what_is_set_and_what_was_approved(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    box = Box(kind="working", workspace=str(tmp_path), home="/h", writable=("/x",), approved=("/y/z",))
+
+    assert writable_places(box) == [*scratch_places("/h"), "/dev", str(tmp_path), "/x", "/y"]
