@@ -27,6 +27,9 @@ DRIVING = {
     "services": ["cli/test_oneshot.py", "cli/sessions", "runtime"],
     "store": ["store", "cli/sessions", "cli/test_resume.py"],
     "policy": ["policy"],
+    "tools": ["tools"],
+    "providers": ["providers"],
+    "system": ["system"],
 }
 
 

@@ -128,6 +128,13 @@ def test_a_head_of_several_lines_belongs_to_its_definition() -> None:
     assert [(one.name, one.start, one.end) for one in find_definitions(text.splitlines())] == [("a", 0, 5), ("b", 5, 8)]
 
 
+def test_a_new_function_with_a_head_of_several_lines_keeps_its_end() -> None:
+    old = "function a() {\n  return 1;\n}\n"
+
+    [(_, after)] = place("function b(\n  x,\n) {\n  return x;\n}", old) or []
+    assert after.endswith("function b(\n  x,\n) {\n  return x;\n}")
+
+
 def place(new: str, old: str) -> list[tuple[str, str]] | None:
     edits = place_definitions(new.splitlines(), old.splitlines())
     return None if edits is None else list(edits)

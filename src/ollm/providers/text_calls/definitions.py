@@ -48,7 +48,7 @@ def find_definitions(lines: list[str]) -> list[Definition]:
 
 def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
     end = start + 1
-    opened = False  # a head of several lines ends with a line of brackets as far left as the head
+    opened = braced = False  # a head of several lines ends with a line of brackets as far left as the head
     for number in range(start + 1, len(lines)):
         line = lines[number]
         if not line.strip():
@@ -56,12 +56,12 @@ def _find_definition_end(lines: list[str], start: int, indent: int) -> int:
         depth = len(line) - len(line.lstrip())
         if depth <= indent:
             closes = line.strip()[0] in "})]"
-            if not closes or opened:
+            if not closes or (opened and not braced):
                 break
             end = number + 1
             if line.strip().rstrip(";,") in ("}", "})"):
                 break
-            opened = True
+            opened, braced = True, line.rstrip().endswith("{")
             continue
         end = number + 1
     return end
