@@ -1,7 +1,8 @@
 """`make mutants`: a seeded sample of mutants, each run against the tests of its module; the share that was noticed.
 
 A mutant is a copy of the tree with one change. The tests of a module are its mirrored file, the files that import it,
-those of its folder, and last the ones that drive the command. The first failure kills the mutant.
+those of its folder, and last the ones that drive the command; with `--mirrored` the mirrored file alone. The first
+failure kills the mutant.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def main() -> int:
     print(f"{len(mutants)} mutants of {', '.join(options.packages)}, seed {options.seed}", flush=True)
     copies = [make_copy() for _ in range(options.jobs)]
     try:
-        outcomes = list(run_all(mutants, copies))
+        outcomes = list(run_all(mutants, copies, mirrored=options.mirrored))
     finally:
         for copy in copies:
             shutil.rmtree(copy, ignore_errors=True)
@@ -53,6 +54,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--mirrored", action="store_true", help="run the mirrored test file alone")
     return parser.parse_args()
 
 
@@ -77,13 +79,13 @@ def make_copy() -> Path:
     return copy
 
 
-def run_all(mutants: list[Mutant], copies: list[Path]) -> Iterator[tuple[Mutant, str]]:
+def run_all(mutants: list[Mutant], copies: list[Path], *, mirrored: bool) -> Iterator[tuple[Mutant, str]]:
     free = list(copies)
 
     def run_one(mutant: Mutant) -> tuple[Mutant, str]:
         copy = free.pop()
         try:
-            outcome = judge_mutant(mutant, copy)
+            outcome = judge_mutant(mutant, copy, mirrored=mirrored)
         finally:
             free.append(copy)
         where = mutant.path.relative_to(ROOT / "src" / "ollm")
@@ -94,11 +96,11 @@ def run_all(mutants: list[Mutant], copies: list[Path]) -> Iterator[tuple[Mutant,
         yield from pool.map(run_one, mutants)
 
 
-def judge_mutant(mutant: Mutant, copy: Path) -> str:
+def judge_mutant(mutant: Mutant, copy: Path, *, mirrored: bool) -> str:
     """`killed`, `survived`, or `untested` when no test has to do with the module."""
     inner = mutant.path.relative_to(ROOT)
     source = mutant.path.read_bytes()
-    files = choose_tests(inner)
+    files = choose_tests(inner)[: 1 if mirrored else None]
     (copy / inner).write_bytes(mutant.apply(source))
     try:
         return run_tests(files, copy) if files else "untested"

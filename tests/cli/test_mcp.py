@@ -1,5 +1,7 @@
 """MCP servers through the command: configured, tried, called by a model, and ended."""
 
+from __future__ import annotations
+
 import json
 import re
 import sys
@@ -9,6 +11,7 @@ from typing import Any
 import psutil
 
 from tests.cli.running import Runner, running
+from tests.extensions.raw_servers import raw_entry, shown_tools
 from tests.servers.answers import Answer
 
 SCRIPT = str(Path(__file__).parents[1] / "servers" / "mcp_server.py")
@@ -123,3 +126,32 @@ async def test_mistakes_in_hooks_and_servers_are_found_by_the_check(tmp_path: Pa
     assert checked.code == 2
     assert "mcpServers.bad: expected either command or url (unknown key comand" in checked.out
     assert "hooks.before-lunch: unknown event" in checked.out
+
+
+TOOLS = [{"name": "now", "description": "The time.", "inputSchema": {"type": "object"}}]
+
+
+async def test_a_server_is_added_as_claude_code_has_it(tmp_path: Path) -> None:
+    async with running(tmp_path, []) as runner:
+        text = json.dumps({"type": "stdio", "command": "npx", "args": ["-y", "x"], "env": {"A": "1"}, "odd": 1})
+        from_json = await runner.run("mcp", "add-json", "one", text)
+        http = await runner.run("mcp", "add", "--transport", "http", "two", "https://example.org/mcp")
+        listed = json.loads((await runner.run("mcp", "list", "--json")).out)
+
+    assert (from_json.code, http.code) == (0, 0), from_json.err + http.err
+    assert "odd has no meaning here" in from_json.err
+    assert {server["name"]: server["place"] for server in listed} == {
+        "one": "npx -y x",
+        "two": "https://example.org/mcp",
+    }
+
+
+async def test_an_unknown_key_is_told_and_the_server_is_used(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hi."]) as runner:
+        runner.home.mkdir()
+        entry = {**raw_entry(tmp_path, "clock", tools=TOOLS), "gallery": True}
+        (runner.home / "config.yaml").write_text(json.dumps({"mcpServers": {"clock": entry}}))
+        done = await runner.run("-p", "hi")
+
+    assert "unknown key gallery is ignored" in done.err
+    assert "clock__now" in shown_tools(runner.server.chats[0])

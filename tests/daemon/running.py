@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ollm.system.http import iter_server_events, open_client
 from tests.ordinary_user import bound_by_permissions
@@ -17,6 +18,15 @@ from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
 JSON = {"content-type": "application/json"}
+WRITE = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
+
+
+def listing(workspace: Path) -> str:
+    return f"/workspaces/{quote(str(workspace), safe='')}/sessions"
+
+
+def texts(events: list[dict[str, object]]) -> str:
+    return "".join(str(event["text"]) for event in events if event["type"] == "text-delta")
 
 
 class Reply:

@@ -11,8 +11,7 @@ import pytest
 
 from tests.cli.command import SCRIPT
 from tests.covers import covers
-from tests.daemon.running import Daemon, daemon
-from tests.daemon.test_sessions import listing, texts
+from tests.daemon.running import Daemon, daemon, listing, texts
 from tests.ordinary_user import bound_by_permissions
 
 

@@ -104,19 +104,3 @@ async def test_what_a_hook_says_after_a_turn_reaches_the_person(tmp_path: Path) 
 
     assert done.code == 0
     assert "run the tests first" in done.err
-
-
-async def test_hooks_of_claude_code_are_imported(tmp_path: Path) -> None:
-    async with running(tmp_path, [Answer(calls=[("shell", {"command": "rm -rf x"})]), "Done."]) as runner:
-        settings = runner.workspace / ".claude" / "settings.json"
-        settings.parent.mkdir()
-        settings.write_text(json.dumps({"hooks": {"PreToolUse": [entry("command_guard.py", "Bash")]}, "model": "x"}))
-        imported = await runner.run("hooks", "import", str(settings))
-        listed = await runner.run("hooks", "list")
-        done = await runner.run("-p", "clean", "--yes", "-o", "json")
-
-    assert imported.code == 0, imported.err
-    assert "PreToolUse" in imported.out
-    assert "command_guard.py" in listed.out
-    (call,) = json.loads(done.out)["toolCalls"]
-    assert call["status"] == "denied"

@@ -85,13 +85,13 @@ class ConversationScope:
             return self.process.session_files.places.find(self.options.session)
         if not self.options.newest:
             return None
-        standing = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
-        if self.options.interactive and standing:
+        unarchived = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
+        if self.options.interactive and unarchived:
             one_shots = self.workspace_sessions.get().list_one_shot_ids()
-            standing = [found for found in standing if found.session_id not in one_shots] or standing
-        if not standing:
+            unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
+        if not unarchived:
             self.storage.notices.append("No session in this workspace yet; starting a new one.")
-        return standing[0].session_id if standing else None
+        return unarchived[0].session_id if unarchived else None
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""

@@ -194,16 +194,14 @@ class Toolbox:
             str(self.scope.path),
             self.storage.stream.emit,
             self.add_hook_context,
-            lambda: (
-                str(self.process.home.sessions / f"{self.storage.session.id}.json") if self.storage.session.id else ""
-            ),
+            self.find_session_file,
         )
         return Hooks(found, runner, context)
 
     def find_session_file(self) -> str:
         """Where the session is recorded; nothing before it is."""
         session_id = self.storage.session.id
-        return str(self.process.home.sessions / f"{session_id}.json") if session_id else ""
+        return str(self.process.session_directories[0] / f"{session_id}.json") if session_id else ""
 
     def add_hook_context(self, entry: Mapping[str, Any]) -> None:
         """What a hook wants the model to be told (S5.6); a wrong entry is skipped with a warning."""

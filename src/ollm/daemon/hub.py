@@ -105,34 +105,34 @@ class Hub:
         self._held: dict[str, DaemonSession] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._opening: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._opening_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self.closing = False
 
-    async def open(self, opening: ConversationOptions) -> tuple[str, bool]:
+    async def open(self, options: ConversationOptions) -> tuple[str, bool]:
         """A session, new or resumed: its id, and whether it was resumed. Another one of the workspace is closed."""
-        async with self._opening[os.path.realpath(opening.workspace)]:
+        async with self._opening_locks[os.path.realpath(options.workspace)]:
             self._refuse_when_closing()
-            here = [held for held in self._held.values() if held.is_at(opening.workspace)]
-            if opening.session and any(held.session_id == opening.session for held in here):
-                return opening.session, True
+            here = [held for held in self._held.values() if held.is_at(options.workspace)]
+            if options.session and any(held.session_id == options.session for held in here):
+                return options.session, True
             for other in here:
                 await self.close(other.session_id)
             await self._make_room_for_session()
-            held = await self._open_session(opening)
+            held = await self._open_session(options)
             self._held[held.session_id] = held
             self._watch_idle_sessions()
             if self.closing:
                 await self.close(held.session_id)
             self._refuse_when_closing()
-            return held.session_id, opening.session is not None
+            return held.session_id, options.session is not None
 
-    async def _open_session(self, opening: ConversationOptions) -> DaemonSession:
+    async def _open_session(self, options: ConversationOptions) -> DaemonSession:
         stack = AsyncExitStack()
         found: list[DaemonSession] = []
         try:
-            opened = self._opener(opening, lambda: bool(found and found[0].log.reader_count))
+            opened = self._opener(options, lambda: bool(found and found[0].log.reader_count))
             conversation = await stack.enter_async_context(opened)
-            held = DaemonSession(conversation, opening.workspace, stack)
+            held = DaemonSession(conversation, options.workspace, stack)
             found.append(held)
             await conversation.create_session()
         except BaseException:

@@ -102,14 +102,14 @@ class DaemonService:
             found = await self._read_apart(lambda process: process.session_files.describe_session(session))
             with self._open_scope(workspace) as scope:
                 scope.context.check_ownership(found)
-        opening = ConversationOptions(
+        options = ConversationOptions(
             workspace=workspace,
             session=session,
             full=body.full,
             force=body.force,
             interactive=True,
         )
-        session_id, resumed = await self.hub.open(opening)
+        session_id, resumed = await self.hub.open(options)
         return OpenReply(session_id=session_id, resumed=resumed)
 
     async def read_session(self, session_id: str) -> dict[str, Any]:
@@ -226,15 +226,15 @@ def get_archive_status(session: Session) -> SessionStatus:
 
 
 def iter_export(files: SessionFiles, session_id: str, form: str) -> Iterator[bytes]:
-    """A session in one of the forms it can be exported in, piece by piece."""
+    """A session in one of the forms it can be exported in, chunk by chunk."""
     from ollm.services.session_export import render_html, render_markdown
 
     with files.open_stream(session_id) as stream:
         if form == "json":
             yield from stream.iter_document()
         else:
-            pieces = render_markdown(stream) if form == "markdown" else render_html(stream)
-            yield from (piece.encode("utf-8", "surrogatepass") for piece in pieces)
+            chunks = render_markdown(stream) if form == "markdown" else render_html(stream)
+            yield from (chunk.encode("utf-8", "surrogatepass") for chunk in chunks)
 
 
 def parse_workspace(path: str) -> Path:

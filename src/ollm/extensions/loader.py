@@ -117,8 +117,8 @@ def load_attribute(folder: Path, name: str, target: str) -> Any:
 def _make_package(package: str, folder: Path) -> None:
     for known in [module for module in sys.modules if module == package or module.startswith(f"{package}.")]:
         del sys.modules[known]
-    room = sys.modules.setdefault(ROOT_PACKAGE, ModuleType(ROOT_PACKAGE))
-    room.__path__ = []
+    root = sys.modules.setdefault(ROOT_PACKAGE, ModuleType(ROOT_PACKAGE))
+    root.__path__ = []
     importlib.invalidate_caches()
     start = folder / "__init__.py"
     if not start.is_file():

@@ -1,5 +1,6 @@
 """Text cut and padded to cells."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,3 +15,24 @@ def test_padded_text_takes_exactly_the_cells_it_is_given(text: str, cells: int) 
     line = clean_lines(text.replace("\n", " "))
     assert get_cwidth(truncate_cells(line, cells)) <= cells
     assert get_cwidth(pad_cells(line, cells)) == cells
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "short"),
+    [
+        ("abc", 3, "abc"),
+        ("abc", 2, "ab"),
+        ("日本", 4, "日本"),
+        ("日本", 3, "日"),
+        ("日本", 1, ""),
+        ("é", 1, "é"),
+        ("", 0, ""),
+    ],
+)
+def test_wide_letters_take_two_cells(text: str, cells: int, short: str) -> None:
+    assert truncate_cells(text, cells) == short
+
+
+def test_padding_fills_to_the_cell() -> None:
+    assert pad_cells("日", 4) == "日  "
+    assert pad_cells("abcdef", 4) == "abcd"

@@ -1,6 +1,9 @@
 """Changes of files as people read them."""
 
-from ollm.cli.screen.diffs import parse_diff
+import pytest
+
+from ollm.cli.screen.diffs import mark_words, parse_diff, render_diff
+from ollm.cli.screen.paint import Painter
 
 
 def test_a_diff_stands_side_by_side_with_its_numbers() -> None:
@@ -16,4 +19,75 @@ def test_a_diff_stands_side_by_side_with_its_numbers() -> None:
         ("change", "old", "new", 4, 4),
         ("change", "-- gone", "more", 5, 5),
         ("same", "end", "end", 6, 6),
+    ]
+
+
+DIFF = "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n same\n-the old word\n+the new word\n end\n@@ -9 +9,2 @@\n last\n+added\n\\ No newline\n"
+
+
+def render(diff: str, width: int, *, colour: bool = False) -> str:
+    return Painter(lambda: width, colour=colour).paint(render_diff(diff, width))
+
+
+def test_a_narrow_terminal_gets_one_line_under_the_other() -> None:
+    assert render(DIFF, 80).split("\n") == [
+        "     1   same",
+        "     2 - the old word",
+        "     2 + the new word",
+        "     3   end",
+        "       ⋯",
+        "     9   last",
+        "    10 + added",
+        "",
+    ]
+
+
+@pytest.mark.parametrize(("width", "beside"), [(119, False), (120, True)])
+def test_a_wide_one_gets_both_side_by_side(width: int, beside: bool) -> None:
+    lines = [line for line in render(DIFF, width).split("\n") if "old word" in line]
+
+    assert ("new word" in lines[0]) is beside
+
+
+def test_side_by_side_keeps_numbers_and_marks() -> None:
+    lines = render(DIFF, 130).split("\n")
+
+    assert any("2 - the old word" in line and "2 + the new word" in line for line in lines)
+    assert any("10 + added" in line for line in lines)
+    assert any(line.strip().startswith("@@ -1,3 +1,3 @@") for line in lines)
+
+
+def marked(before: str, after: str) -> tuple[list[str], list[str]]:
+    old, new = mark_words(before, after)
+    assert old is not None
+    assert new is not None
+    return [old.plain[span.start : span.end] for span in old.spans], [
+        new.plain[span.start : span.end] for span in new.spans
+    ]
+
+
+def test_the_words_that_changed_are_set_off() -> None:
+    assert marked("the old word here", "the new word here") == (["old"], ["new"])
+    assert marked("return x", "raise ValueError(y) from z") == ([], [])
+    assert marked("word " * 100, "word " * 99 + "last ") == (["word"], ["last"])
+    assert marked("word " * 101, "word " * 100 + "last ") == ([], [])
+    only, none = mark_words("x", None)
+    assert only is not None
+    assert none is None
+    assert mark_words(None, None) == (None, None)
+
+
+def test_lines_that_look_like_heads_inside_a_change_are_lines() -> None:
+    rows = list(parse_diff("@@ -1 +1 @@\n--- x\n+++ y\n"))
+
+    assert [(row.kind, row.before, row.after) for row in rows[1:]] == [("change", "-- x", "++ y")]
+
+
+def test_removed_after_added_is_a_new_change() -> None:
+    rows = list(parse_diff("@@ -1,2 +1 @@\n+a\n-b\n-c\n"))
+
+    assert [(row.before, row.after, row.old, row.new) for row in rows[1:]] == [
+        (None, "a", 1, 1),
+        ("b", None, 1, 2),
+        ("c", None, 2, 2),
     ]

@@ -1,11 +1,21 @@
 """The status line and its bar."""
 
-from ollm.cli.screen.status import format_bar, format_status_line, join_parts
+import pytest
+
+from ollm.cli.screen.status import (
+    format_bar,
+    format_percent,
+    format_server,
+    format_status_line,
+    join_parts,
+    shorten_model,
+)
 from ollm.cli.screen.transcript import Transcript
 from ollm.domain.events import (
     ContextUsage,
 )
-from tests.cli.screen.samples import PLAIN, status
+from ollm.domain.tools import Todo
+from tests.cli.screen.samples import PLAIN, Clock, status
 
 
 def test_the_status_line_says_what_matters_first_and_fits() -> None:
@@ -33,3 +43,70 @@ def test_the_bar_marks_where_compression_starts() -> None:
     assert join_parts(["a", "b", "c", "d" * 50], 20, "title") == " a · b · c"
     assert join_parts(["a"], 20, "t" * 50) == " a · ttttttttttttt…"
     assert join_parts(["a" * 10], 20, "t" * 50) == " aaaaaaaaaa"
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "starts", "bar"),
+    [
+        (0, 100, 80, "░░░░░░░░┊░"),
+        (4, 100, 80, "░░░░░░░░┊░"),
+        (50, 100, 80, "█████░░░┊░"),
+        (80, 100, 80, "████████┊░"),
+        (90, 100, 80, "█████████░"),
+        (300, 100, 80, "██████████"),
+        (0, 100, 300, "░░░░░░░░░┊"),
+        (0, 0, 0, ""),
+        (5, -1, 0, ""),
+    ],
+)
+def test_the_bar_fills_from_the_left_and_marks_the_start_of_compaction(
+    used: int, limit: int, starts: int, bar: str
+) -> None:
+    assert format_bar(used, limit, starts) == bar
+
+
+@pytest.mark.parametrize(("used", "limit", "text"), [(0, 100, "0%"), (999, 1000, "99%"), (5, 0, ""), (1, 1, "100%")])
+def test_percent_is_rounded_down(used: int, limit: int, text: str) -> None:
+    assert format_percent(used, limit) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("qwen3:8b", "qwen3:8b"),
+        ("/models/Qwen.GGUF", "Qwen.GGUF"),
+        ("C:\\models\\qwen.gguf", "qwen"),
+        ("org/name", "org/name"),
+        ("a\x1bb", "a\\x1bb"),
+    ],
+)
+def test_a_model_file_goes_by_its_name(name: str, short: str) -> None:
+    assert shorten_model(name) == short
+
+
+def test_a_server_goes_by_its_address_or_its_kind() -> None:
+    assert format_server(status()) == "box:8080"
+    assert format_server(status(base_url="")) == "openai"
+
+
+def test_what_waits_and_how_fast_it_writes_is_said() -> None:
+    clock = Clock()
+    shown = Transcript(PLAIN, lambda _: None, clock)
+    assert format_status_line(None, shown, "", 2, 80) == " connecting… · 2 queued"
+    shown.apply_status(status(todos=(Todo(id="1", text="a", status="done"), Todo(id="2", text="b", status="open"))))
+    for _ in range(10):
+        shown.live.add_answer("x")
+        clock.time += 0.1
+    shown.live.speed.finish_answer()
+    line = format_status_line(status(title=""), shown, "", 0, 200)
+    assert line.endswith(" · qwen3 @ box:8080 · 10 tok/s · todo 1/2")
+    assert " @ " not in format_status_line(status(title=""), shown, "", 0, 59)
+    assert " @ " in format_status_line(status(title=""), shown, "", 0, 60)
+
+
+def test_a_title_is_cut_or_left_out() -> None:
+    assert join_parts(["a"], 40, "title") == " a · title"
+    assert join_parts(["a" * 3], 20, "t" * 12) == " aaa · tttttttttttt"
+    assert join_parts(["a" * 3], 20, "t" * 13) == " aaa · ttttttttttt…"
+    assert join_parts(["a" * 4], 20, "t" * 13) == " aaaa"
+    assert join_parts(["a" * 30], 20, "") == " " + "a" * 18

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from ollm.cli.screen.view import read_git_branch
+import pytest
+
+from ollm.cli.screen.view import merge_style_runs, read_git_branch
 
 
 def test_the_branch_is_read_without_git(tmp_path: Path) -> None:
@@ -13,3 +15,36 @@ def test_the_branch_is_read_without_git(tmp_path: Path) -> None:
     assert read_git_branch(tmp_path) == "fix/one"
     (tmp_path / "real" / "HEAD").write_text("0123456789abcdef\n")
     assert read_git_branch(tmp_path) == "01234567"
+
+
+def test_runs_of_a_style_become_one_fragment() -> None:
+    assert merge_style_runs("") == []
+    assert merge_style_runs("plain") == [("", "plain")]
+    assert merge_style_runs("\x1b[31mred\x1b[0m and \x1b[1mbold") == [
+        ("ansired", "red"),
+        ("", " and "),
+        ("bold", "bold"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("head", "branch"),
+    [
+        ("ref: refs/heads/main\n", "main"),
+        ("ref: refs/heads/" + "x" * 60, "x" * 40),
+        ("0123456789abcdef", "01234567"),
+        ("ref: refs/heads/a\x1bb", "a\\x1bb"),
+    ],
+)
+def test_the_branch_is_what_the_head_says(tmp_path: Path, head: str, branch: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text(head)
+
+    assert read_git_branch(tmp_path) == branch
+
+
+def test_a_head_that_cannot_be_read_is_no_branch(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    assert read_git_branch(tmp_path) == ""
+    (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe")
+    assert read_git_branch(tmp_path) == ""

@@ -1,7 +1,6 @@
-"""Extensions: folders and installed packages, through the command as people use it."""
+"""Loading the extensions that are enabled, and no others."""
 
 import json
-import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -9,15 +8,12 @@ from typing import Any
 import pytest
 
 from ollm import TextDelta, open_conversation
+from ollm.config.settings import Settings
 from ollm.domain.errors import UsageError
-from ollm.extensions.install import install_extension
-from ollm.extensions.manifest import read_manifest
+from ollm.extensions.loader import ExtensionContext, load_attribute, load_extensions, locate_extension
 from ollm.runtime.conversation_options import ConversationOptions
 from tests.cli.running import Runner, running
 from tests.covers import covers
-from tests.servers.answers import Answer
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "word-count"
 
 
 def extension(folder: Path, adds: dict[str, Any], **modules: str) -> Path:
@@ -32,41 +28,6 @@ def extension(folder: Path, adds: dict[str, Any], **modules: str) -> Path:
 def enable(runner: Runner, *names: str, **more: Any) -> None:
     runner.home.mkdir(exist_ok=True)
     (runner.home / "config.yaml").write_text(json.dumps({"extensions": {"enabled": names}, **more}))
-
-
-@covers("S5.6")
-async def test_the_example_is_added_used_disabled_and_removed(tmp_path: Path) -> None:
-    script = [Answer(calls=[("count_words", {"path": "a.txt"})]), "Three.", "None."]
-    async with running(tmp_path, script) as runner:
-        (runner.workspace / "a.txt").write_text("one two three")
-        refused = await runner.run("extensions", "add", str(EXAMPLE))
-        assert refused.code == 2
-        assert "tools the model can call, under your policy: count_words" in refused.err
-        assert "requests: files" in refused.err
-        assert not (runner.home / "extensions").exists()
-
-        added = await runner.run("extensions", "add", str(EXAMPLE), "--yes")
-        assert added.code == 0, added.err
-        listed = json.loads((await runner.run("extensions", "list", "--json")).out)
-        assert [(one["name"], one["enabled"]) for one in listed] == [("word-count", True)]
-
-        done = await runner.run("-p", "how many words?", "--yes")
-        assert done.out == "Three.\n", done.err
-        first = runner.server.chats[0]
-        assert "count_words" in [tool["function"]["name"] for tool in first["tools"]]
-        assert (
-            "## From an extension: word-count.changed-files.newest\n\nChanged last:\n- a.txt"
-            in (first["messages"][0]["content"])
-        )
-        assert runner.server.chats[1]["messages"][-1]["content"] == "a.txt has 3 words."
-
-        assert (await runner.run("extensions", "disable", "word-count")).code == 0
-        await runner.run("-p", "and now?")
-        assert "count_words" not in json.dumps(runner.server.chats[2])
-        assert (await runner.run("extensions", "enable", "word-count", "--yes")).code == 0
-        assert (await runner.run("extensions", "remove", "word-count", "--yes")).code == 0
-        assert not (runner.home / "extensions" / "word-count").exists()
-        assert (await runner.run("extensions", "enable", "word-count", "--yes")).code == 2
 
 
 async def test_one_that_fails_is_told_and_skipped_and_the_others_go_on(tmp_path: Path) -> None:
@@ -118,53 +79,6 @@ async def test_a_folder_that_is_not_enabled_is_not_even_read(tmp_path: Path) -> 
         await runner.run("extensions", "list")
 
     assert not trace.exists()
-
-
-async def test_an_installed_package_brings_tools_context_search_and_servers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = tmp_path / "site"
-    metadata = site / "ollm_weather-2.0.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: ollm-weather\nVersion: 2.0\nSummary: Weather.\n")
-    (metadata / "entry_points.txt").write_text(
-        "[ollm.tools]\nweather = ollm_weather:Weather\n[ollm.context]\nplace = ollm_weather:place\n"
-        "[ollm.search_backends]\nalmanac = ollm_weather:Almanac\n[ollm.providers]\ncloud = ollm_weather:Cloud\n"
-    )
-    (site / "ollm_weather.py").write_text(
-        dedent("""
-        from ollm import SearchHit, Tool, ToolResult
-
-        class Weather(Tool[None], frozen=True):
-            "Tell the weather."
-            name = "weather"
-            def summary(self): return "weather"
-            async def run(self, context, needs): return ToolResult(llm_content="rain")
-
-        def place(context): return {"content": "IT IS ABOUT OSLO", "priority": 70}
-
-        class Almanac:
-            def __init__(self, context): pass
-            async def search(self, query, count): return [SearchHit(title=f"about {query}", url="https://a.example")]
-
-        class Cloud:
-            name, base_url = "cloud", "cloud:"
-            def __init__(self, context): pass
-            async def models(self): return []
-        """)
-    )
-    monkeypatch.setenv("PYTHONPATH", str(site))
-    script = [Answer(calls=[("weather", {}), ("web_search", {"query": "fog"})]), "Rain."]
-    async with running(tmp_path, script) as runner:
-        listed = json.loads((await runner.run("extensions", "list", "--json")).out)
-        assert {one["name"]: one["version"] for one in listed}["ollm-weather"] == "2.0"
-        enable(runner, "ollm-weather", tools={"webSearch": {"backend": "almanac"}})
-        done = await runner.run("-p", "weather?", "--yes")
-
-    assert done.out == "Rain.\n", done.err
-    first, second = runner.server.chats
-    assert "IT IS ABOUT OSLO" in first["messages"][0]["content"]
-    assert [message["content"] for message in second["messages"][-2:]] == ["rain", "1. about fog\n   https://a.example"]
 
 
 PARROT = """
@@ -233,62 +147,6 @@ async def test_context_of_hook_extension_and_user_stands_by_priority_in_every_tu
     assert 0 < system.index("FROM THE HOOK") < system.index("FROM THE EXTENSION")
 
 
-@pytest.mark.parametrize(
-    ("manifest", "said"),
-    [
-        ("[1]", "is not a mapping"),
-        ("a: [", "is not YAML"),
-        ("{name: Big Name, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
-        ("{name: ../up, version: 1, adds: {tools: {x: 'm:X'}}}", "name: expected up to 40"),
-        ("{name: a, adds: {tools: {x: 'm:X'}}}", "version is missing"),
-        ("{name: a, version: 1}", "adds: expected a mapping"),
-        ("{name: a, version: 1, adds: {tool: {x: 'm:X'}}}", "adds.tool: unknown; available: tools"),
-        ("{name: a, version: 1, adds: {tools: {x: os.system}}}", "module:attribute"),
-        ("{name: a, version: 1, adds: {tools: {x: 'm:X'}}}", "no module m"),
-        ("{name: a, version: 1, wants: x, adds: {tools: {x: 'm:X'}}}", "unknown key wants"),
-    ],
-)
-def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, manifest: str, said: str) -> None:
-    (tmp_path / "extension.yaml").write_text(manifest)
-
-    with pytest.raises(UsageError, match=said):
-        read_manifest(tmp_path)
-
-
-def test_links_are_not_copied(tmp_path: Path) -> None:
-    source = extension(tmp_path / "linked", {"tools": {"x": "m:X"}}, m="")
-    (source / "secret").symlink_to("/etc/passwd")
-
-    with pytest.raises(UsageError, match="link or a special file"):
-        install_extension(source, tmp_path / "home", replace=False)
-    assert not (tmp_path / "home").exists()
-
-
-def test_nothing_of_this_is_imported_where_nothing_is_configured(tmp_path: Path) -> None:
-    import subprocess
-
-    code = dedent("""
-        import asyncio, sys
-        from pathlib import Path
-        from ollm.app import create_tool_registry
-        create_tool_registry(Path.cwd())
-        wrong = [name for name in sys.modules if name.split(".")[0] in ("mcp", "mcp_types", "pydantic", "anyio")
-                 or name in ("importlib.metadata", "ollm.extensions.loader", "ollm.extensions.manifest",
-                             "ollm.extensions.hooks") or name.startswith("ollm.extensions.mcp")]
-        print(wrong)
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=False,
-        env={"OLLM_HOME": str(tmp_path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-
-    assert done.stdout == "[]\n", done.stderr
-
-
 PROVIDER = """
 from ollm import BaseProvider, FinishPiece, ModelInfo, TextPiece, Usage
 
@@ -328,18 +186,105 @@ async def test_a_provider_of_two_methods_works_and_an_incomplete_one_is_named(tm
     assert "The provider half is incomplete: it has no stream, models" in incomplete.err
 
 
-async def test_consent_names_the_tools_and_a_failed_add_leaves_nothing(tmp_path: Path) -> None:
-    tool = 'class Whisper:\n    """Say it softly."""\n    name = \'whisper\'\n'
-    extension(tmp_path / "source", {"tools": {"pair": "it:Whisper"}}, it=tool)
-    async with running(tmp_path, []) as runner:
-        runner.home.mkdir()
-        (runner.home / "config.yaml").write_text("extensions: {enabled: [x]}\nextensions: {}\n")
-        failed = await runner.run("extensions", "add", str(tmp_path / "source"), "--yes")
-        left = list((runner.home / "extensions").glob("*")) if (runner.home / "extensions").exists() else []
-        (runner.home / "config.yaml").write_text("{}")
-        done = await runner.run("extensions", "add", str(tmp_path / "source"), "--yes")
+CODE = """
+from ollm.tools.framework.base import Tool
+class T(Tool):
+    '''Count.'''
+    name = 'count'
+def make(context):
+    return [T]
+def words(context):
+    return f"at {context.workspace}"
+def backend(context):
+    return "backend"
+def provider(context):
+    return "provider"
+number = 5
+"""
 
-    assert failed.code != 0
-    assert left == []
-    assert "tool whisper: Say it softly. It may change things" in done.err
-    assert done.code == 0, done.err
+
+def install(home: Path, name: str, adds: str, code: str = CODE) -> None:
+    folder = home / name
+    folder.mkdir(parents=True)
+    (folder / "extension.yaml").write_text(f"name: {name}\nversion: 1\nadds: {adds}\n")
+    (folder / "code.py").write_text(code)
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> ExtensionContext:
+    return ExtensionContext(tmp_path / "work", {"LANG": "C"}, Settings())
+
+
+def test_everything_an_extension_adds_is_there(tmp_path: Path, context: ExtensionContext) -> None:
+    adds = "{tools: {t: 'code:make'}, context: {c: 'code:words'}, searchBackends: {Mine: 'code:backend'}, providers: {p: 'code:provider'}}"
+    install(tmp_path / "extensions", "whole", adds)
+    found = load_extensions(["whole", "whole"], tmp_path / "extensions", context)
+
+    assert found.problems == []
+    assert [manifest.name for manifest in found.manifests] == ["whole"]
+    assert [spec.name for spec in found.tools] == ["count"]
+    (source,) = found.context
+    assert (source.extension, source.name, source.ask()) == ("whole", "c", f"at {tmp_path / 'work'}")
+    assert found.search_backends == {"mine": "backend"}
+    assert found.providers["p"]() == "provider"
+
+
+@pytest.mark.parametrize(
+    ("adds", "code", "said"),
+    [
+        ("{tools: {t: 'code:gone'}}", CODE, "Skipped extension broken: "),
+        ("{tools: {t: 'code:number'}}", CODE, "Skipped extension broken: 5 is not a tool."),
+        ("{tools: {t: 'code:T'}}", "raise SystemExit(3)", "The extension broken failed to load: SystemExit: 3"),
+        ("{tools: {t: 'code:T'}}", "1 / 0", "The extension broken failed to load: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_one_that_fails_brings_nothing_and_the_others_go_on(
+    tmp_path: Path, context: ExtensionContext, adds: str, code: str, said: str
+) -> None:
+    home = tmp_path / "extensions"
+    install(home, "broken", adds, code)
+    install(home, "fine", "{tools: {t: 'code:T'}}")
+    found = load_extensions(["broken", "fine"], home, context)
+
+    assert [manifest.name for manifest in found.manifests] == ["fine"]
+    assert len(found.tools) == 1
+    assert found.problems[0].startswith(said)
+
+
+def test_half_of_an_extension_is_not_taken(tmp_path: Path, context: ExtensionContext) -> None:
+    install(tmp_path / "e", "half", "{tools: {t: 'code:T', u: 'code:gone'}, context: {c: 'code:words'}}")
+    found = load_extensions(["half"], tmp_path / "e", context)
+
+    assert (found.tools, found.context, found.manifests) == ([], [], [])
+    assert "has no gone in code" in found.problems[0]
+
+
+def test_a_name_is_looked_for_among_folders_and_packages(tmp_path: Path) -> None:
+    install(tmp_path / "e", "right", "{tools: {t: 'code:T'}}")
+    (tmp_path / "e" / "wrong").mkdir()
+    (tmp_path / "e" / "wrong" / "extension.yaml").write_text("name: other\nversion: 1\nadds: {tools: {t: 'code:T'}}\n")
+    (tmp_path / "e" / "wrong" / "code.py").touch()
+    assert locate_extension("right", tmp_path / "e")[0].name == "right"
+    with pytest.raises(UsageError, match="contains an extension named other"):
+        locate_extension("wrong", tmp_path / "e")
+    for name in ("gone", "../e/right", ""):
+        with pytest.raises(UsageError, match="No extension named") as found:
+            locate_extension(name, tmp_path / "e")
+        assert found.value.action == "List them with `ollm extensions list`."
+
+
+def test_relative_imports_work_and_two_folders_of_one_name_do_not_mix(tmp_path: Path) -> None:
+    for number in (1, 2):
+        folder = tmp_path / str(number) / "same"
+        folder.mkdir(parents=True)
+        (folder / "helper.py").write_text(f"value = {number}\n")
+        (folder / "code.py").write_text("from .helper import value\n")
+    assert load_attribute(tmp_path / "1" / "same", "same", "code:value") == 1
+    assert load_attribute(tmp_path / "1" / "same", "same", "code:value") == 1
+    assert load_attribute(tmp_path / "2" / "same", "same", "code:value") == 2
+    (tmp_path / "3" / "with-init").mkdir(parents=True)
+    (tmp_path / "3" / "with-init" / "__init__.py").write_text("base = 40\n")
+    (tmp_path / "3" / "with-init" / "code.py").write_text("from . import base\nvalue = base + 2\n")
+    assert load_attribute(tmp_path / "3" / "with-init", "with-init", "code:value") == 42
+    with pytest.raises(UsageError, match="has no gone in code"):
+        load_attribute(tmp_path / "2" / "same", "same", "code:gone")

@@ -1,21 +1,20 @@
-"""A conversation in the daemon, held like a local one: what goes beside a message, and what others say."""
+"""What goes beside a message, sent before it."""
 
-import asyncio
 import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ollm.daemon.attachments import MAX_ATTACHMENT_BYTES, PendingAttachments, TooLargeError, make_attachment
+from ollm.daemon.bodies import AttachmentBody
 from ollm.daemon.client import DaemonClient
 from ollm.daemon.remote import open_remote
-from ollm.domain.errors import OllmError
-from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
+from ollm.domain.errors import NotFoundError, OllmError
+from ollm.domain.events import AnyEvent, TextDelta
 from ollm.domain.messages import ImagePart
-from ollm.runtime.base import Attachment, Conversation, ForeignTurn
+from ollm.runtime.base import Attachment, Conversation
 from tests.daemon.running import Daemon, daemon
-from tests.servers.answers import Answer
-
-SLOW = Answer(text="slowly it says this", pace=0.05)
 
 
 class Client:
@@ -36,21 +35,6 @@ async def heard(turn) -> list[AnyEvent]:
 
 def text_of(events: list[AnyEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-async def test_a_conversation_goes_on_after_the_daemon_was_started_anew(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["one", "two", "three"]) as found:
-        conversation = await Client(found).open()
-        assert text_of(await heard(conversation.turn("first"))) == "one"
-        for kill, text in ((15, "two"), (9, "three")):
-            await found.end(kill)
-            with pytest.raises(OllmError, match="does not respond"):
-                await heard(conversation.turn("nobody hears this"))
-            await found.start()
-            assert text_of(await heard(conversation.turn(f"say {text}"))) == text
-        said = [message for message in await conversation.history() if message["role"] == "user"]
-        assert [message["parts"][0]["text"] for message in said] == ["first", "say two", "say three"]
-        await conversation.close()
 
 
 @pytest.mark.parametrize("size", [100, 3_000_000])
@@ -87,33 +71,49 @@ async def test_an_attachment_too_large_or_unknown_is_refused(tmp_path: Path) -> 
     assert (unknown.status, wrong.status, broken.status) == (404, 422, 422)
 
 
-async def test_an_idle_client_sees_the_turn_another_one_begins_and_not_its_own(tmp_path: Path) -> None:
-    async with daemon(tmp_path, ["mine", SLOW, "third"]) as found:
-        first, second = Client(found), Client(found)
-        one = await first.open()
-        await one.status()
-        other = await second.open(one.session_id)
-        await other.status()
-        assert text_of(await heard(one.turn("from the first"))) == "mine"
+def piece(data: bytes, name: str | None = None, kind: Any = "text/plain") -> AttachmentBody:
+    return AttachmentBody(name="a.txt", media_type=kind, data=data, id=name)
 
-        begun = await asyncio.wait_for(other.wait_for_foreign_turn(), 10)
-        assert begun is not None
-        assert begun.text == "from the first"
-        assert text_of(await heard(other.follow_turn(begun.after))) == "mine"
 
-        waiting = asyncio.create_task(one.wait_for_foreign_turn())
-        events = await heard(other.turn("from the second"))
-        begun = await asyncio.wait_for(waiting, 10)
-        assert isinstance(begun, ForeignTurn)
-        assert begun.text == "from the second"
-        again = await heard(one.follow_turn(begun.after))
-        assert [event.seq for event in again] == [event.seq for event in events if event.seq > begun.after]
-        assert isinstance(again[-1], TurnFinished)
+def test_pieces_become_one_text_and_wait_no_more_once_taken() -> None:
+    pending = PendingAttachments()
+    name = pending.add(piece("é".encode()[:1]))
+    assert pending.add(piece("é".encode()[1:] + b"!", name)) == name
+    other = pending.add(piece(b"\x89PNG", kind="image/png"))
+    picture, text = pending.take((other, name))
 
-        listening = asyncio.create_task(other.wait_for_foreign_turn())
-        await asyncio.sleep(0.3)
-        assert not listening.done(), "one's own turn is no news"
-        await found.ask("DELETE", f"/sessions/{one.session_id}")
-        assert await asyncio.wait_for(listening, 10) is None
-        await one.close()
-        await other.close()
+    assert (text.name, text.text, text.image) == ("a.txt", "é!", None)
+    assert picture.image is not None
+    assert (picture.image.media_type, picture.image.data) == ("image/png", "iVBORw==")
+    with pytest.raises(NotFoundError, match=f"No attachment {name}") as found:
+        pending.take((name,))
+    assert found.value.action == "Send it again."
+
+
+def test_a_name_that_is_not_known_takes_nothing() -> None:
+    pending = PendingAttachments()
+    name = pending.add(piece(b"x"))
+    with pytest.raises(NotFoundError):
+        pending.take((name, "nobody"))
+    with pytest.raises(NotFoundError):
+        pending.add(piece(b"x", "nobody"))
+
+    assert len(pending.take((name,))) == 1
+
+
+def test_one_file_and_all_together_have_their_limits() -> None:
+    pending = PendingAttachments()
+    name = pending.add(piece(bytes(MAX_ATTACHMENT_BYTES)))
+    with pytest.raises(TooLargeError, match=r"'a.txt' is too large to attach: the limit is 10 MB per file, 32 MB"):
+        pending.add(piece(b"x", name))
+    with pytest.raises(NotFoundError):
+        pending.take((name,))
+    kept = [pending.add(piece(bytes(MAX_ATTACHMENT_BYTES))) for _ in range(3)]
+    pending.add(piece(bytes(2_000_000)))
+    with pytest.raises(TooLargeError):
+        pending.add(piece(b"x"))
+    assert len(pending.take(tuple(kept))) == 3
+
+
+def test_bytes_that_are_no_text_are_replaced() -> None:
+    assert make_attachment(piece(b""), b"\xff").text == "\ufffd"

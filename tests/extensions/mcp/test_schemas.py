@@ -1,4 +1,4 @@
-"""Schemas of foreign tools: deep, recursive, referring, broken; each is shown usable or left out by itself."""
+"""Parameter schemas of foreign tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from ollm.extensions.mcp.schemas import MAX_DEPTH_LEVELS, prepare_schema
+from ollm.extensions.mcp.schemas import (
+    FAULT_KEY,
+    MAX_DEPTH_LEVELS,
+    is_too_deep,
+    mend_message,
+    mend_tool_list,
+    prepare_schema,
+)
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
 from tests.servers.answers import Answer
@@ -28,6 +35,8 @@ PERSON = {
         "Address": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
+
+
 TREE = {
     "type": "object",
     "properties": {"root": {"$ref": "#/$defs/Node"}},
@@ -139,3 +148,130 @@ async def test_one_bad_tool_loses_itself_and_not_its_server(tmp_path: Path) -> N
     assert shown["raw__untyped"]["parameters"]["type"] == "object"
     assert "listed of the MCP server raw was skipped: its parameters are not an object" in done.err
     assert "worded of the MCP server raw was skipped: its parameters are not an object" in done.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "schema"),
+    [
+        ({"name": "a"}, {"type": "object"}),
+        ({"name": "a", "inputSchema": {"properties": {}}}, {"properties": {}, "type": "object"}),
+        ({"name": "a", "inputSchema": []}, {"type": "object", FAULT_KEY: "its parameters are not an object"}),
+        (
+            {"name": "a", "inputSchema": {"type": "array"}},
+            {"type": "object", FAULT_KEY: "its parameters are not an object"},
+        ),
+    ],
+)
+def test_a_list_of_tools_can_be_read_whatever_is_wrong_with_one(tool: dict[str, Any], schema: dict[str, Any]) -> None:
+    assert mend_tool_list({"tools": [tool], "nextCursor": "n"}) == {
+        "tools": [{"name": "a", "inputSchema": schema}],
+        "nextCursor": "n",
+    }
+
+
+def test_what_has_no_name_is_left_away_and_wrong_facts_are_dropped() -> None:
+    listed = {"tools": [{"name": ""}, {"name": 5}, {}, "x", {"name": "a", "description": 5, "title": "T", "odd": 1}]}
+
+    assert mend_tool_list(listed)["tools"] == [{"name": "a", "title": "T", "inputSchema": {"type": "object"}}]
+    assert mend_tool_list({"tools": "x"}) == {"tools": []}
+    assert mend_tool_list({}) == {"tools": []}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fault"),
+    [
+        ([], "its parameters are not an object"),
+        ({"type": "string"}, "its parameters are not an object"),
+        ({FAULT_KEY: "it is broken"}, "it is broken"),
+        ({"properties": {"a": {"description": "x" * 17_000}}}, "its parameter schema is 16 KiB; the limit is 16 KiB"),
+        ({"a": object()}, "its parameters cannot be read"),
+        (nest(70), "its parameters are nested too deeply"),
+    ],
+)
+def test_a_schema_that_cannot_be_shown_says_why(schema: Any, fault: str) -> None:
+    assert prepare_schema(schema) == ({}, fault)
+
+
+def test_titles_go_and_the_rest_stays() -> None:
+    schema = {
+        "title": "T",
+        "properties": {"title": {"type": "string", "title": "Title"}, "odd": 5},
+        "required": ["title", 5],
+        "enum": [{"title": "kept"}],
+        "anyOf": [{"title": "x", "type": "null"}],
+    }
+
+    assert prepare_schema(schema)[0] == {
+        "type": "object",
+        "properties": {"title": {"type": "string"}, "odd": {}},
+        "required": ["title"],
+        "enum": [{"title": "kept"}],
+        "anyOf": [{"type": "null"}],
+    }
+    assert prepare_schema({"properties": [1], "required": "x"})[0] == {
+        "type": "object",
+        "properties": {},
+        "required": [],
+    }
+
+
+@pytest.mark.parametrize("key", ["$defs", "definitions"])
+def test_references_are_filled_in_with_what_stands_beside_them(key: str) -> None:
+    schema = {
+        "properties": {"a": {"$ref": f"#/{key}/A", "description": "mine", "other": 1}, "b": {"$ref": "#/gone"}},
+        key: {"A": {"type": "string", "description": "theirs"}},
+    }
+
+    assert prepare_schema(schema)[0] == {
+        "type": "object",
+        "properties": {"a": {"type": "string", "description": "mine"}, "b": {"$ref": "#/gone"}},
+    }
+
+
+def test_a_definition_that_holds_itself_stays_where_it_is() -> None:
+    schema = {"properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"items": {"$ref": "#/$defs/A"}}}}
+
+    assert prepare_schema(schema)[0] == {"type": "object", **schema}
+
+
+@pytest.mark.parametrize(
+    ("depth", "deep"), [(1, False), (2 * MAX_DEPTH_LEVELS + 1, False), (2 * MAX_DEPTH_LEVELS + 2, True), (500, True)]
+)
+def test_depth_is_counted_in_levels(depth: int, deep: bool) -> None:
+    value: Any = []
+    for _ in range(depth - 1):
+        value = [value]
+
+    assert is_too_deep(value) is deep
+
+
+def test_a_line_that_cannot_be_read_becomes_an_error_or_nothing() -> None:
+    assert mend_message(b"noise") is None
+    assert mend_message(b'{"method": "x", "id": 5, "params": oops}') is None
+    assert mend_message(b'{"id": 7, oops') == {
+        "jsonrpc": "2.0",
+        "id": 7,
+        "error": {"code": -32700, "message": "its answer is not JSON or is nested too deeply"},
+    }
+    assert mend_message(b'{"result": ' + b" " * 300 + b'oops, "id": 8}') is not None
+
+
+def test_a_list_with_one_tool_that_is_too_deep_keeps_the_others() -> None:
+    deep: Any = {}
+    for _ in range(200):
+        deep = {"a": deep}
+    tools = [{"name": "good", "inputSchema": {}}, {"name": "bad", "inputSchema": deep}, 5]
+    mended = mend_message(json.dumps({"id": 9, "result": {"tools": tools, "nextCursor": "n"}}).encode())
+
+    assert mended == {
+        "jsonrpc": "2.0",
+        "id": 9,
+        "result": {
+            "tools": [
+                {"name": "good", "inputSchema": {}},
+                {"name": "bad", "inputSchema": {"type": "object", FAULT_KEY: "its parameters are nested too deeply"}},
+                5,
+            ],
+            "nextCursor": "n",
+        },
+    }

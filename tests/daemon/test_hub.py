@@ -1,0 +1,112 @@
+"""The conversations of the daemon and their turns."""
+
+import asyncio
+from pathlib import Path
+
+from tests.covers import covers
+from tests.daemon.running import WRITE, daemon, listing
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+
+
+async def test_while_a_turn_runs_what_would_disturb_it_is_a_conflict(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [WRITE, "done"]) as found:
+        session = await found.open()
+        at = f"/sessions/{session}"
+        async with found.stream("POST", f"{at}/messages", {"text": "write"}) as events:
+            asked = await anext(event async for event in events if event["type"] == "confirmation-requested")
+            for request in (
+                ("POST", f"{at}/messages", {"text": "more"}),
+                ("POST", f"{at}/commands", {"name": "model", "arguments": "other"}),
+                ("POST", f"{at}/snapshots"),
+                ("PATCH", at, {"status": "archived"}),
+            ):
+                assert (await found.ask(*request)).status == 409, request
+            assert (await found.ask("PATCH", at, {"title": "Renamed"})).json["metadata"]["title"] == "Renamed"
+            question = f"{at}/confirmations/{asked['correlationId']}"
+            assert (await found.ask("POST", f"{at}/confirmations/{NOBODY}", {"approved": True})).status == 404
+            assert (await found.ask("POST", question, {"approved": True, "scope": "once"})).json == {"accepted": True}
+            assert (await found.ask("POST", question, {"approved": False})).status == 409
+            assert [event["type"] async for event in events][-1] == "turn-finished"
+        listed = (await found.ask("GET", listing(found.workspace))).json
+        assert [(line["title"], line["status"]) for line in listed] == [("Renamed", "active")]
+        assert (await found.ask("PATCH", at, {"status": "archived"})).status == 200
+        assert [line["status"] for line in (await found.ask("GET", listing(found.workspace))).json] == ["archived"]
+        assert (await found.ask("POST", f"{at}/messages", {"text": "more"})).status == 404
+
+
+def configure(directory: Path, text: str) -> None:
+    (directory / ".ollm").mkdir()
+    (directory / ".ollm" / "config.yaml").write_text(text)
+
+
+async def test_a_session_that_nobody_uses_is_closed_and_can_be_opened_again(tmp_path: Path) -> None:
+    configure(tmp_path, "daemon:\n  idleMinutes: 0.02\n")
+    async with daemon(tmp_path, ["hi", "again"]) as found:
+        session = await found.open()
+        await found.say(session, "hello")
+        for _ in range(100):
+            if (await found.ask("GET", "/health")).json["sessions"] == 0:
+                break
+            await asyncio.sleep(0.1)
+        assert (await found.ask("GET", f"/sessions/{session}/status")).status == 404
+        assert not list((found.home / "sessions").glob("*.lock"))
+        assert await found.open(sessionId=session) == session
+        said = await found.say(session, "still there?")
+    assert said[-1]["reason"] == "answered"
+
+
+async def test_many_sessions_do_not_run_out_of_descriptors(tmp_path: Path) -> None:
+    async with daemon(tmp_path, descriptors=440) as found:
+        for number in range(20):
+            place = tmp_path / f"project{number}"
+            place.mkdir()
+            reply = await found.ask("POST", "/sessions", {"workspacePath": str(place)})
+            assert reply.status == 201, (number, reply.body)
+        assert (await found.ask("GET", "/health")).json["sessions"] == (440 - 384) // 6
+
+
+@covers("W107", "W159")
+async def test_opening_another_session_closes_the_first_one(tmp_path: Path) -> None:
+    async with daemon(tmp_path, ["one", "two"]) as found:
+        first = await found.open()
+        await found.say(first, "hi")
+        second = await found.open()
+
+        assert (await found.ask("POST", f"/sessions/{first}/cancel")).status == 404
+        states = {line["sessionId"]: line["status"] for line in (await found.ask("GET", listing(found.workspace))).json}
+        assert states[first] == "closed"
+        assert second != first
+
+
+async def test_two_clients_see_the_same_events_and_the_first_answer_wins(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [WRITE, "Written."]) as found:
+        session = await found.open()
+
+        async def watch() -> list[dict[str, object]]:
+            seen: list[dict[str, object]] = []
+            async with found.stream("GET", f"/sessions/{session}/events", last=0) as events:
+                async for event in events:
+                    seen.append(event)
+                    if event["type"] == "turn-finished":
+                        break
+            return seen
+
+        watching = asyncio.create_task(watch())
+        answers: list[int] = []
+        seen: list[dict[str, object]] = []
+        async with found.stream("POST", f"/sessions/{session}/messages", {"text": "write"}) as events:
+            async for event in events:
+                seen.append(event)
+                if event["type"] == "confirmation-requested":
+                    busy = await found.ask("POST", f"/sessions/{session}/messages", {"text": "me too"})
+                    assert busy.status == 409
+                    place = f"/sessions/{session}/confirmations/{event['correlationId']}"
+                    replies = [await found.ask("POST", place, {"approved": True}) for _ in range(2)]
+                    answers = [reply.status for reply in replies]
+        other = await asyncio.wait_for(watching, 30)
+
+    assert answers == [200, 409]
+    assert [event["seq"] for event in seen] == list(range(int(str(seen[0]["seq"])), int(str(seen[-1]["seq"])) + 1))
+    assert other[-len(seen) :] == seen
+    assert (found.workspace / "new.txt").read_text() == "x"

@@ -1,0 +1,63 @@
+"""The line to one MCP server: crashes, time limits, ends."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ollm.domain.errors import ToolFailure
+from ollm.extensions.mcp import connection
+from ollm.extensions.mcp.settings import read_servers
+from tests.extensions.mcp_lines import SCRIPT, entry, lines
+
+
+def processes(*words: str) -> list[str]:
+    found = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    return [line for line in found if all(word in line for word in words)]
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes its time to start a server."""
+    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
+
+
+async def test_a_crash_ends_the_call_and_the_next_one_starts_the_server_again_with_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "MAX_FAILURES", 2)
+    async with lines(tmp_path, {"bad": entry("crashing")}) as found:
+        await found.servers.before_turn()
+        with pytest.raises(ToolFailure, match=r"stopped during the call.*segfault, sort of"):
+            await found.call("bad__crash")
+        assert (await found.call("bad__add", a=1, b=1)).llm_content == "the sum is 2"
+        for _ in range(2):
+            with pytest.raises(ToolFailure, match="stopped during the call"):
+                await found.call("bad__crash")
+        with pytest.raises(ToolFailure, match="failed 2 times and is disabled"):
+            await found.call("bad__add", a=1, b=1)
+
+
+async def test_slow_calls_time_out_cancelled_ones_end_at_once_and_all_processes_end(tmp_path: Path) -> None:
+    async with lines(tmp_path, {"slow": entry("forking", timeout=20)}) as found:
+        await found.servers.before_turn()
+        assert processes("sleep", "4711")
+        call = asyncio.create_task(found.call("slow__wait", seconds=3000))
+        await asyncio.sleep(0.3)
+        call.cancel()
+        began = time.monotonic()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert time.monotonic() - began < 5
+        line = found.servers._get_connection("slow")
+        line.server = read_servers({"slow": entry("forking", timeout=0.2)})[0][0]
+        with pytest.raises(ToolFailure, match=r"did not answer within 0.2 s") as raised:
+            await found.call("slow__wait", seconds=3000)
+        assert raised.value.kind == "Timeout"
+        line.server = read_servers({"slow": entry("forking", timeout=20)})[0][0]
+        assert (await found.call("slow__add", a=1, b=1)).llm_content == "the sum is 2"
+
+    assert not processes("sleep", "4711")
+    assert not processes(SCRIPT, "forking")

@@ -1,0 +1,194 @@
+"""`mcpServers` in the settings."""
+
+import pytest
+
+from ollm.extensions.mcp.settings import McpServer, expand_variables, read_servers
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes its time to start a server."""
+    monkeypatch.setattr("ollm.extensions.mcp.servers.FIRST_WAIT_SECONDS", 30.0)
+
+
+@pytest.mark.parametrize(
+    ("configured", "said"),
+    [
+        ({"a b": {"command": "x"}}, "mcpServers.a b: expected a name of"),
+        ({"a__b": {"command": "x"}}, "a name of"),
+        ({"a": "x"}, "a mapping with command or url"),
+        ({"a": {}}, "either command or url"),
+        ({"a": {"command": "x", "url": "http://x"}}, "either command or url"),
+        ({"a": {"command": ""}}, "command: expected"),
+        ({"a": {"url": "file:///x"}}, "url: expected"),
+        ({"a": {"command": "x", "args": "y"}}, "args: expected"),
+        ({"a": {"command": "x", "env": ["y"]}}, "env: expected a mapping"),
+        ({"a": {"command": "x", "startTimeout": -1}}, "startTimeout: expected"),
+        ({"a": {"command": "x", "include": "y"}}, "include: expected"),
+        ({"a": {"command": "x", "timeout": 0}}, "timeout: expected"),
+        ({"a": {"command": "x", "type": "sse"}}, "type: expected stdio or http"),
+    ],
+)
+def test_a_mistake_in_a_server_is_told_and_the_others_stand(configured: dict[str, object], said: str) -> None:
+    servers, problems = read_servers({**configured, "good": {"command": "y", "args": [1], "env": {"A": 2}}})
+
+    assert [(server.name, server.args, server.env) for server in servers] == [("good", ("1",), {"A": "2"})]
+    assert len(problems) == 1
+    assert said in problems[0]
+
+
+def test_variables_are_filled_in() -> None:
+    known = {"TOKEN": "t"}
+
+    assert (
+        expand_variables("Bearer ${TOKEN} ${OTHER:-none} ${UNKNOWN} $TOKEN", known) == "Bearer t none ${UNKNOWN} $TOKEN"
+    )
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "tool", "offered"),
+    [
+        ((), (), "add", True),
+        (("a*",), (), "add", True),
+        (("a*",), (), "remove", False),
+        ((), ("a*",), "add", False),
+        ((), ("a*",), "remove", True),
+        (("*",), ("add",), "add", False),
+    ],
+)
+def test_tools_are_wanted_by_pattern(
+    include: tuple[str, ...], exclude: tuple[str, ...], tool: str, offered: bool
+) -> None:
+    assert McpServer(name="s", include=include, exclude=exclude).offers(tool) is offered
+
+
+def test_a_server_stands_where_its_program_or_address_is() -> None:
+    assert McpServer(name="s", command="run", args=("a", "b"), env={"KEY": "secret"}).place == "run a b"
+    assert McpServer(name="s", url="http://x/mcp", headers={"Authorization": "secret"}).place == "http://x/mcp"
+
+
+def read_one(entry: object, name: str = "s") -> McpServer | str:
+    servers, problems = read_servers({name: entry})
+    return servers[0] if servers else problems[0]
+
+
+def test_everything_that_can_be_said_of_a_server_is_read() -> None:
+    entry = {
+        "command": "run",
+        "args": ["a", 1],
+        "env": {"N": 5},
+        "cwd": "sub",
+        "timeout": 10,
+        "startTimeout": 2.5,
+        "include": ["a*"],
+        "exclude": ["b"],
+        "sandbox": "off",
+        "type": "stdio",
+    }
+
+    assert read_one(entry) == McpServer(
+        name="s",
+        command="run",
+        args=("a", "1"),
+        env={"N": "5"},
+        cwd="sub",
+        timeout=10.0,
+        start_timeout=2.5,
+        include=("a*",),
+        exclude=("b",),
+        boxed=False,
+    )
+
+
+@pytest.mark.parametrize("key", ["url", "httpUrl", "serverUrl"])
+def test_an_address_has_many_names(key: str) -> None:
+    found = read_one({key: "https://x/mcp", "headers": {"K": 1}})
+
+    assert found == McpServer(name="s", url="https://x/mcp", headers={"K": "1"})
+
+
+@pytest.mark.parametrize(
+    ("entry", "disabled", "boxed"),
+    [
+        ({}, False, True),
+        ({"disabled": True}, True, True),
+        ({"disabled": "yes"}, False, True),
+        ({"enabled": False}, True, True),
+        ({"enabled": True}, False, True),
+        ({"sandbox": True}, False, True),
+        ({"sandbox": "on"}, False, True),
+        ({"sandbox": False}, False, False),
+    ],
+)
+def test_a_server_is_on_and_boxed_unless_its_entry_says_otherwise(
+    entry: dict[str, object], disabled: bool, boxed: bool
+) -> None:
+    found = read_one({"command": "run", **entry})
+
+    assert isinstance(found, McpServer)
+    assert (found.disabled, found.boxed) == (disabled, boxed)
+    assert (found.timeout, found.start_timeout) == (120.0, 30.0)
+
+
+NAME = "expected a name of at most 32 letters, digits, - and single _"
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("run", "expected a mapping with command or url"),
+        ({}, "expected either command or url"),
+        ({"command": "a", "url": "http://x"}, "expected either command or url"),
+        ({"command": " "}, "command: expected a program"),
+        ({"command": 5}, "command: expected a program"),
+        ({"url": "ftp://x"}, "url: expected a URL such as http://localhost:8000/mcp"),
+        ({"url": "http://"}, "url: expected a URL such as http://localhost:8000/mcp"),
+        ({"command": "a", "sandbox": "maybe"}, "sandbox: expected off"),
+        ({"command": "a", "type": "sse"}, "type: expected stdio or http (SSE alone is not supported)"),
+        ({"command": "a", "args": "b"}, "args: expected a list"),
+        ({"command": "a", "cwd": 5}, "cwd: expected a path"),
+        ({"command": "a", "env": ["b"]}, "env: expected a mapping of names to values"),
+        ({"url": "http://x", "headers": "b"}, "headers: expected a mapping of names to values"),
+        ({"command": "a", "timeout": 0}, "timeout: expected seconds up to 3600"),
+        ({"command": "a", "timeout": 3601}, "timeout: expected seconds up to 3600"),
+        ({"command": "a", "timeout": True}, "timeout: expected seconds up to 3600"),
+        ({"command": "a", "startTimeout": "5"}, "startTimeout: expected seconds up to 3600"),
+        ({"command": "a", "include": "b"}, "include: expected a list of tool names"),
+        ({"command": "a", "exclude": "b"}, "exclude: expected a list of tool names"),
+    ],
+)
+def test_each_mistake_has_its_sentence(entry: object, said: str) -> None:
+    assert read_one(entry) == f"mcpServers.s: {said}"
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a__b", "a b", "a" * 33])
+def test_a_name_that_cannot_be_part_of_a_tool_name_is_refused(name: str) -> None:
+    assert read_one({"command": "a"}, name) == f"mcpServers.{name}: {NAME}"
+
+
+@pytest.mark.parametrize("name", ["a", "a_b", "a-b", "a" * 32])
+def test_other_names_are_taken(name: str) -> None:
+    assert isinstance(read_one({"command": "a", "timeout": 3600}, name), McpServer)
+
+
+def test_an_unknown_key_is_told_and_the_server_used() -> None:
+    servers, problems = read_servers({"s": {"command": "a", "colour": "red"}})
+
+    assert len(servers) == 1
+    assert problems[0].startswith("mcpServers.s: unknown key colour is ignored; known: args, command, cwd,")
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("${A}", "1"),
+        ("x${A}y${A}", "x1y1"),
+        ("${B}", "${B}"),
+        ("${B:-or}", "or"),
+        ("${B:-}", ""),
+        ("${A:-or}", "1"),
+        ("$A ${1} ${}", "$A ${1} ${}"),
+    ],
+)
+def test_variables_are_replaced_by_what_they_hold_or_by_what_stands_beside(text: str, filled: str) -> None:
+    assert expand_variables(text, {"A": "1"}) == filled

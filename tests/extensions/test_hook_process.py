@@ -1,0 +1,157 @@
+"""One run of a hook: what it says, how it fails, how it is ended."""
+
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ollm.extensions.hook_process import HookReply, HookRunner, decode_output, find_reason, read_plain_text, read_reply
+from ollm.extensions.hook_settings import Hook
+from ollm.system.processes import ProcessHost
+from tests.cli.running import Runner, running
+from tests.servers.answers import Answer
+
+
+def configure(runner: Runner, hooks: dict[str, Any]) -> None:
+    runner.home.mkdir(exist_ok=True)
+    (runner.home / "config.yaml").write_text(json.dumps({"hooks": hooks}))
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("exit 7", "exited with code 7"),
+        ("echo nonsense", "not JSON"),
+        ("echo '[1]'", "not a JSON object"),
+        ("yes | head -c 3000000", "1 MiB"),
+        ("kill -9 $$", "exited with code"),
+    ],
+)
+async def test_a_hook_that_fails_is_told_once_and_stops_nothing(tmp_path: Path, command: str, said: str) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {}), ("ls", {"path": "."})]), "done"]) as runner:
+        configure(runner, {"before-tool": [command]})
+        done = await runner.run("-p", "list")
+
+    assert done.out == "done\n"
+    assert done.err.count(said) == 1, done.err
+
+
+async def test_a_slow_hook_is_ended_with_everything_it_started(tmp_path: Path) -> None:
+    async with running(tmp_path, ["done"]) as runner:
+        slow = {"command": "setsid sleep 3141 & sleep 2718", "timeout": 0.5}
+        configure(runner, {"before-turn": [slow]})
+        began = time.monotonic()
+        done = await runner.run("-p", "hi")
+
+    assert done.out == "done\n"
+    assert "timed out after 0.5 s" in done.err
+    assert time.monotonic() - began < 60
+    running_now = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    assert not [line for line in running_now if "sleep 3141" in line or "sleep 2718" in line]
+
+
+async def test_a_hook_that_leaves_a_child_behind_does_not_hold_the_turn(tmp_path: Path) -> None:
+    async with running(tmp_path, ["done"]) as runner:
+        configure(runner, {"before-turn": ["sleep 1234 & echo '{}'"]})
+        began = time.monotonic()
+        done = await runner.run("-p", "hi")
+
+    assert done.out == "done\n"
+    assert time.monotonic() - began < 25
+
+
+@pytest.mark.parametrize(
+    ("out", "reply"),
+    [
+        (b"", HookReply()),
+        (b" \n", HookReply()),
+        (b'{"continue": false, "message": "no"}', HookReply(go_on=False, message="no")),
+        (b'{"continue": null, "message": null}', HookReply()),
+        (b'{"context": {"key": "k"}}', HookReply(context=({"key": "k"},))),
+        (b'{"context": [{"key": "k"}, 5]}', HookReply(context=({"key": "k"},))),
+        (b'{"arguments": {"a": 1}}', HookReply(arguments={"a": 1})),
+        (b'{"arguments": [1]}', HookReply()),
+        (b"[1]", HookReply(failure="its output is not a JSON object")),
+    ],
+)
+def test_what_a_hook_prints_is_nothing_or_one_object(out: bytes, reply: HookReply) -> None:
+    assert read_reply(out) == reply
+
+
+def test_what_is_no_json_is_told() -> None:
+    assert read_reply(b"{oops").failure.startswith("its output is not JSON: ")
+
+
+def test_the_words_of_claude_code_are_understood() -> None:
+    assert not read_reply(b'{"decision": "block", "reason": "no"}').go_on
+
+
+@pytest.mark.parametrize(
+    ("out", "errors", "reason"),
+    [
+        (b'{"message": "from json"}', b"from stderr", "from json"),
+        (b"from stdout", b" from stderr\n", "from stderr"),
+        (b"from stdout", b"", "from stdout"),
+        (b"", b"", "no reason was given"),
+    ],
+)
+def test_the_reason_for_a_no_is_looked_for_everywhere(out: bytes, errors: bytes, reason: str) -> None:
+    assert find_reason(out, errors) == reason
+
+
+def test_words_in_place_of_a_document_are_for_the_model() -> None:
+    assert read_plain_text(b"Mind the gap.\x1b[2J\n").told.startswith("Mind the gap.")
+    assert "\x1b" not in decode_output(b"\x1b[2J")
+    assert decode_output(b"x" * 900) == "x" * 500
+
+
+@pytest.fixture
+async def runner(tmp_path: Path) -> AsyncIterator[HookRunner]:
+    host = ProcessHost()
+    yield HookRunner(host, tmp_path, {"PATH": "/usr/bin:/bin", "MARK": "here"})
+    await host.close()
+
+
+def hook(command: str, **more: Any) -> Hook:
+    return Hook(event="before-tool", command=command, **{"timeout": 60.0, **more})
+
+
+async def test_a_hook_reads_its_document_and_runs_in_the_workspace(runner: HookRunner, tmp_path: Path) -> None:
+    reply = await runner.run(
+        hook("""printf '{"message": "%s %s %s"}' "$(cat | tr -d '"')" "$MARK" "$PWD" """), {"a": 1}
+    )
+
+    assert reply == HookReply(message="{a:1} here " + str(tmp_path))
+    told = await runner.run(hook("""printf '{"message": "%s"}' "$CLAUDE_PROJECT_DIR" """), {})
+    assert told.message == str(tmp_path)
+
+
+async def test_exit_2_is_a_no_and_any_other_code_a_failure(runner: HookRunner) -> None:
+    no = await runner.run(hook("echo not here >&2; exit 2"), {})
+    assert (no.go_on, no.message, no.failure) == (False, "not here", "")
+    failed = await runner.run(hook("echo broken >&2; exit 3"), {})
+    assert failed == HookReply(failure="it exited with code 3: broken")
+    assert (await runner.run(hook("exit 3"), {})).failure == "it exited with code 3"
+    assert (await runner.run(hook("echo out; exit 3"), {})).failure == "it exited with code 3: out"
+
+
+async def test_a_hook_that_takes_too_long_is_ended(runner: HookRunner) -> None:
+    assert (await runner.run(hook("sleep 500", timeout=0.2), {})).failure == "it timed out after 0.2 s"
+
+
+async def test_output_without_end_is_refused(runner: HookRunner) -> None:
+    assert (await runner.run(hook("head -c 3000000 /dev/zero"), {})).failure == "it printed more than 1 MiB"
+
+
+async def test_a_hook_that_does_not_read_is_no_fault(runner: HookRunner) -> None:
+    assert await runner.run(hook("exec <&-; true"), {"text": "x" * 500_000}) == HookReply()
+
+
+async def test_plain_words_count_where_a_hook_was_written_for_claude_code(runner: HookRunner) -> None:
+    assert (await runner.run(hook("echo words", claude=True), {})).told == "words"
+    assert (await runner.run(hook("echo words"), {})).failure.startswith("its output is not JSON")
+    assert (await runner.run(hook("""echo ' {"message": "m"}' """, claude=True), {})).message == "m"
