@@ -21,7 +21,7 @@ def edit(target: str, replacement: str) -> Answer:
 async def test_an_answer_streams_and_questions_are_answered_each_way(tmp_path: Path) -> None:
     shell = Answer(calls=[("shell", {"command": "for i in 1 2 3; do echo line $i; done; touch made; sleep 60"})])
     script = [
-        Answer(text=STORY, pace=0.01),
+        Answer(text=STORY, pace=0.06),
         edit("one", "two"),
         "As you wish.",
         edit("one", "two"),
@@ -53,9 +53,9 @@ async def streams_across_a_resize(terminal: Terminal) -> None:
     await terminal.wait_for("ollm asks before it changes anything", "\n›")
     terminal.type("Tell a story" + ENTER)
     await terminal.wait_for("word3")
-    terminal.resize(60, 20)
-    await asyncio.sleep(0.1)
-    terminal.resize(100, 30)
+    for columns, rows in ((60, 20), (100, 30)):
+        terminal.resize(columns, rows)
+        assert await terminal.wait_until(lambda: f"\n{'─' * columns}\n" in f"{terminal.screen()}\n")  # noqa: B023
     await terminal.wait_for("word59", "The end of it.", "· Tell a story", gone="· Esc stops")
     assert terminal.text().count("word59") == 1, "a finished block is printed once"
     assert terminal.paper.title_now.startswith("ollm · ")
