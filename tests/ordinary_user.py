@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import signal
+import sqlite3  # noqa: F401 - an ordinary user may not be able to read the interpreter, so what tests need is here before
 import sys
 import tempfile
 import traceback

@@ -76,3 +76,12 @@ def test_two_cores_get_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     for cores, expected in [(1, 1), (2, 1), (4, 3), (8, 4), (64, 8)]:
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
         assert choose_thread_count() == expected
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads"), [(1, 1), (2, 1), (3, 2), (4, 3), (5, 2), (8, 4), (16, 8), (17, 8), (64, 8)]
+)
+def test_threads_by_cores(monkeypatch: pytest.MonkeyPatch, cores: int, threads: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+
+    assert choose_thread_count() == threads

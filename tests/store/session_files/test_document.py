@@ -1,9 +1,15 @@
 """A document in our own layout, line by line; a damaged line costs what cannot be read in it."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ollm.domain.messages import Message, TextPart, ToolCallPart, ToolResultPart
 from ollm.store.session_files import document, lines
+from ollm.store.session_files.damage import DamageReport
+from ollm.store.session_files.document import SessionDocument, detect_own_layout, salvage_head
+from ollm.store.session_files.layout import CLOSE, MIDDLE, OPEN
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home, call, run, said
 
@@ -58,3 +64,130 @@ def test_a_message_longer_than_any_line_that_is_held_is_read_and_nothing_is_wron
     session_id = home.recorded("short", long, "short again")
     assert home.texts(session_id) == ["short", long, "short again"]
     assert home.files.read(session_id).damage is None
+
+
+HEAD = b'{"sessionId":"s"'
+ONE, TWO = b'{"role":"user","parts":[],"id":1}', b'{"role":"user","parts":[],"id":2}'
+CALL_ONE = b'{"id":"c1","name":"ls"}'
+WHOLE = HEAD + OPEN + ONE + b",\n" + TWO + b"\n" + MIDDLE + CALL_ONE + b"\n" + CLOSE
+
+
+def read(path: Path, content: bytes) -> tuple[dict[str, Any], list[bytes], list[bytes], str | None]:
+    path.write_bytes(content)
+    damage = DamageReport()
+    with path.open("rb") as file:
+        first = detect_own_layout(file)
+        assert first is not None
+        found = SessionDocument(file, first, damage)
+        return found.head, list(found.iter_messages()), list(found.iter_calls()), damage.text
+
+
+def test_a_whole_document(tmp_path: Path) -> None:
+    assert read(tmp_path / "f", WHOLE) == ({"sessionId": "s"}, [ONE, TWO], [CALL_ONE], None)
+
+
+def test_calls_can_be_asked_for_before_the_messages(tmp_path: Path) -> None:
+    for content in (WHOLE, WHOLE.replace(MIDDLE, b"]broken\n")):
+        (tmp_path / "f").write_bytes(content)
+        with (tmp_path / "f").open("rb") as file:
+            first = detect_own_layout(file)
+            assert first is not None
+            assert list(SessionDocument(file, first, DamageReport()).iter_calls()) == [CALL_ONE]
+
+
+def test_only_what_stands_between_two_places_is_read(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(WHOLE)
+    second, call = WHOLE.index(TWO), WHOLE.index(CALL_ONE)
+    with (tmp_path / "f").open("rb") as file:
+        first = detect_own_layout(file)
+        assert first is not None
+        found = SessionDocument(file, first, DamageReport())
+        found.narrow((second, WHOLE.index(MIDDLE)), (call, call))
+        assert (list(found.iter_messages()), list(found.iter_calls())) == ([TWO], [])
+        assert found.read == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "messages", "calls", "damage"),
+    [
+        (WHOLE[: -len(CLOSE)], [ONE, TWO], [CALL_ONE], "the file is truncated"),
+        (WHOLE + b"x", [ONE, TWO], [CALL_ONE], "the file is truncated; extra data after the end of the file"),
+        (WHOLE.replace(ONE + b",\n", ONE + b"\n"), [ONE, TWO], [CALL_ONE], "a comma is missing at byte 64"),
+        (WHOLE.replace(TWO + b"\n", TWO + b",\n"), [ONE, TWO], [CALL_ONE], "a comma is too many at byte 99"),
+        (
+            WHOLE.replace(TWO, b"rubbish\nmore rubbish"),
+            [ONE],
+            [CALL_ONE],
+            "unreadable data at byte 65 (1 entry could not be read)",
+        ),
+        (
+            WHOLE.replace(MIDDLE, b"]?\n"),
+            [ONE, TWO],
+            [CALL_ONE],
+            "unreadable data at byte 99 (1 entry could not be read)",
+        ),
+    ],
+)
+def test_a_damaged_line_costs_what_cannot_be_read_in_it(
+    tmp_path: Path, content: bytes, messages: list[bytes], calls: list[bytes], damage: str
+) -> None:
+    _, found, found_calls, told = read(tmp_path / "f", content)
+
+    assert (found, found_calls[-1:]) == (messages, calls)
+    assert told is not None
+    assert told.split(" at byte")[0] == damage.split(" at byte", maxsplit=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("first", "known"),
+    [
+        (WHOLE, True),
+        (HEAD + b'broken\n{"role":"user"},\n', True),
+        (HEAD + b'broken\n{"id":"c1"}\n', True),
+        (b'{\n "a": 1\n}\n', False),
+        (b"one line without an end", False),
+        (b"", False),
+        (HEAD + b"broken\nrubbish\n", False),
+    ],
+)
+def test_our_layout_is_known_by_its_first_lines(tmp_path: Path, first: bytes, known: bool) -> None:
+    (tmp_path / "f").write_bytes(first)
+    with (tmp_path / "f").open("rb") as file:
+        assert (detect_own_layout(file) is not None) is known
+
+
+def test_a_damaged_head_gives_the_fields_that_can_be_read(tmp_path: Path) -> None:
+    head, messages, _, damage = read(
+        tmp_path / "f", WHOLE.replace(HEAD, b'{"sessionId":"s","model":"m",broken,"metadata":{"title":"t"}')
+    )
+
+    assert head == {"metadata": {"title": "t"}}
+    assert len(messages) == 2
+    assert damage == "the file header is damaged (1 entry could not be read)"
+
+
+@pytest.mark.parametrize(
+    ("text", "head"),
+    [
+        (b"", {}),
+        (b'{"metadata":{"a":1},"x', {"metadata": {"a": 1}}),
+        (b'{"metadata":{"a":', {}),
+        (b'{"metadata":' + b"[" * 101 + b"]" * 101 + b"}", {}),
+        (b'{"metadata":' + b"[" * 200_000, {}),
+        (b'{"sessionId":["x"],"provider":{"y":1}', {"sessionId": ["x"], "provider": {"y": 1}}),
+    ],
+)
+def test_what_can_be_salvaged_of_a_head(text: bytes, head: dict[str, Any]) -> None:
+    assert salvage_head(text) == head
+
+
+def test_a_head_nested_too_deep_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(WHOLE.replace(HEAD, HEAD + b',"deep":' + b"[" * 101 + b"]" * 101))
+    damage = DamageReport()
+    with path.open("rb") as file:
+        first = detect_own_layout(file)
+        assert first is not None
+        SessionDocument(file, first, damage)
+
+    assert damage.too_large

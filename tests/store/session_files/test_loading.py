@@ -4,12 +4,26 @@ import itertools
 import json
 import os
 import time
+from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 
 from ollm.domain.errors import DamagedError
+from ollm.domain.session import SCHEMA_VERSION, SessionMetadata
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import SessionFiles, SessionPlaces, damage, loading
+from ollm.store.session_files.loading import (
+    INTERRUPTED_TEXT,
+    complete_head,
+    get_file_time,
+    make_session,
+    mark_interrupted,
+    parse_metadata,
+)
 from tests.covers import covers
 from tests.store.sessions.support import Home, run, said
 
@@ -242,3 +256,140 @@ def test_a_damaged_session_that_was_read_in_time_is_written_whole_however_long_t
     go_on(home, session_id)
 
     assert len(json.loads(home.document(session_id).read_bytes())["messages"]) == 31
+
+
+FALLBACK = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("head", "start", "last"),
+    [
+        ({}, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z"),
+        ({"startTime": "2026-01-01T00:00:00Z"}, "2026-01-01T00:00:00Z", "2026-03-01T00:00:00.000Z"),
+        ({"lastActivity": "2026-02-01T00:00:00Z"}, "2026-02-01T00:00:00Z", "2026-02-01T00:00:00Z"),
+        ({"startTime": "nonsense", "lastActivity": 5}, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z"),
+        ({"startTime": "2027-01-01T00:00:00Z"}, "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+    ],
+)
+def test_a_time_that_is_missing_or_makes_no_sense_is_the_files_own(head: dict, start: str, last: str) -> None:
+    session = make_session({"model": 5, "provider": "p", **head}, "s", FALLBACK)
+
+    assert (session.start_time, session.last_activity) == (start, last)
+    assert (session.session_id, session.model, session.provider) == ("s", "", "p")
+    assert (session.messages, session.tool_calls) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("head", "title", "tokens"),
+    [
+        ({"metadata": {"title": "t", "tokenCount": 5}}, "t", 5),
+        ({"metadata": {"title": 5, "tokenCount": 7}}, "", 7),
+        ({"metadata": {"title": "t", "tokenCount": "many"}}, "t", 0),
+        ({"metadata": "nonsense"}, "", 0),
+        ({}, "", 0),
+    ],
+)
+def test_a_field_of_the_wrong_shape_takes_its_default(head: dict, title: str, tokens: int) -> None:
+    found = parse_metadata(head)
+
+    assert (found.title, found.token_count) == (title, tokens)
+    assert isinstance(found, SessionMetadata)
+
+
+def test_a_head_is_completed_with_the_fields_every_document_has() -> None:
+    head: dict[str, Any] = {"mine": 1, "metadata": {"x": 2}}
+
+    found = complete_head(head, make_session(head, "s", FALLBACK))
+
+    assert found == {
+        "mine": 1,
+        "metadata": {"x": 2},
+        "sessionId": "s",
+        "startTime": "2026-03-01T00:00:00.000Z",
+        "lastActivity": "2026-03-01T00:00:00.000Z",
+        "model": "",
+        "provider": "",
+    }
+
+
+def test_a_call_that_nobody_can_finish_is_interrupted() -> None:
+    call = ToolCallRecord(id="c", name="ls", args={}, timestamp="t")
+
+    found = mark_interrupted(call)
+    assert (found.status, found.result) == ("interrupted", RecordedResult(llm_content=INTERRUPTED_TEXT))
+    assert found.error == ErrorInfo(type="Interrupted", message=INTERRUPTED_TEXT)
+    partly = msgspec.structs.replace(call, result=RecordedResult(llm_content="so far"))
+    assert mark_interrupted(partly).result == RecordedResult(llm_content="so far")
+
+
+def test_the_time_of_the_newest_file(tmp_path: Path) -> None:
+    for name, at in (("a", 100), ("b", 200)):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (at, at))
+
+    assert get_file_time(tmp_path / "a", tmp_path / "b", tmp_path / "missing").timestamp() == 200
+    assert get_file_time(tmp_path / "missing").timestamp() == 0
+
+
+def read_stream(home: Home, session_id: str) -> Any:
+    return home.files.open_stream(session_id)
+
+
+def test_calls_are_found_in_any_order_and_those_nobody_asked_for_are_left_over(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    from tests.store.sessions.support import call
+
+    async def record() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await service.record_message(session_id, said("one"))
+        for name in ("c1", "c2", "c3", "x9"):
+            await service.record_tool_call(session_id, call(name, result=name))
+        await service.close_session(session_id)
+        return session_id
+
+    session_id = run(record)
+    with read_stream(home, session_id) as stream:
+        assert stream.find_call("c2").id == "c2"
+        assert stream.find_call("c1").id == "c1"
+        assert stream.find_call("c1") is None
+        assert [found.id for found in stream.iter_other_calls()] == ["c3", "x9"]
+    with read_stream(home, session_id) as stream:
+        assert [found.id for found in stream.iter_other_calls()] == ["c1", "c2", "c3", "x9"]
+    assert home.files.read(session_id).calls_so_far == 4
+    with read_stream(home, session_id) as stream:
+        assert stream.read_user_words() == {1: "one"}
+        assert stream.read_only is None
+
+
+def test_calls_ahead_are_held_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    from tests.store.sessions.support import call
+
+    async def record() -> str:
+        service = home.service()
+        session_id = await service.create_session("m", "ollama")
+        await service.record_message(session_id, said("one"))
+        for number in range(5):
+            await service.record_tool_call(session_id, call(f"c{number}", result="x" * 100))
+        await service.close_session(session_id)
+        return session_id
+
+    session_id = run(record)
+    monkeypatch.setattr(loading, "MAX_AHEAD_CHARS", 2000)
+    with read_stream(home, session_id) as stream:
+        assert stream.find_call("c4") is None
+        assert stream.find_call("c0").id == "c0"
+        assert stream.find_call("c1").id == "c1"
+        assert stream.find_call("c4").id == "c4"
+
+
+def test_a_newer_version_is_read_only(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+    content = home.document(session_id).read_bytes()
+    version = f'"schemaVersion":{SCHEMA_VERSION}'.encode()
+    assert version in content
+    home.document(session_id).write_bytes(content.replace(version, f'"schemaVersion":{SCHEMA_VERSION + 1}'.encode()))
+
+    assert home.files.read(session_id).read_only == f"it was written by a newer version (schema {SCHEMA_VERSION + 1})"

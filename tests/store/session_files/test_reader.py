@@ -1,12 +1,14 @@
 """A long session is opened from its end: what is not needed is not read, and any doubt is."""
 
 import asyncio
+import contextlib
 import io
 import os
 import random
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,8 +19,10 @@ from ollm.runtime.history import load_history_page
 from ollm.runtime.resume.session_archive import SessionArchive
 from ollm.runtime.resume.session_archive import render_archived_message as recalled
 from ollm.store.session_files import MessagePage, SessionFiles, layout
-from ollm.store.session_files.journal import encode_json
+from ollm.store.session_files.damage import DamageReport
+from ollm.store.session_files.journal import JournalMessage, JournalRecord, encode_json, encode_line
 from ollm.store.session_files.loading import INTERRUPTED_TEXT
+from ollm.store.session_files.reader import SessionReader, complete_message, read_number
 from ollm.store.session_files.recovery import KnownDocument
 from ollm.store.session_files.sections import DocumentSections
 from tests.covers import covers
@@ -279,3 +283,155 @@ def test_the_users_words_are_found_in_lines_kept_as_another_program_wrote_them(f
     assert sections.find_beginning(900, 5) == 900
     assert sections.find_beginning(895, 5) == 890
     assert sections.find_beginning(5, 5) == 0
+
+
+LAYOUT = b"".join(
+    layout.iter_document(
+        {"sessionId": "s", "metadata": {"title": "t"}},
+        [encode_json({"role": "user", "parts": [], "timestamp": AT, "id": 1})],
+        [encode_json({"id": "c1", "name": "ls", "status": "running", "messageId": 1})],
+    )
+)
+
+
+def open_reader(
+    directory: Path, document: bytes | None, journal: bytes | None = None, waiting: bytes = b""
+) -> SessionReader:
+    paths = directory / "d.json", directory / "d.journal"
+    for path, content in zip(paths, (document, journal), strict=True):
+        if content is not None:
+            path.write_bytes(content)
+    return SessionReader(*paths, waiting=waiting)
+
+
+def numbered(number: int, text: str = "x") -> bytes:
+    return encode_line(JournalMessage(at=AT, message=msgspec.structs.replace(said(text), id=number), tokens=number))
+
+
+def read_all(reader: SessionReader) -> tuple[list[int], list[dict[str, Any]]]:
+    with contextlib.closing(reader):
+        return [read_number(data) for data in reader.iter_messages()], [
+            msgspec.json.decode(data) for data in reader.iter_calls()
+        ]
+
+
+def test_document_and_journal_are_read_as_one(tmp_path: Path) -> None:
+    call_line = encode_line(JournalRecord(at=AT, call=msgspec.Raw(b'{"id":"c1","status":"ok"}')))
+    new_call = encode_line(JournalRecord(at=AT, call=msgspec.Raw(b'{"id":"c2","name":"rm"}')))
+    reader = open_reader(tmp_path, LAYOUT, numbered(1) + numbered(2) + call_line + new_call)
+
+    assert (reader.foreign, reader.partial_at, reader.journal_good) == (
+        False,
+        "",
+        (tmp_path / "d.journal").stat().st_size,
+    )
+    assert reader.head["metadata"] == {"title": "t", "tokenCount": 2}
+    assert reader.progress == (0, len(LAYOUT))
+    assert read_all(reader) == (
+        [1, 2],
+        [{"id": "c1", "name": "ls", "status": "ok", "messageId": 1}, {"id": "c2", "name": "rm"}],
+    )
+
+
+def test_a_journal_alone_is_a_session_to_be_written_again(tmp_path: Path) -> None:
+    reader = open_reader(tmp_path, None, numbered(1))
+
+    assert reader.foreign
+    assert reader.progress == (0, 0)
+    assert read_all(reader)[0] == [1]
+    (tmp_path / "x").mkdir()
+    assert read_all(open_reader(tmp_path / "x", None)) == ([], [])
+
+
+def test_an_answer_under_way_is_told_with_where_it_begins(tmp_path: Path) -> None:
+    first = numbered(2)
+    part = encode_line(JournalRecord(at="later", partial=[{"type": "text", "text": "ha"}]))
+    reader = open_reader(tmp_path, LAYOUT, first + part + part)
+
+    assert (reader.partial_start, reader.partial_at) == (len(first), "later")
+    assert read_all(reader)[0] == [1, 2]
+    assert reader.partial == [{"type": "text", "text": "haha"}]
+
+
+def test_a_finished_answer_is_whole(tmp_path: Path) -> None:
+    part = encode_line(JournalRecord(at=AT, partial=[{"type": "text", "text": "ha"}]))
+    anew = encode_line(JournalRecord(at=AT, partial=[{"type": "text", "text": "he"}], anew=True))
+    message = encode_json({"role": "assistant", "parts": [{"type": "text", "text": "llo"}], "timestamp": AT, "id": 2})
+    done = encode_line(JournalRecord(at=AT, message=msgspec.Raw(message), continues=True))
+    reader = open_reader(tmp_path, LAYOUT, part + anew + done)
+
+    with contextlib.closing(reader):
+        whole = [msgspec.json.decode(data) for data in reader.iter_messages()]
+    assert whole[1]["parts"] == [{"type": "text", "text": "hello"}]
+    assert (reader.partial, reader.partial_at) == ([], "")
+    plain = JournalRecord(at=AT, message=msgspec.Raw(message))
+    assert complete_message([{"type": "text", "text": "x"}], plain) == message
+
+
+@pytest.mark.parametrize(
+    ("journal", "good", "damage"),
+    [
+        (numbered(2) + b'{"at":"torn', len(numbered(2)), None),
+        (numbered(2) + b"\0\0\0", len(numbered(2)), None),
+        (
+            numbered(2) + b"rubbish",
+            len(numbered(2)),
+            f"the journal ends in something that is no record, at byte {len(numbered(2))}",
+        ),
+        (
+            b"rubbish\nmore\n" + numbered(2),
+            len(numbered(2)) + 13,
+            "the journal is damaged at byte 0 (1 entry could not be read)",
+        ),
+    ],
+)
+def test_a_torn_last_line_was_never_promised_and_other_damage_is_told(
+    tmp_path: Path, journal: bytes, good: int, damage: str | None
+) -> None:
+    reader = open_reader(tmp_path, LAYOUT, journal)
+
+    assert (reader.journal_good, reader.damage.text) == (good, damage)
+    assert read_all(reader)[0] == [1, 2]
+
+
+def test_records_that_wait_are_read_behind_the_journal(tmp_path: Path) -> None:
+    assert read_all(open_reader(tmp_path, LAYOUT, numbered(2), numbered(3)))[0] == [1, 2, 3]
+    (tmp_path / "new").mkdir()
+    assert read_all(open_reader(tmp_path / "new", None, None, numbered(1)))[0] == [1]
+
+
+@pytest.mark.parametrize("what", ["link", "directory", "fifo"])
+def test_what_is_no_regular_file_is_refused(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "d.json"
+    if what == "link":
+        path.symlink_to("/etc/hostname")
+    elif what == "directory":
+        path.mkdir()
+    else:
+        os.mkfifo(path)
+
+    damage = DamageReport()
+    reader = SessionReader(path, None, damage=damage)
+    assert damage.text == (
+        "d.json is a symbolic link and is not followed" if what == "link" else "d.json is not a regular file"
+    )
+    assert damage.too_large
+    reader.close()
+
+
+def test_parts_are_left_out_only_of_a_document_in_our_layout(tmp_path: Path) -> None:
+    with contextlib.closing(open_reader(tmp_path, b'{"sessionId": "s", "messages": []}')) as foreign:
+        assert not foreign.skip_to(5)
+        assert not foreign.continue_after(1, 0)
+        assert foreign.foreign
+    with contextlib.closing(open_reader(tmp_path, LAYOUT)) as ours:
+        assert ours.continue_after(1, 0)
+        assert list(ours.iter_messages()) == []
+    with contextlib.closing(open_reader(tmp_path, LAYOUT)) as ours:
+        assert ours.skip_to(0)
+        assert (ours.skipped, ours.newest_calls) == (0, ["c1"])
+
+
+@pytest.mark.parametrize(("data", "number"), [(b'{"id":5}', 5), (b"{}", 0), (b"", 0), (b'{"id":"x"}', 0), (b"\xff", 0)])
+def test_the_number_of_a_message(data: bytes, number: int) -> None:
+    assert read_number(data) == number

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ollm.store.session_files import layout
 from ollm.store.session_files.journal import encode_json
-from ollm.store.session_files.sections import DocumentSections, OddLayoutError
+from ollm.store.session_files.layout import MIDDLE
+from ollm.store.session_files.sections import DocumentSections, OddLayoutError, read_number
 from tests.store.sessions.support import AT
 
 
@@ -49,3 +50,68 @@ def test_the_places_of_entries_are_found_whatever_their_lengths(messages, after:
 def test_a_document_cut_short_is_no_layout_of_ours(cut: int):
     with pytest.raises(OddLayoutError):
         DocumentSections(io.BytesIO(document([(1, "user", 50), (2, "assistant", 50)])[:-cut]))
+
+
+def section(*messages: tuple[int, str, int], block: int = 64) -> tuple[bytes, DocumentSections]:
+    content = document(list(messages))
+    return content, DocumentSections(io.BytesIO(content), block=block)
+
+
+@pytest.mark.parametrize("block", [1, 64, 1 << 16])
+def test_messages_and_calls_between_two_numbers(block: int) -> None:
+    content, sections = section(
+        *((number, "assistant" if number % 2 else "user", 10) for number in range(1, 21)), block=block
+    )
+
+    def numbers(span: tuple[int, int]) -> list[int]:
+        return [read_number(line) for line in content[slice(*span)].splitlines()]
+
+    assert numbers(sections.find_messages(0)) == list(range(1, 21))
+    assert numbers(sections.find_messages(5, 9)) == [6, 7, 8]
+    assert numbers(sections.find_messages(20)) == []
+    assert numbers(sections.find_messages(18)) == [19, 20]
+    assert content[slice(*sections.find_calls(15))].count(b'"id"') == 2
+    assert content[slice(*sections.find_calls(2, 6))].count(b'"id"') == 2
+    assert content[sections.middle :].startswith(MIDDLE)
+    assert sections.list_newest_calls()[-1] == "c19"
+
+
+def test_the_beginning_is_a_message_of_the_users_with_enough_behind_it() -> None:
+    _, sections = section(
+        (1, "user", 5),
+        (2, "assistant", 5),
+        (3, "assistant", 5),
+        (4, "user", 5),
+        (5, "assistant", 5),
+        (6, "assistant", 5),
+    )
+
+    assert sections.find_beginning(6, 1) == 3
+    assert sections.find_beginning(6, 2) == 3
+    assert sections.find_beginning(6, 3) == 3
+    assert sections.find_beginning(6, 4) == 0
+    assert sections.find_beginning(2, 1) == 0
+    assert section()[1].find_beginning(5, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b'"id":1}', b'"id":"one"}'),
+        (b'"id":1}', b'"id":0}'),
+        (b'],"toolCalls":[\n', b"]\n"),
+        (b"]}\n", b"]}"),
+        (b"]}\n", b"]}\n\n"),
+    ],
+)
+def test_a_line_that_is_not_as_we_write_it_is_noticed(before: bytes, after: bytes) -> None:
+    content = document([(1, "user", 5), (2, "user", 5)]).replace(before, after)
+
+    with pytest.raises(OddLayoutError):
+        DocumentSections(io.BytesIO(content)).find_messages(1)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"x\n]}\n", b'{"a":1}\n]}\n'])
+def test_what_is_no_document_of_ours_is_noticed(content: bytes) -> None:
+    with pytest.raises(OddLayoutError):
+        DocumentSections(io.BytesIO(content))

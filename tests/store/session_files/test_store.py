@@ -2,7 +2,14 @@
 
 import json
 import os
+from datetime import UTC, datetime
+from pathlib import Path
 
+import pytest
+
+from ollm.domain.errors import BusyError, NotFoundError, UsageError
+from ollm.store.session_files import MessagePage
+from ollm.store.session_files.store import SessionFiles
 from tests.store.sessions.support import Home, run, said
 
 ID = "550e8400-e29b-41d4-a716-446655440000"
@@ -84,3 +91,183 @@ def test_a_fifo_or_directory_in_place_of_a_document_is_named(tmp_path):
     home.document(ID).unlink()
     home.document(ID).mkdir()
     assert home.index().list_sessions()[0]["damaged"]
+
+
+UNKNOWN = "aaaa0000-0000-4000-8000-000000000001"
+WHEN = datetime(2026, 1, 27, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_nothing_is_on_disk_before_the_first_flush(home: Home) -> None:
+    writer = home.files.create({"sessionId": UNKNOWN})
+    assert not home.sessions.exists()
+    assert writer.new
+    writer.flush()
+    assert home.document(UNKNOWN).is_file()
+    writer.abandon()
+
+
+def test_an_unknown_session_is_named(home: Home) -> None:
+    for attempt in (
+        lambda: home.files.open(UNKNOWN),
+        lambda: home.files.read(UNKNOWN),
+        lambda: home.files.remove(UNKNOWN),
+        lambda: home.files.move(UNKNOWN, home.root / "x", at=WHEN),
+        lambda: home.files.restore_from_trash(UNKNOWN, at=WHEN),
+    ):
+        with pytest.raises(NotFoundError) as caught:
+            attempt()
+        assert (caught.value.message, caught.value.action) == (
+            f"No session {UNKNOWN}.",
+            "List them with `ollm sessions list`.",
+        )
+
+
+def test_a_session_that_is_open_is_refused_and_let_go_of_afterwards(home: Home) -> None:
+    session_id = home.recorded("one")
+    assert not home.files.is_open(session_id)
+    writer, loaded = home.files.open(session_id)
+    assert home.files.is_open(session_id)
+    assert [message.text for message in loaded.session.messages] == ["one"]
+    for attempt in (
+        lambda: home.files.open(session_id),
+        lambda: home.files.remove(session_id),
+        lambda: home.files.move(session_id, home.root / "x", at=WHEN),
+    ):
+        with pytest.raises(BusyError):
+            attempt()
+    writer.abandon()
+    home.files.open(session_id.upper())[0].abandon()
+
+
+def test_a_summary_says_what_a_list_shows(home: Home) -> None:
+    session_id = home.recorded("first words", "two", workspace="/w")
+
+    found = home.files.summarize_session(session_id)
+
+    assert (found.session_id, found.title, found.message_count, found.workspace) == (session_id, "first words", 2, "/w")
+    assert (found.status, found.damaged, found.model) == ("closed", None, "m")
+    assert home.files.describe_session(session_id).messages == ()
+    writer, _ = home.files.open(session_id)
+    assert home.files.summarize_session(session_id).status == "active"
+    writer.change_fields("2026-01-27T10:00:00.000Z", {}, {"workspaceState": {"status": "archived"}})
+    writer.close()
+    assert home.files.summarize_session(session_id).status == "archived"
+
+
+def test_pages_hold_so_many_messages(home: Home) -> None:
+    session_id = home.recorded(*(f"m{number}" for number in range(1, 101)))
+
+    newest = home.files.read(session_id, MessagePage(None, 5)).session.messages
+    assert newest[-1].id == 100
+    assert 5 <= len(newest) < 100
+    before = home.files.read(session_id, MessagePage(50, 5)).session.messages
+    assert before[-1].id == 49
+    assert len(home.files.read(session_id).session.messages) == 100
+
+
+def test_what_is_not_written_yet_is_read_of_a_session_of_this_process(home: Home) -> None:
+    session_id = home.recorded("one")
+    writer, _ = home.files.open(session_id)
+    writer.deferred = True
+    import msgspec
+
+    writer.record_message("2027-01-01T00:00:00.000Z", msgspec.structs.replace(said("two"), id=2), 9)
+
+    found = home.files.read_open(writer).session
+    assert [message.text for message in found.messages] == ["one", "two"]
+    assert (found.metadata.token_count, found.last_activity) == (9, "2027-01-01T00:00:00.000Z")
+    assert home.files.read_user_words(writer) == {1: "one", 2: "two"}
+    assert len(home.files.read(session_id).session.messages) == 1
+    writer.abandon()
+
+
+def test_the_document_given_is_what_folding_would_write(home: Home) -> None:
+    session_id = home.recorded("one")
+
+    assert b"".join(home.files.iter_document(session_id)) == home.document(session_id).read_bytes()
+
+
+def test_leftovers_are_named_and_put_aside(home: Home) -> None:
+    session_id = home.recorded("one")
+    assert home.files.describe_leftovers(session_id) == ""
+    (home.sessions / f".{session_id}.json.1.tmp").write_text("")
+    old = home.root / "session-data"
+    old.mkdir()
+    (old / f"{session_id}.json").write_text("second")
+
+    assert home.files.describe_leftovers(session_id) == (
+        f"a temporary file was left behind; there is a second document in {old}"
+    )
+    home.files.tidy(session_id)
+    [kept] = old.iterdir()
+    assert kept.name.startswith(f"{session_id}.json.damaged-")
+    assert kept.read_text() == "second"
+    home.files.tidy(session_id)
+    assert home.document(session_id).exists()
+
+
+def test_every_file_of_a_session_is_removed_and_no_other(home: Home) -> None:
+    session_id, other = home.recorded("one"), home.recorded("two")
+    trash = home.root / "trash"
+    trash.mkdir()
+    for path in (
+        home.sessions / f"{session_id}.json.damaged-1",
+        home.sessions / f".{session_id}.x.tmp",
+        trash / f"{session_id}.json",
+    ):
+        path.write_text("")
+
+    home.files.remove(session_id)
+
+    assert [path.name for path in home.sessions.iterdir()] == [f"{other}.json"]
+    assert list(trash.iterdir()) == []
+
+
+def test_a_session_goes_to_the_trash_and_comes_back(home: Home) -> None:
+    session_id = home.recorded("one")
+    home.journal(session_id).write_text("")
+    trash = home.root / "trash"
+
+    home.files.move(session_id, trash, at=WHEN)
+    assert sorted(path.suffix for path in trash.iterdir()) == [".journal", ".json"]
+    assert (trash / f"{session_id}.json").stat().st_mtime == WHEN.timestamp()
+    assert home.files.list_trashed_before(datetime(2026, 1, 28, tzinfo=UTC)) == [session_id]
+    assert home.files.list_trashed_before(WHEN) == []
+    home.files.restore_from_trash(session_id, at=WHEN)
+    assert home.texts(session_id) == ["one"]
+    assert list(trash.iterdir()) == []
+    assert home.files.list_trashed_before(datetime(2030, 1, 1, tzinfo=UTC)) == []
+
+
+def test_a_session_that_exists_is_not_restored_over(home: Home) -> None:
+    session_id = home.recorded("one")
+    (home.root / "trash").mkdir()
+    (home.root / "trash" / f"{session_id}.json").write_text("other")
+
+    with pytest.raises(UsageError) as caught:
+        home.files.restore_from_trash(session_id, at=WHEN)
+    assert caught.value.message == f"Session {session_id} already exists."
+    assert home.texts(session_id) == ["one"]
+
+
+def test_from_a_size_on_a_session_is_large(home: Home) -> None:
+    session_id = home.recorded("one")
+    assert not home.files.is_large(session_id)
+    os.truncate(home.document(session_id), 64_000_000)
+    assert home.files.is_large(session_id)
+    os.truncate(home.document(session_id), 63_999_999)
+    assert not home.files.is_large(session_id)
+
+
+def test_without_a_trash_nothing_is_in_it(tmp_path: Path) -> None:
+    from ollm.store.session_files import SessionPlaces
+
+    files = SessionFiles(SessionPlaces(directory=tmp_path))
+    assert files.list_trashed_before(WHEN) == []
+    with pytest.raises(NotFoundError):
+        files.restore_from_trash(UNKNOWN, at=WHEN)

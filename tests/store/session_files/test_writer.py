@@ -2,17 +2,21 @@
 
 import asyncio
 import errno
+import json
 import os
 import resource
 import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from ollm.domain.errors import BusyError
+from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.events import Notice
 from ollm.domain.messages import Message, TextPart
+from ollm.store.session_files import writer as writing
+from ollm.store.session_files.writer import SessionWriter
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.sizes import size
@@ -300,3 +304,199 @@ async def test_with_auto_save_off_records_wait_for_the_end_of_the_turn(tmp_path)
     assert len((await service.get_session(session_id)).messages) == 1
     await service.end_turn(session_id)
     assert home.texts(session_id) == ["hello"]
+
+
+SESSION_ID = "aaaa0000-0000-4000-8000-000000000001"
+
+
+def create(home: Home) -> SessionWriter:
+    return home.files.create({"sessionId": SESSION_ID, "startTime": AT, "lastActivity": AT, "metadata": {}})
+
+
+def record(writer: SessionWriter, number: int, text: str = "x") -> None:
+    writer.record_message(AT, msgspec.structs.replace(said(text), id=number), number)
+
+
+def records(home: Home) -> list[dict]:
+    return [json.loads(line) for line in home.journal(SESSION_ID).read_bytes().splitlines()]
+
+
+def document(home: Home) -> dict:
+    found: dict = json.loads(home.document(SESSION_ID).read_bytes())
+    return found
+
+
+def test_a_message_is_on_disk_when_it_was_recorded(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    assert (writer.is_empty, writer.is_saved, writer.open) == (True, False, False)
+    record(writer, 1)
+
+    assert (writer.is_empty, writer.is_saved, writer.open) == (False, True, True)
+    assert (writer.message_count, writer.last_number, writer.has_partial) == (1, 1, False)
+    assert [line["message"]["id"] for line in records(home)] == [1]
+    assert writer.journal_size == home.journal(SESSION_ID).stat().st_size
+    assert writer.document_size == home.document(SESSION_ID).stat().st_size
+    assert writer.has_own_files
+    assert writer.directory == home.sessions
+    writer.abandon()
+    assert not writer.open
+
+
+def test_deferred_records_wait_for_the_flush(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    writer.flush()
+    with writer.batch_writes():
+        record(writer, 1)
+        assert len(writer.pending) == 1
+        assert not writer.is_saved
+        with writer.batch_writes():
+            record(writer, 2)
+        assert len(writer.pending) == 2
+    assert writer.pending == []
+    assert len(records(home)) == 2
+    assert writer.deferred is False
+    writer.abandon()
+
+
+def test_a_partial_answer_is_written_as_what_it_has_grown_by(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    text = {"type": "text", "text": "half"}
+    writer.record_partial(AT, [text])
+    writer.record_partial(AT, [text])
+    writer.record_partial(AT, [{**text, "text": "half an"}])
+    writer.record_partial(AT, [{**text, "text": "other"}])
+    assert writer.has_partial
+    assert not writer.is_empty
+
+    assert [(line["partial"][0]["text"], line.get("anew", False)) for line in records(home)] == [
+        ("half", False),
+        (" an", False),
+        ("other", True),
+    ]
+    writer.record_message(AT, msgspec.structs.replace(said("other end", "assistant"), id=1), 5)
+    assert records(home)[-1]["message"]["parts"] == [{"type": "text", "text": " end"}]
+    assert records(home)[-1]["continues"] is True
+    assert not writer.has_partial
+    assert writer.fold()
+    assert document(home)["messages"][0]["parts"] == [{"type": "text", "text": "other end"}]
+    writer.abandon()
+
+
+def test_of_a_call_that_ends_only_what_has_changed_is_written(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    started = {"id": "c1", "name": "ls", "args": {"path": "."}, "status": "running"}
+    writer.record_call(AT, started, 1)
+    writer.record_call(AT, {**started, "status": "ok", "result": {"llmContent": "x"}}, 2)
+    writer.record_call(AT, {**started, "status": "ok"}, 3)
+
+    assert records(home)[1]["call"] == {"id": "c1", "status": "ok", "result": {"llmContent": "x"}}
+    assert records(home)[2]["call"] == {**started, "status": "ok"}
+    assert writer.head["metadata"]["tokenCount"] == 3
+    writer.abandon()
+
+
+def test_a_list_that_only_grew_is_written_as_its_new_items(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    writer.change_fields(AT, {"model": "m"}, {"files": ["a"], "title": "t"})
+    writer.change_fields(AT, {}, {"files": ["a", "b"]})
+    writer.change_fields(AT, {}, {"files": ["c"]})
+
+    assert [{key: line[key] for key in line if key != "at"} for line in records(home)] == [
+        {"top": {"model": "m"}, "set": {"files": ["a"], "title": "t"}},
+        {"append": {"files": [1, ["b"]]}},
+        {"set": {"files": ["c"]}},
+    ]
+    assert writer.head["metadata"] == {"files": ["c"], "title": "t"}
+    assert writer.head["model"] == "m"
+    writer.abandon()
+
+
+def test_small_documents_are_folded_at_every_turn_and_larger_ones_when_the_journal_outgrew_them(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    assert writer.fold_when_due() is True
+    assert not home.journal(SESSION_ID).read_bytes()
+    assert writer.fold_when_due() is False, "there is nothing to fold"
+    record(writer, 2, "y" * 70_000)
+    assert writer.fold_when_due() is True
+    record(writer, 3)
+    assert writer.fold_when_due() is False
+    record(writer, 4, "z" * 80_000)
+    assert writer.fold_when_due() is True
+    assert [entry["id"] for entry in document(home)["messages"]] == [1, 2, 3, 4]
+    writer.abandon()
+
+
+def test_closing_folds_and_removes_the_journal_and_the_lock(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    writer.record_partial(AT, [{"type": "text", "text": "half"}])
+    seen: list[bool] = []
+
+    assert writer.close(lambda: seen.append(home.journal(SESSION_ID).exists())) is True
+
+    assert seen == [False]
+    assert not writer.open
+    last = document(home)["messages"][-1]
+    assert (last["id"], last["interrupted"], last["parts"]) == (2, True, [{"type": "text", "text": "half"}])
+    assert [path.suffix for path in home.sessions.iterdir()] == [".json"]
+
+
+def test_a_large_document_is_not_written_anew_for_a_little_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1, "x" * 10_000)
+    writer.fold()
+    monkeypatch.setattr(writing, "KEEP_JOURNAL_FROM_BYTES", 10_000)
+    record(writer, 2)
+
+    assert writer.close() is False
+    assert home.journal(SESSION_ID).stat().st_size > 0
+    assert home.texts(SESSION_ID) == ["x" * 10_000, "x"]
+
+
+def test_an_answer_under_way_is_carried_over_a_fold(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    writer.record_partial(AT, [{"type": "text", "text": "half"}])
+    assert writer.fold() is True
+
+    assert [(line["partial"], line["anew"]) for line in records(home)] == [([{"type": "text", "text": "half"}], True)]
+    writer.abandon()
+
+
+def test_what_another_program_did_is_told_once_and_put_right(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    record(writer, 1)
+    home.journal(SESSION_ID).unlink()
+    home.document(SESSION_ID).unlink()
+    assert not writer.has_own_files
+    record(writer, 2)
+
+    assert sorted(writer.take_reports()) == sorted(
+        [
+            f"Another program has removed {home.journal(SESSION_ID)}: it was written anew.",
+            f"Another program has removed {home.document(SESSION_ID)}: it was written anew.",
+        ]
+    )
+    assert writer.take_reports() == []
+    assert home.texts(SESSION_ID) == ["x", "x"]
+    writer.abandon()
+
+
+def test_what_cannot_be_written_is_kept_and_the_reason_told(tmp_path: Path) -> None:
+    home, writer = Home(tmp_path), create(Home(tmp_path))
+    home.sessions.parent.mkdir(exist_ok=True)
+    home.sessions.write_text("in the way")
+
+    with pytest.raises(StorageError) as caught:
+        record(writer, 1)
+    assert (
+        caught.value.message
+        == f"Session {SESSION_ID} cannot be written to {home.sessions}: {os.strerror(errno.EEXIST)}."
+    )
+    assert len(writer.pending) == 1
+    home.sessions.unlink()
+    writer.flush()
+    assert home.texts(SESSION_ID) == ["x"]
+    writer.abandon()

@@ -37,6 +37,7 @@ def test_the_whole_block_decides_between_places() -> None:
     ("text", "answer"),
     [
         ("abc", "No similar text. It says:\nabc"),
+        ("q", "No similar text. It says:\nq"),
         ("", "No similar text. Read the file again."),
         ("q" * SHORT_FILE_CHARS, f"No similar text. It says:\n{'q' * SHORT_FILE_CHARS}"),
         ("q" * (SHORT_FILE_CHARS + 1), "No similar text. Read the file again."),

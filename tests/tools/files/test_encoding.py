@@ -116,3 +116,10 @@ def test_utf8_text_is_always_known(text: str) -> None:
 )
 def test_crlf_is_the_line_end_only_where_every_line_has_it(text: str, newline: str) -> None:
     assert detect_newline(text) == newline
+
+
+@pytest.mark.parametrize(("good", "utf8"), [(9, True), (8, False)])
+def test_how_much_must_decode_well_for_spoilt_utf8(good: int, utf8: bool) -> None:
+    found = detect_encoding(b"some plain words " + "ä".encode() * good + b" \xff \xfe")
+
+    assert (found == Encoding(exact=False)) is utf8

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,3 +176,18 @@ def test_a_stream_without_end_stops_being_told() -> None:
         stream.feed("y\n" * 512)
 
     assert sum(len(text) for text in shown) < MAX_KEPT_CHARS + 100
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain\ttext\n", "plain\ttext\n"),
+        ("a\x01b\x1fc", "a␁b␟c"),
+        ("a\x00b", "a␀b"),
+        ("a\x7fb", "a␡b"),
+        ("a\x85b", "a\ufffdb"),
+        ("a\ud800b", "a\ufffdb"),
+    ],
+)
+def test_controls_are_shown_as_their_pictures(text: str, shown: str) -> None:
+    assert show_controls(text) == shown

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from ollm.config.settings import ToolSettings, WebFetchSettings
+from ollm.domain.errors import ToolFailure
+from ollm.tools.web.client import MAX_REDIRECTS, WebResponse, fetch_url
 from ollm.tools.web_fetch import PageCache, WebFetch
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -168,3 +170,95 @@ async def test_nobody_listening_and_no_such_name_are_network_errors(workspace: P
 
     assert error(await drive("web_fetch", url=f"http://127.0.0.1:{port}/"))[0] == "NetworkError"
     assert error(await drive("web_fetch", url="http://no-such-name.invalid/"))[0] == "NetworkError"
+
+
+def limits(server: Server, **more: Any) -> WebFetchSettings:
+    return WebFetchSettings(**{"allow_private": (server.place,), "timeout": 60, **more})
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "x-gzip", "deflate", "bare deflate"])
+async def test_an_answer_of_just_the_limit_is_taken_and_one_more_byte_is_not(server: Server, encoding: str) -> None:
+    for size in (1000, 1001):
+        body = b"x" * size
+        packer = {"gzip": 31, "x-gzip": 31, "deflate": 15, "bare deflate": -15}.get(encoding)
+        if packer:
+            squeeze = zlib.compressobj(wbits=packer)
+            body = squeeze.compress(body) + squeeze.flush()
+        server.routes["/"] = reply(body, **({"content_encoding": encoding.rsplit(maxsplit=1)[-1]} if encoding else {}))
+        if size == 1000:
+            answer = await fetch_url(server.url(), limits(server, max_bytes=1000))
+            assert (answer.status, answer.body, answer.redirected) == (200, b"x" * 1000, False)
+        else:
+            with pytest.raises(ToolFailure) as caught:
+                await fetch_url(server.url(), limits(server, max_bytes=1000))
+            assert caught.value.kind == "TooLarge"
+            assert caught.value.message == f"{server.url()} has more than 1,000 bytes; reading stopped there."
+
+
+@pytest.mark.parametrize(("hops", "followed"), [(MAX_REDIRECTS, True), (MAX_REDIRECTS + 1, False)])
+async def test_so_many_redirects_are_followed(server: Server, hops: int, followed: bool) -> None:
+    for hop in range(hops):
+        server.routes[f"/{hop}"] = reply("", status="302 Found", location=f"/{hop + 1}")
+    server.routes[f"/{hops}"] = reply("there")
+
+    if followed:
+        answer = await fetch_url(server.url("/0"), limits(server))
+        assert (answer.body, answer.url, answer.redirected) == (b"there", server.url(f"/{hops}"), True)
+    else:
+        with pytest.raises(ToolFailure) as caught:
+            await fetch_url(server.url("/0"), limits(server))
+        assert (caught.value.kind, caught.value.message) == (
+            "HttpError",
+            f"{server.url('/0')} redirects more than 5 times.",
+        )
+
+
+@pytest.mark.parametrize("status", ["301 x", "302 x", "303 x", "307 x", "308 x"])
+async def test_every_kind_of_redirect_is_followed_and_one_without_a_place_is_an_answer(
+    server: Server, status: str
+) -> None:
+    server.routes["/"] = reply("", status=status, location="/there")
+    server.routes["/there"] = reply("there")
+    server.routes["/lost"] = reply("lost", status=status)
+
+    assert (await fetch_url(server.url(), limits(server))).body == b"there"
+    assert (await fetch_url(server.url("/lost"), limits(server))).body == b"lost"
+
+
+async def test_what_was_sent_is_for_the_first_place_alone(server: Server) -> None:
+    async with serving() as other:
+        server.routes["/here"] = reply("", status="307 x", location="/same")
+        server.routes["/same"] = reply("", status="307 x", location=other.url("/there"))
+        other.routes["/there"] = reply("there")
+        allowed = limits(server, allow_private=(server.place, other.place))
+        answer = await fetch_url(server.url("/here"), allowed, method="POST", headers={"X-Key": "k"}, content=b"{}")
+
+        assert answer.body == b"there"
+        assert [(request.method, request.body, request.headers.get("x-key")) for request in server.requests] == [
+            ("POST", b"{}", "k"),
+            ("POST", b"{}", "k"),
+        ]
+        [asked] = other.requests
+        assert (asked.method, asked.body, asked.headers.get("x-key")) == ("GET", b"", None)
+
+
+async def test_with_same_host_another_host_is_told_and_not_followed(server: Server) -> None:
+    server.routes["/"] = reply("", status="302 x", location="http://example.org/x")
+
+    with pytest.raises(ToolFailure) as caught:
+        await fetch_url(server.url(), limits(server), same_host=True)
+    assert (caught.value.kind, caught.value.message) == (
+        "HttpError",
+        f"{server.url()} redirects to http://example.org/x, another host; ask for that address if it is wanted.",
+    )
+
+
+@pytest.mark.parametrize(("status", "reason"), [(404, "404 Not Found"), (200, "200 OK"), (799, "799")])
+def test_a_status_in_words(status: int, reason: str) -> None:
+    assert WebResponse(url="u", status=status, headers={}, body=b"").reason == reason
+
+
+async def test_header_names_are_lower_case(server: Server) -> None:
+    server.routes["/"] = reply("x", X_Odd="Yes")
+
+    assert (await fetch_url(server.url(), limits(server))).headers["x-odd"] == "Yes"

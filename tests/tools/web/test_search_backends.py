@@ -6,12 +6,23 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import ddgs
 import pytest
 from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
 from ollm.config.settings import ToolSettings, WebSearchSettings
+from ollm.domain.errors import ToolFailure
+from ollm.tools.web.search_backends import (
+    Brave,
+    SearchHit,
+    Searxng,
+    Tavily,
+    find_default_backend,
+    parse_hits,
+    select_backend,
+)
 from ollm.tools.web_search import WebSearch, WebSearchNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
@@ -205,3 +216,137 @@ async def test_a_missing_ddgs_says_how_to_install_it(workspace: Path, monkeypatc
 
     assert kind == "NoBackend"
     assert "ollm-cli[search]" in message
+
+
+SEARXNG = {
+    "query": "python",
+    "number_of_results": 0,
+    "results": [
+        {
+            "url": "https://www.python.org/",
+            "title": "Welcome to Python.org",
+            "content": "The official <b>home</b>",
+            "engine": "bing",
+        },
+        {"url": "https://docs.python.org/", "title": "Python &amp; docs", "content": "x" * 1000, "engine": "ddg"},
+        {"url": "javascript:alert(1)", "title": "bad", "content": ""},
+        {"url": "https://third.example/", "title": "Third", "content": None},
+    ],
+    "unresponsive_engines": [["google", "timeout"]],
+}
+
+
+BRAVE = {
+    "type": "search",
+    "query": {"original": "python"},
+    "web": {"type": "search", "results": [
+        {"title": "Python", "url": "https://python.org", "description": "A <strong>language</strong>.\x1b[31m"},
+        {"title": "Two", "url": "https://two.example", "description": "second"},
+    ]},
+}  # fmt: skip
+
+
+@covers("T6.6", "T6.7")
+async def test_searxng_is_asked_for_json_and_its_results_are_numbered(workspace: Path, server: Server) -> None:
+    server.routes["/search"] = answering(SEARXNG)
+
+    drive = searcher(workspace, backend="searxng", base_url=server.url("/"))
+    text = content(await drive("web_search", query="python docs", numResults=2))
+
+    assert parse_qs(urlsplit(server.requests[0].path).query) == {"q": ["python docs"], "format": ["json"]}
+    assert text.startswith(
+        "1. Welcome to Python.org\n   https://www.python.org/\n   The official home\n\n2. Python & docs"
+    )
+    assert "3." not in text
+    assert len(text) < 600
+
+
+@covers("T6.6")
+async def test_brave_gets_the_key_in_its_header_and_tags_are_taken_out(workspace: Path, server: Server) -> None:
+    server.routes[PATHS["brave"]] = answering(BRAVE)
+
+    text = content(await searcher(workspace, backend="brave", base_url=server.url(""))("web_search", query="python"))
+
+    assert server.requests[0].headers["x-subscription-token"] == "key-1"
+    assert text == "1. Python\n   https://python.org\n   A language.\n\n2. Two\n   https://two.example\n   second"
+
+
+@covers("T6.6")
+async def test_tavily_gets_a_document_and_a_bearer_key(workspace: Path, server: Server) -> None:
+    server.routes["/search"] = answering(TAVILY)
+
+    text = content(
+        await searcher(workspace, backend="tavily", base_url=server.url(""))("web_search", query="python", numResults=3)
+    )
+
+    asked = server.requests[0]
+    assert asked.method == "POST"
+    assert asked.headers["authorization"] == "Bearer key-1"
+    assert json.loads(asked.body) == {"query": "python", "max_results": 3}
+    assert "A language." in text
+
+
+@covers("T6.8")
+async def test_a_service_nobody_answers_at_is_a_network_error(workspace: Path) -> None:
+    drive = searcher(workspace, backend="searxng", base_url="http://127.0.0.1:9")
+
+    assert error(await drive("web_search", query="x"))[0] == "NetworkError"
+
+
+@pytest.mark.parametrize(
+    ("document", "way", "hits"),
+    [
+        ([{"url": "http://a", "title": "A", "body": "x"}], (), [SearchHit(title="A", url="http://a", snippet="x")]),
+        ({"r": [{"url": "https://a"}]}, ("r",), [SearchHit(title="https://a", url="https://a")]),
+        (
+            {"r": [{"url": "ftp://a"}, {"url": 5}, "x", {}, {"url": "http://b", "title": 5, "body": []}]},
+            ("r",),
+            [SearchHit(title="http://b", url="http://b")],
+        ),
+        ({"r": "x"}, ("r",), []),
+        ("x", ("r", "s"), []),
+        (None, (), []),
+    ],
+)
+def test_results_that_are_not_as_documented_are_passed_over(
+    document: Any, way: tuple[str, ...], hits: list[SearchHit]
+) -> None:
+    assert parse_hits(document, way, "body") == hits
+
+
+@pytest.mark.parametrize(
+    ("settings", "key", "backend"),
+    [
+        ({"backend": "searxng", "base_url": "http://s"}, None, Searxng(name="searxng", base_url="http://s")),
+        ({"base_url": "http://s"}, None, Searxng(name="searxng", base_url="http://s")),
+        ({"backend": "Brave"}, "k", Brave(name="brave", base_url="https://api.search.brave.com", key="k")),
+        ({"backend": "tavily"}, "k", Tavily(name="tavily", base_url="https://api.tavily.com", key="k")),
+        ({"backend": "tavily", "base_url": "http://t"}, "k", Tavily(name="tavily", base_url="http://t", key="k")),
+    ],
+)
+def test_the_backend_the_settings_name(settings: dict[str, str], key: str | None, backend: Any) -> None:
+    assert select_backend(WebSearchSettings(**settings), key, {}) == backend
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"backend": "searxng"}, "SearXNG needs tools.webSearch.baseUrl, such as http://localhost:8888."),
+        ({"backend": "brave"}, "brave needs a key: name its variable in tools.webSearch.apiKeyEnv."),
+        (
+            {"backend": "bing"},
+            "There is no search backend named bing; the user can set tools.webSearch.backend to one of searxng, brave, tavily, ddgs, mine.",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(ToolFailure) as caught:
+        select_backend(WebSearchSettings(**settings), None, {"mine": object()})  # type: ignore[dict-item]
+    assert (caught.value.kind, caught.value.message) == ("NoBackend", message)
+
+
+def test_a_backend_of_an_extension_comes_first() -> None:
+    mine: Any = object()
+
+    assert select_backend(WebSearchSettings(backend="brave"), None, {"brave": mine}) is mine
+    assert find_default_backend(WebSearchSettings(base_url="http://s")) == "searxng"
