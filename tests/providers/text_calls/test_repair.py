@@ -111,3 +111,11 @@ def test_a_very_long_text_is_not_mended() -> None:
 )
 def test_prefixes_of_names_are_left_out(name: str, bare: str) -> None:
     assert strip_tool_prefix(name) == bare
+
+
+def test_one_line_among_empty_ones_is_one_value() -> None:
+    assert parse_calls('\n\n{"name": "ls"}\n\n', OFFERED) == ParsedCalls(calls=(CallPiece("ls", {}),))
+    assert parse_calls('{"name": "ls"}\n\n{"name": "read"}\n', OFFERED).calls == (
+        CallPiece("ls", {}),
+        CallPiece("read", {}),
+    )

@@ -161,7 +161,7 @@ def test_a_damaged_head_gives_the_fields_that_can_be_read(tmp_path: Path) -> Non
         tmp_path / "f", WHOLE.replace(HEAD, b'{"sessionId":"s","model":"m",broken,"metadata":{"title":"t"}')
     )
 
-    assert head == {"metadata": {"title": "t"}}
+    assert head == {"sessionId": "s", "model": "m", "metadata": {"title": "t"}}
     assert len(messages) == 2
     assert damage == "the file header is damaged (1 entry could not be read)"
 
