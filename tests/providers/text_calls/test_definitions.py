@@ -184,3 +184,9 @@ def test_a_definition_that_is_to_go_goes_with_the_lines_behind_it() -> None:
     assert remove_definitions("def one():\n    return 1", OLD, {"one"}) == (("def one():\n    return 1\n\n", ""),)
     assert remove_definitions("def one():\n    return 1", OLD, {"two"}) == ()
     assert remove_definitions("nothing", OLD, {"one"}) == ()
+
+
+def test_where_there_is_no_definition_yet_it_comes_at_the_end() -> None:
+    assert place("def new():\n    return 0", "import os\nLIMIT = 1") == [
+        ("LIMIT = 1", "LIMIT = 1\n\n\ndef new():\n    return 0")
+    ]

@@ -3,12 +3,16 @@
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 from ollm.store.session_index import erasing
+from ollm.store.session_index.database import connect_in_memory
+from ollm.store.session_index.erasing import erase_rows, holds_most, scrub
 from ollm.store.session_index.search import SearchFilters, search_sessions
+from ollm.store.session_index.texts import EntryIndexer, IndexEntry
 from tests.covers import covers
 from tests.store.sessions.support import Home
 
@@ -99,3 +103,80 @@ def test_deleting_all_sessions_needs_no_look_at_each_text(tmp_path):
     assert told[-1] == (5, 5)
     assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
     assert home.index().list_sessions() == []
+
+
+def index_with(**sessions: int) -> sqlite3.Connection:
+    """Sessions with so many messages each."""
+    connection = connect_in_memory()
+    for name, count in sessions.items():
+        query = "INSERT INTO sessions(session_id, stamp, journal_read, message_count) VALUES (?, '', 0, ?)"
+        session = connection.execute(query, (name, count)).lastrowid
+        put = EntryIndexer(connection, {"id": session, "text_number": 0})
+        for number in range(1, count + 1):
+            put(IndexEntry(number, "user", "t", None, f"word{number} of {name}"))
+    return connection
+
+
+def count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def mark(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA application_id").fetchone()[0])
+
+
+def test_rows_texts_and_words_of_a_session_go_and_a_mark_says_that_words_are_left(monkeypatch) -> None:
+    monkeypatch.setattr(erasing, "BATCH_TEXTS", 2)
+    connection = index_with(one=5, two=3)
+    told: list[tuple[int, int]] = []
+
+    erase_rows(connection, ["one", "unknown"], lambda done, total: told.append((done, total)))
+
+    assert (count(connection, "sessions"), count(connection, "entries")) == (1, 3)
+    assert told == [(2, 5), (4, 5), (5, 5)]
+    assert mark(connection) == 1
+    assert connection.execute("SELECT count(*) FROM words WHERE words MATCH 'word1'").fetchone()[0] == 1
+    scrub(connection)
+    assert mark(connection) == 0
+
+
+def test_without_a_mark_nothing_is_merged() -> None:
+    connection = index_with(one=2)
+    before = connection.total_changes
+    told: list[tuple[int, int]] = []
+
+    scrub(connection, lambda done, total: told.append((done, total)))
+
+    assert (connection.total_changes, told) == (before, [])
+
+
+def test_scrubbing_tells_how_far_it_is_to_the_end() -> None:
+    connection = index_with(one=50, two=50)
+    erase_rows(connection, ["one"])
+    told: list[tuple[int, int]] = []
+
+    scrub(connection, lambda done, total: told.append((done, total)))
+
+    assert told[-1][0] == told[-1][1] > 0
+    assert all(done <= total for done, total in told)
+
+
+def test_with_no_time_it_may_stop_before_the_end_and_goes_on_another_time() -> None:
+    connection = index_with(one=50, two=50)
+    erase_rows(connection, ["one"])
+    for _ in range(1000):
+        scrub(connection, seconds=0)
+        if not mark(connection):
+            break
+
+    assert mark(connection) == 0
+
+
+def test_whether_most_belongs_to_what_goes() -> None:
+    connection = index_with(one=3, two=3, three=1)
+
+    assert not holds_most(connection, {"one"})
+    assert holds_most(connection, {"one", "three"})
+    assert holds_most(connection, {"one", "two", "three"})
+    assert not holds_most(connection, {"unknown"})
+    assert not holds_most(index_with(one=2, two=2), {"one"})

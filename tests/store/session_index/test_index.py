@@ -13,6 +13,7 @@ from ollm.domain.messages import TextPart
 from ollm.store.session_files.journal import encode_json
 from ollm.store.session_index import database, stamps
 from ollm.store.session_index import index as indexing
+from ollm.store.session_index.entries import UNREAD_TITLE, make_writer_row
 from ollm.store.session_index.index import SessionIndex
 from ollm.store.session_index.search import SearchFilters, search_sessions
 from tests.store.sessions.support import Home, call, run, said
@@ -233,3 +234,117 @@ def test_a_locked_index_is_done_without_when_something_is_deleted(tmp_path, monk
     holder.close()
     assert home.index().list_sessions() == []
     assert b"zqxmarkerzqx" not in bytes_under(tmp_path)
+
+
+def test_a_list_shows_the_last_active_first_with_all_there_is_to_say(tmp_path):
+    home = Home(tmp_path)
+    first, second = home.recorded("one", workspace="/w"), home.recorded("two", "three")
+
+    newest, oldest = home.index().list_sessions()
+
+    assert (newest["sessionId"], oldest["sessionId"]) == (second, first)
+    assert {key: oldest[key] for key in ("model", "messageCount", "title", "workspace", "status", "damaged")} == {
+        "model": "m",
+        "messageCount": 1,
+        "title": "one",
+        "workspace": "/w",
+        "status": "closed",
+        "damaged": None,
+    }
+    writer, _ = home.files.open(first)
+    assert {row["sessionId"]: row["status"] for row in home.index().list_sessions()} == {
+        first: "active",
+        second: "closed",
+    }
+    writer.abandon()
+
+
+def test_with_no_time_sessions_are_listed_unread_and_read_the_next_time(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+    index = home.index()
+
+    [row] = index.list_sessions(seconds=1e-9)
+
+    assert (row["title"], row["messageCount"]) == (UNREAD_TITLE, 0)
+    assert index.unread == {session_id: home.document(session_id).stat().st_size}
+    [row] = index.list_sessions()
+    assert (row["title"], index.unread) == ("one", {})
+
+
+def test_progress_goes_to_the_end(tmp_path):
+    home = Home(tmp_path)
+    home.recorded("one")
+    home.recorded("two")
+    told: list[tuple[int, int]] = []
+
+    home.index().list_sessions(lambda done, total: told.append((done, total)))
+
+    assert told[-1][0] == told[-1][1] == sum(path.stat().st_size for path in home.sessions.glob("*.json"))
+
+
+def test_counts_are_known_of_a_document_that_has_not_changed(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded("one", "two")
+    index = home.index()
+    size = home.document(session_id).stat().st_size
+    assert index.get_counts(session_id, 0) is None, "nothing is known yet"
+    index.list_sessions()
+
+    assert index.get_counts(session_id, size) == (2, 2)
+    assert index.get_counts(session_id, size + 1) is None
+    assert index.get_counts("aaaa0000-0000-4000-8000-000000000001", 0) is None
+    with home.document(session_id).open("ab") as file:
+        file.write(b"extra")
+    assert index.get_counts(session_id, 0) is None
+    index.list_sessions()
+    assert index.get_counts(session_id, 0) is None, "it is damaged"
+
+
+def test_a_writer_tells_its_row(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded("one")
+    index = home.index()
+    index.list_sessions()
+    writer, _ = home.files.open(session_id)
+    index.update_session(session_id, make_writer_row(writer)._replace(title="told by the writer"))
+    assert index._load_rows()[session_id]["title"] == "told by the writer"
+    writer.abandon()
+    content = home.document(session_id).read_bytes()
+    home.document(session_id).write_bytes(content + b" ")
+    index.update_session(session_id)
+    assert index._load_rows()[session_id]["title"] == "one", "another document is read again"
+    index.update_session("aaaa0000-0000-4000-8000-000000000001")
+    assert list(index._load_rows()) == [session_id]
+
+
+def test_a_forgotten_session_is_found_no_more_until_its_files_are_read_again(tmp_path):
+    home = Home(tmp_path)
+    session_id = home.recorded("needle")
+    index = home.index()
+    assert len(search_sessions(index, "needle").hits) == 1
+    index.forget(session_id)
+    assert index._load_rows() == {}
+    assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 0
+
+
+def test_a_closed_index_opens_again(tmp_path):
+    home = Home(tmp_path)
+    home.recorded("one")
+    index = home.index()
+    index.list_sessions()
+    assert index.in_file
+    index.close()
+    index.close()
+    assert len(index.list_sessions()) == 1
+
+
+def test_sessions_whose_files_are_gone_are_taken_out(tmp_path):
+    home = Home(tmp_path)
+    session_id, other = home.recorded("needle one"), home.recorded("needle two")
+    index = home.index()
+    assert len(search_sessions(index, "needle").hits) == 2
+    home.document(session_id).unlink()
+
+    assert [row["sessionId"] for row in index.list_sessions()] == [other]
+    assert index.connection.execute("SELECT count(*) FROM entries").fetchone()[0] == 1
