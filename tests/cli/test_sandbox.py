@@ -1,13 +1,18 @@
 """The box around commands, hooks and servers, through the command: what is changed, read or reached, and what is said."""
 
+import asyncio
 import json
 import os
 import socket
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ollm.system.process_tree import find_descendants
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer
@@ -282,3 +287,52 @@ def test_no_command_changes_what_a_trusted_hook_or_server_runs(place: Path) -> N
     assert (work / "srv/main.py").read_text() == "pass"
     assert not (work / "later/new.sh").exists()
     assert "sandbox blocked" in done["llmContent"]
+
+
+def use_level(runner: Runner, level: str) -> None:
+    """Let the command take this level as the one that was found since the machine was started."""
+    from ollm.system.sandbox.sandbox import _make_key
+
+    cache = runner.home / "cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / "sandbox.json").write_text(json.dumps({"key": _make_key(), "level": level}))
+
+
+def list_boxes() -> set[str]:
+    return {str(path) for path in Path(tempfile.gettempdir()).glob("ollm-box-*")}
+
+
+async def wait_for(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, what
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("level", ["full", "landlock"])
+async def test_an_agent_that_is_killed_leaves_no_process_mount_or_directory(tmp_path: Path, level: str) -> None:
+    begun = tmp_path / "project" / "begun"
+    line = "(setsid sleep 4321 &) ; trap '' TERM; sleep 4321 & echo x > $TMPDIR/left; echo x > begun; sleep 4321"
+    before, mounts = list_boxes(), Path("/proc/self/mountinfo").read_text()
+    async with running(tmp_path, [Answer(calls=[("shell", {"command": line})]), "done"]) as runner:
+        use_level(runner, level)
+        process = await runner.start("-p", "go", "--yes")
+        await wait_for(begun.exists, "the command did not start")
+        started = find_descendants([process.pid])
+        made = list_boxes() - before
+
+        process.kill()
+        await process.communicate()
+
+        await wait_for(lambda: not any(map(is_alive, started)), "processes are left")
+        await wait_for(lambda: not made & list_boxes(), "a temporary directory is left")
+    assert len(started) >= 5
+    assert bool(made) == (level == "landlock")
+    assert Path("/proc/self/mountinfo").read_text() == mounts
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -12,6 +12,8 @@ import msgspec
 from ollm.config.settings import ProviderTimeouts
 from ollm.domain.clock import monotonic
 from ollm.domain.errors import ModelError, ModelTimeoutError, NoServerError, OllmError, UsageError
+from ollm.providers.base import PieceStream
+from ollm.providers.key_hiding import HIDDEN_KEY, hide_key_in_pieces
 from ollm.providers.server_errors import ModelLoadingError, make_server_error
 from ollm.system import http
 
@@ -19,7 +21,6 @@ QUICK_TIMEOUT_SECONDS = 10.0
 LOADING_SECONDS = 0.5
 BUSY_STATUSES = (429, 502, 503, 504)
 MIN_HIDDEN_KEY_CHARACTERS = 8
-HIDDEN_KEY = "[redacted]"
 Received = TypeVar("Received", bytes, str)
 
 
@@ -99,7 +100,7 @@ class Exchange:
 
     def decode(self, data: bytes | str) -> Any:
         try:
-            return msgspec.json.decode(self._hide_api_key(data.encode() if isinstance(data, str) else data))
+            return msgspec.json.decode(self._hide_api_key(self._unescape(data)))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ModelError(
                 f"The model server at {self.url} sent something that is not JSON.",
@@ -108,13 +109,33 @@ class Exchange:
 
     def _explain_answer(self, answer: http.FullResponse) -> ModelError:
         """The error for an answer that is not 200."""
-        shown = http.FullResponse(status=answer.status, headers=answer.headers, body=self._hide_api_key(answer.body))
+        shown = http.FullResponse(
+            status=answer.status, headers=answer.headers, body=self._hide_api_key(self._unescape(answer.body))
+        )
         return make_server_error(self.url, shown)
+
+    def hide_key(self, pieces: PieceStream) -> PieceStream:
+        """A stream of the server's without the key it was sent, however it cuts it in parts."""
+        return hide_key_in_pieces(pieces, self._api_key) if self._hides_key else pieces
+
+    @property
+    def _hides_key(self) -> bool:
+        return len(self._api_key) >= MIN_HIDDEN_KEY_CHARACTERS
+
+    def _unescape(self, data: bytes | str) -> bytes:
+        """JSON as it is usually written: a key that is spelled in escapes would not be seen."""
+        written = data.encode() if isinstance(data, str) else data
+        if not self._hides_key or b"\\" not in written:
+            return written
+        try:
+            return msgspec.json.encode(msgspec.json.decode(written))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return written
 
     def _hide_api_key(self, data: Received) -> Received:
         """What a server sent, without the key it was sent: some repeat it in their errors, which are shown."""
         key = self._api_key
-        if len(key) < MIN_HIDDEN_KEY_CHARACTERS:
+        if not self._hides_key:
             return data
         if isinstance(data, str):
             return data.replace(key, HIDDEN_KEY)

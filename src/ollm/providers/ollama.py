@@ -43,7 +43,10 @@ class Ollama:
         self.base_url = exchange.url
         self._exchange = exchange
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
+        return self._exchange.hide_key(self._stream_pieces(request))
+
+    async def _stream_pieces(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
         last: dict[str, Any] | None = None
         called = False
         try:

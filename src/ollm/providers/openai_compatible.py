@@ -76,7 +76,7 @@ class OpenAICompatible:
             unknown = bool(names) and request.model not in names and self.kind != LLAMA_CPP
             return make_unknown_model_error(self.base_url, request.model, names) if unknown else None
 
-        return relay(self._stream_when_loaded(body), list_models)
+        return relay(self._exchange.hide_key(self._stream_when_loaded(body)), list_models)
 
     def complete(self, request: CompletionRequest) -> AsyncGenerator[AnyPiece, None]:
         body: JsonObject = {"model": request.model, "prompt": request.prompt, "n_predict": request.max_tokens}
@@ -85,7 +85,7 @@ class OpenAICompatible:
             body |= {"json_schema": request.schema, **REPETITION_PENALTIES}
         if request.temperature is not None:
             body["temperature"] = request.temperature
-        return self._stream_pieces("/completion", body, convert_completion_chunk)
+        return self._exchange.hide_key(self._stream_pieces("/completion", body, convert_completion_chunk))
 
     async def models(self) -> list[ModelInfo]:
         self._remember(await self._exchange.request_json("GET", f"{self._api}/models"))

@@ -80,6 +80,8 @@ class SupervisorPool:
         while True:
             message, descriptors, _, _ = socket.recv_fds(self._agent, 1, 8)
             if not message:
+                runner.stop()
+                runner.remove_scratches()
                 return 0
             os.write(self._tell, _NEWS.pack(os.getpid(), False))
             supervise(socket.socket(fileno=descriptors[0]), descriptors[1:], waking, runner)

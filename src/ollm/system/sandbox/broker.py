@@ -17,15 +17,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from fcntl import ioctl
 
-from ollm.system.sandbox.caller import BoxedCaller
+from ollm.system.sandbox.caller import BoxedCaller, CallerMasks, CallerMemory
 from ollm.system.sandbox.file_calls import BlockingOpenError, FileCalls, OpenedFile, PendingConnectError
-from ollm.system.sandbox.kernel import NAMES
+from ollm.system.sandbox.kernel import NAMES, number_of
 from ollm.system.sandbox.rules import BoxDeniedError, BoxRules
 
 _NOTIFICATION = struct.Struct("=QIIiIQ6Q")
 _RECEIVE, _SEND, _STILL_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _SET_FLAGS = 0x40082104
-_SEND_TOO = 2
+_SEND_TOO, _CONTINUE = 2, 1
+_UMASK = number_of("umask")
 CHECK_SECONDS = 0.5
 
 
@@ -37,6 +38,7 @@ class Broker:
         self._listener = listener
         self._calls = FileCalls(rules, terminal)
         self._on_denied = on_denied
+        self._memory, self._masks = CallerMemory(), CallerMasks()
         os.umask(0)  # the caller's is applied
         with suppress(OSError):  # a newer kernel hands the processor over to us and back, which saves waiting
             ioctl(listener, _SET_FLAGS, 1)
@@ -49,7 +51,11 @@ class Broker:
         except OSError as error:
             return error.errno in (errno.EINTR, errno.ENOENT)
         identity, thread, _, number, _, _, *arguments = _NOTIFICATION.unpack(request)
-        caller = BoxedCaller(thread)
+        if number == _UMASK:  # its argument is the number itself: the kernel does it as it was asked
+            self._masks.note_change(thread, arguments[0])
+            self._continue(identity)
+            return True
+        caller = BoxedCaller(thread, self._memory, self._masks)
         try:
             self._act(identity, NAMES.get(number, ""), caller, arguments)
         finally:
@@ -77,6 +83,10 @@ class Broker:
 
     def _check_valid(self, identity: int) -> None:
         ioctl(self._listener, _STILL_VALID, struct.pack("=Q", identity))
+
+    def _continue(self, identity: int) -> None:
+        with suppress(OSError):  # the caller is gone
+            ioctl(self._listener, _SEND, struct.pack("=QqiI", identity, 0, 0, _CONTINUE))
 
     def _send(self, identity: int, error: OSError | None) -> None:
         if isinstance(error, BoxDeniedError):

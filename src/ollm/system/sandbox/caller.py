@@ -11,12 +11,68 @@ from ollm.system.sandbox.kernel import AT_FDCWD, call
 
 PAGE = 4096
 LONGEST_PATH = 4096
+USUAL_PATH = 256
+MAX_KNOWN_THREADS = 1024
 _DESCRIPTORS = re.compile(r"/proc/[0-9]+(?:/task/[0-9]+)?/fd")
 _STREAMS = {"/dev/stdin": "0", "/dev/stdout": "1", "/dev/stderr": "2"}
 
 
 class _Vector(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+class CallerMemory:
+    """Reads what callers have in their memory, into a buffer that is made once."""
+
+    def __init__(self) -> None:
+        self._buffer = ctypes.create_string_buffer(PAGE)
+        self._ours, self._theirs = _Vector(ctypes.addressof(self._buffer), PAGE), _Vector(0, 0)
+        at = [ctypes.c_void_p(ctypes.addressof(vector)) for vector in (self._ours, self._theirs)]
+        one, none = ctypes.c_ulong(1), ctypes.c_ulong(0)
+        self._rest = (at[0], one, at[1], one, none)
+        self._read = ctypes.CDLL(None, use_errno=True).process_vm_readv
+        self._read.restype = ctypes.c_ssize_t
+
+    def read_bytes(self, thread: int, address: int, length: int) -> bytes:
+        """At most a page of it, as far as it is there."""
+        self._theirs.base, self._theirs.length = address, min(length, PAGE)
+        count = self._read(thread, *self._rest)
+        if count < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return ctypes.string_at(self._buffer, count)
+
+    def read_text(self, thread: int, address: int) -> str:
+        """The text at an address, read page by page: it may end just before memory that is not there."""
+        text = b""
+        while len(text) <= LONGEST_PATH:
+            place = address + len(text)
+            piece = self.read_bytes(thread, place, min(PAGE - place % PAGE, PAGE if text else USUAL_PATH))
+            end = piece.find(b"\0")
+            if end >= 0:
+                return os.fsdecode(text + piece[:end])
+            text += piece
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+
+
+class CallerMasks:
+    """The umask of every thread that has made a file. The kernel tells it in a long text only, so it is asked once and
+    then known, until any thread of the box changes its own."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def get(self, caller: BoxedCaller) -> int:
+        known = self._known.get(caller.thread)
+        if known is None:
+            if len(self._known) >= MAX_KNOWN_THREADS:
+                self._known.clear()
+            known = self._known[caller.thread] = int(caller.read_status(b"Umask:"), 8)
+        return known
+
+    def note_change(self, thread: int, mask: int) -> None:
+        """This thread is about to change its umask; threads may share one, so of the others nothing is known now."""
+        self._known = {thread: mask & 0o777}
 
 
 class NamedPlace:
@@ -26,14 +82,16 @@ class NamedPlace:
         self.directory = directory
         self.name = name
         self.path = f"{above.rstrip('/')}/{name}"
-        self.is_descriptor = _DESCRIPTORS.fullmatch(above) is not None
+        self.is_descriptor = above.startswith("/proc/") and _DESCRIPTORS.fullmatch(above) is not None
 
 
 class BoxedCaller:
     """A thread that waits for our answer. Directories opened for its paths stay open until `close`."""
 
-    def __init__(self, thread: int) -> None:
+    def __init__(self, thread: int, memory: CallerMemory, masks: CallerMasks) -> None:
         self.thread = thread
+        self._memory = memory
+        self._masks = masks
         self._opened: list[int] = []
 
     def close(self) -> None:
@@ -42,29 +100,15 @@ class BoxedCaller:
         self._opened.clear()
 
     def read_text(self, address: int) -> str:
-        """The text at an address, read page by page: it may end just before memory that is not there."""
-        text = bytearray()
-        while len(text) <= LONGEST_PATH:
-            length = PAGE - (address + len(text)) % PAGE
-            piece = self.read_bytes(address + len(text), length)
-            end = piece.find(b"\0")
-            if end >= 0:
-                return os.fsdecode(bytes(text + piece[:end]))
-            text += piece
-        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+        return self._memory.read_text(self.thread, address)
 
     def read_bytes(self, address: int, length: int) -> bytes:
-        buffer = ctypes.create_string_buffer(length)
-        ours = _Vector(ctypes.addressof(buffer), length)
-        theirs = _Vector(address, length)
-        at = [ctypes.addressof(vector) for vector in (ours, theirs)]
-        read = call("process_vm_readv", self.thread, at[0], 1, at[1], 1, 0)
-        return buffer.raw[:read]
+        return self._memory.read_bytes(self.thread, address, length)
 
     def umask(self) -> int:
-        return int(self._status(b"Umask:"), 8)
+        return self._masks.get(self)
 
-    def _status(self, field: bytes) -> bytes:
+    def read_status(self, field: bytes) -> bytes:
         descriptor = os.open(f"/proc/{self.thread}/status", os.O_RDONLY | os.O_CLOEXEC)
         try:
             text = os.read(descriptor, PAGE)
@@ -74,7 +118,7 @@ class BoxedCaller:
 
     def take_descriptor(self, number: int) -> int:
         """A descriptor of our own for an open file of the caller."""
-        process = call("pidfd_open", int(self._status(b"Tgid:")), 0)
+        process = call("pidfd_open", int(self.read_status(b"Tgid:")), 0)
         try:
             return call("pidfd_getfd", process, _to_signed(number), 0)
         finally:
@@ -133,6 +177,8 @@ class BoxedCaller:
 
     def _translate(self, path: str) -> str:
         """What means the process that asks must mean the caller, not us."""
+        if not path.startswith(("/proc", "/dev")):
+            return path
         if path in _STREAMS:
             return f"/proc/{self.thread}/fd/{_STREAMS[path]}"
         for prefix, ours in (("/proc/self", ""), ("/proc/thread-self", ""), ("/dev/fd", "/fd")):

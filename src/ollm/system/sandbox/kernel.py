@@ -41,6 +41,7 @@ NUMBERS = {
     "unlinkat": (263, 35),
     "rmdir": (84, -1),
     "truncate": (76, 45),
+    "umask": (95, 166),
     "chmod": (90, -1),
     "fchmodat": (268, 53),
     "fchmodat2": (452, 452),

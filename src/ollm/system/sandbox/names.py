@@ -72,6 +72,18 @@ def find_steering_name(path: str) -> str | None:
     return None
 
 
+def is_near_steering_name(directory: str) -> bool:
+    """Whether what a file is called does not tell alone if it steers, because of the directory it is in."""
+    parts = [normalize_name(part) for part in directory.split("/") if part]
+    return any(part in STEERING_NAMES or part in (".git", ".github") for part in parts)
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a file of this name steers nothing in a directory that is not near anything that does."""
+    plain = normalize_name(name)
+    return plain not in STEERING_NAMES and plain != ".git"
+
+
 def _git_steering_name(below: list[str]) -> str | None:
     """`.git` itself, what git runs or takes its settings from, and the same of submodules and worktrees."""
     if not below:

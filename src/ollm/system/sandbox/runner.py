@@ -22,10 +22,12 @@ class BoxRunner:
         self._control: socket.socket | None = None
         self._heard = b""
         self._environment_files: dict[str, EnvironmentFiles] = {}
+        self._scratches: set[str] = set()
 
     def start(self, command: dict[str, Any], descriptors: list[int]) -> None:
         """Hand over a command. `descriptors` are its directory, its three streams, and the session's namespaces."""
         box = Box.from_fields(command["box"])
+        self._scratches |= {box.scratch} - {""}
         if self._control is None or self._session != command["session"]:
             self.stop()
             self._control, self.host = start_host(tuple(descriptors[4:]))
@@ -73,6 +75,15 @@ class BoxRunner:
         if self._control is not None:
             self._control.close()
         self._control, self.host, self.finished = None, 0, True
+
+    def remove_scratches(self) -> None:
+        """Take away the temporary directories of the boxes: nobody is left who would, and who made them may have been
+        killed."""
+        if self._scratches:
+            import shutil
+
+            for scratch in self._scratches:
+                shutil.rmtree(scratch, ignore_errors=True)
 
     def stop(self) -> None:
         """End the process: it does so by itself when nobody talks to it any more."""

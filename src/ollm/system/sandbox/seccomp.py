@@ -17,6 +17,7 @@ AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_DGRAM, SOCK_RAW = 2, 3
 TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
+UNCHANGED = 0xFFFFFFFF
 
 FORBIDDEN = (
     "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot "
@@ -32,9 +33,9 @@ NAMING = (
     "rmdir truncate chmod fchmodat fchmodat2"
 ).split()
 OLD_TIMES = ("utime", "utimes", "futimesat")
-OWNERS = (
-    "chown lchown fchown fchownat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr "
-    "removexattrat file_setattr"
+OWNERS = {"chown": 1, "lchown": 1, "fchown": 1, "fchownat": 2}  # and which argument is the user
+ATTRIBUTES = (
+    "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat file_setattr"
 ).split()
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
@@ -93,6 +94,14 @@ class CallFilter:
         tests = [*_load(0), (_EQUAL, 0, len(kinds) + 1, AF_UNIX), *kinds]
         self._on_call(name, [*tests, (_RETURN, 0, 0, error(errno.EACCES))])
 
+    def pretend_own(self, name: str, first: int, action: int) -> None:
+        """Giving a file to ourselves, as programs do that copy files with all that belongs to them, succeeds and does
+        nothing; any other owner or group (arguments `first` and the next) is answered with `action`."""
+        body: list[Instruction] = []
+        for argument, own in ((first, os.geteuid()), (first + 1, os.getegid())):
+            body += [*_load(argument), (_EQUAL, 2, 0, own), (_EQUAL, 1, 0, UNCHANGED), (_RETURN, 0, 0, action)]
+        self._on_call(name, [*body, (_RETURN, 0, 0, error(0))])
+
     def _on_call(self, name: str, body: list[Instruction]) -> None:
         """`body`, run for this call only. It may fall through, so the call's number is loaded again after it."""
         number = number_of(name)
@@ -137,12 +146,15 @@ def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: st
     calls.allow_only("socket", families, error(errno.EACCES))
     calls.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
     if not namespaces:
-        calls.rule([*SHARED_MEMORY, *OWNERS], error(errno.EPERM))
+        calls.rule(SHARED_MEMORY, error(errno.EPERM))
+        calls.rule(ATTRIBUTES, error(errno.EOPNOTSUPP))
+        for name, first in OWNERS.items():
+            calls.pretend_own(name, first, error(errno.EPERM))
         calls.rule(OLD_TIMES, error(errno.ENOSYS))
         calls.rule(["utimensat"], NOTIFY)
     if opens != "none":
         calls.rule(["openat2"], error(errno.ENOSYS))
-        calls.rule([*NAMING, "fchmod"], NOTIFY)
+        calls.rule([*NAMING, "fchmod", "umask"], NOTIFY)
     if opens == "write":
         calls.rule_for_bits("open", 1, WRITING_FLAGS, NOTIFY)
         calls.rule_for_bits("openat", 2, WRITING_FLAGS, NOTIFY)
@@ -155,7 +167,10 @@ def helper_filter() -> CallFilter:
     """The filter of a program of our own that only reads: it names no file, changes nothing that is said about one, and
     has no socket."""
     calls = CallFilter()
-    calls.rule([*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *NAMING, *OLD_TIMES, "fchmod", "utimensat"], error(errno.EPERM))
+    calls.rule(
+        [*FORBIDDEN, *SHARED_MEMORY, *OWNERS, *ATTRIBUTES, *NAMING, *OLD_TIMES, "fchmod", "utimensat"],
+        error(errno.EPERM),
+    )
     calls.rule(["clone3"], error(errno.ENOSYS))
     calls.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
     calls.rule_for_values("ioctl", 1, TERMINAL_INJECTIONS, error(errno.EPERM))
