@@ -106,3 +106,45 @@ def test_an_error_line_holds_no_secret(tmp_path: Path) -> None:
 
     assert b"hunter2" not in ran.stderr
     assert b"sesame" not in other.stderr
+
+
+CODE_AND_KEYS = {
+    "KEY": "key-value-4711",
+    "KUBE_CONFIG_DATA": "kube-value-4711",
+    "BASH_ENV": "payload.sh",
+    "ENV": "payload.sh",
+    "BASH_FUNC_ls%%": "() { touch ran; }",
+    "PROMPT_COMMAND": "touch ran",
+}
+
+
+def test_a_command_gets_neither_keys_nor_code_for_shells(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "payload.sh").write_text("touch ran\n")
+    arguments = ("tools", "run", "shell", "--yes", "--args", json.dumps({"command": "env; ls; sh -c true"}))
+    given = {**CORE, "HOME": str(tmp_path), **CODE_AND_KEYS, "PLAIN": "plain-value"}
+
+    ran = subprocess.run(
+        [sys.executable, "-m", "ollm", *arguments], env=given, cwd=work, capture_output=True, check=False
+    )
+
+    said = ran.stdout.decode()
+    assert "PLAIN=plain-value" in said, ran.stderr
+    assert not {line.partition("=")[0] for line in said.splitlines()} & CODE_AND_KEYS.keys()
+    assert "4711" not in said
+    assert not (work / "ran").exists()
+
+
+def test_a_list_that_lets_everything_pass_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("environment: {allowList: ['*']}\n")
+    arguments = ("tools", "run", "shell", "--yes", "--args", '{"command": "env"}')
+
+    ran = ollm(tmp_path, *arguments, environment=CODE_AND_KEYS)
+
+    assert b"'*'" in ran.stderr
+    assert b"API_KEY" in ran.stderr
+    assert not {line.partition(b"=")[0].decode() for line in ran.stdout.splitlines()} & (
+        CODE_AND_KEYS.keys() - {"KEY", "KUBE_CONFIG_DATA"}
+    )

@@ -41,3 +41,23 @@ def test_redact_says_what_it_cannot_read(tmp_path: Path) -> None:
         assert ran.returncode == 1
         assert name.encode() in ran.stderr
         assert b"Traceback" not in ran.stderr
+
+
+def test_secrets_in_odd_places_go_and_what_is_none_stays(tmp_path: Path) -> None:
+    signature = "fe5f80f77d5fa3beca038a248ff027d0445342fe2855ddc963176630326f1024"
+    secrets = (
+        "https://api.telegram.org/bot123456789:AAabcdefghijklmnopqrstuvwxyz012345678/getMe",
+        "pul-" + "a1b2c3d4" * 5,
+        "ops_eyJzaWduSW5BZGRyZXNzIjoibXkuMXBhc3N3b3JkLmNvbSIsInVzZXJBdXRoIjp7Im1",
+        f"https://b.s3.amazonaws.com/x?X-Amz-Signature={signature}",
+        "\x1b[32mghp_abcdefghijABCDEFGHIJ0123456789abcdef\x1b[0m",
+        "  GITHUB_TOKEN: letmein",
+    )
+    plain = "token_type=bearer expires_in=3600\n"
+
+    ran = ollm(tmp_path, "redact", given=("\n".join(secrets) + "\n" + plain).encode())
+
+    said = ran.stdout.decode()
+    for part in ("AAabcdef", "a1b2c3d4", "eyJzaWdu", signature, "ghp_abc", "letmein"):
+        assert part not in said
+    assert said.endswith(plain)

@@ -152,6 +152,24 @@ def test_require_refuses_where_there_is_no_box(place: Path) -> None:
     assert "home directory" in json.loads(said.stdout)["sandbox"]
 
 
+@pytest.mark.parametrize("workspace", ["home", "/"])
+def test_a_workspace_that_cannot_be_boxed_is_said_and_asks(place: Path, workspace: str) -> None:
+    user = place / "user"
+    (user / "a.txt").write_text("text\n")
+    where = user if workspace == "home" else Path("/")
+    options: dict[str, Any] = {"home": user / ".ollm", "cwd": where, "HOME": str(user)}
+
+    doctor = ollm("doctor", "--json", **options)
+    reading = ollm("tools", "run", "shell", "--args", f'{{"command": "sort {user}/a.txt"}}', "--json", **options)
+    plain = ollm("tools", "run", "shell", "--args", f'{{"command": "cat {user}/a.txt"}}', "--json", **options)
+
+    assert json.loads(doctor.stdout)["sandbox"].startswith("none: the workspace is")
+    refused = json.loads(reading.stdout)
+    assert refused["error"]["type"] == "Denied"
+    assert "no sandbox" in refused["error"]["message"]
+    assert json.loads(plain.stdout)["ok"]
+
+
 def test_without_a_box_only_the_simplest_commands_read_unasked(place: Path) -> None:
     off = {"sandbox": {"mode": "off"}}
 

@@ -176,6 +176,10 @@ WORKING = {
     + "'import ctypes;b=ctypes.create_string_buffer(88);b[0:8]=(0x10000000).to_bytes(8,\"little\");print(ctypes.CDLL(None).syscall(435,b,88))'",
     "process's root, written": "echo x > /proc/1/root$O/file; echo x > /proc/1/cwd/.mcp.json; echo x > /proc/self/cwd/.mcp.json",
     "a daemon left behind": "(setsid sh -c 'sleep 0.2; echo x > .mcp.json; echo x > $O/file' >/dev/null 2>&1 &)",
+    "a descriptor that only names": PY
+    + '\'import os\nfor p in ("AGENTS.md",".git/config",os.environ["O"]+"/file",os.environ["HOME"]+"/.ssh/id_rsa"):\n'
+    + ' f=os.open(p,os.O_PATH)\n for w in (1,0):\n  try: g=os.open("/proc/self/fd/%d"%f,w); print(os.write(g,b"x") if w else os.read(g,99))\n'
+    + '  except OSError: pass\n try: os.chmod("/proc/self/fd/%d"%f,0o777)\n except OSError: pass\'',
     "a link moved in place": "mkdir -p g/workflows; echo x > g/workflows/a.yml; ln -s g l; mv -T l .github; ln -s g m; ln -P m .github",
     "a link exchanged": "mkdir -p g/workflows .github; ln -s g l; "
     + PY

@@ -54,6 +54,17 @@ WORK = {
         '[x.start() for x in t];[x.join() for x in t]\nprint(subprocess.check_output("ls f* | wc -l; rm f*",shell=True,text=True),end="")\'',
         "20\n",
     ),
+    "a folder packed and unpacked": (
+        (
+            "mkdir -p z/y; echo 1 > z/y/f; chmod 640 z/y/f; touch -d @1000 z/y/f; tar cf t.tar z; rm -r z; tar xf t.tar; "
+            "stat -c '%a %Y' z/y/f; cp -a z c; sed -i s/1/2/ c/y/f; cat c/y/f; chown $(id -u):$(id -g) c; rm -r z c t.tar"
+        ),
+        "640 1000\n2\n",
+    ),
+    "umask of each": (
+        "(umask 077; echo > f); echo > g; mkdir -p d/e; (umask 0; sh -c 'echo > h'); stat -c %a f g d/e h; rm -r f g d h",
+        "600\n644\n755\n666\n",
+    ),
     "exit code": ("exit 3", ""),
     "example of an environment file": ("cat .env.example", "KEY="),
     "read outside": ("cat ~/notes.txt way-out/file", "notesuntouched"),

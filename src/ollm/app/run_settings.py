@@ -121,6 +121,8 @@ class RunSettings:
     @cached_property
     def tool_environment(self) -> Mapping[str, str]:
         """What tools, hooks and servers are started with."""
+        for warning in self.sanitization.warnings:
+            self._warn(warning)
         return self.sanitization.sanitize(self.environment)
 
     @cached_property

@@ -12,6 +12,7 @@ from typing import Any
 from ollm.config.paths import Home
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
+DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite keeps for one database
 
 
 def ensure_workspace_directory(workspace: Path, home: Home) -> Path:
@@ -60,7 +61,7 @@ def _is_ours(workspace: Path, database: Path, home: Home) -> bool:
     """Whether the memory in a workspace may be used: it was made here, as a mark in the home says, or came with a
     workspace that is trusted. A link in its place never is."""
     mark = get_fallback_directory(workspace, home) / "made-here"
-    if database.is_symlink():
+    if any(database.with_name(database.name + end).is_symlink() for end in DATABASE_ENDINGS):
         return False
     if database.exists() and not mark.exists() and not _was_trusted(workspace, home):
         return False

@@ -10,6 +10,8 @@ Network = Literal["none", "loopback", "all"]
 Level = Literal["full", "landlock", "seatbelt", "none"]
 LEVELS: tuple[Level, ...] = ("full", "landlock", "none")
 
+SCRATCH_PREFIX = "ollm-box-"  # what a temporary directory of boxes is called
+
 
 class Box(NamedTuple):
     """What a command may change and see. All paths are absolute and resolved.

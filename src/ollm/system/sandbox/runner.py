@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-from ollm.system.sandbox.box import Box
+from ollm.system.sandbox.box import SCRATCH_PREFIX, Box
 from ollm.system.sandbox.environment_files import EnvironmentFiles, TooManyDirectoriesError
 from ollm.system.sandbox.host import send_order, start_host
 
@@ -27,7 +27,8 @@ class BoxRunner:
     def start(self, command: dict[str, Any], descriptors: list[int]) -> None:
         """Hand over a command. `descriptors` are its directory, its three streams, and the session's namespaces."""
         box = Box.from_fields(command["box"])
-        self._scratches |= {box.scratch} - {""}
+        if os.path.basename(box.scratch).startswith(SCRATCH_PREFIX):  # made for boxes, and for nothing else
+            self._scratches.add(box.scratch)
         if self._control is None or self._session != command["session"]:
             self.stop()
             self._control, self.host = start_host(tuple(descriptors[4:]))

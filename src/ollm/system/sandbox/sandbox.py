@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from ollm.system.sandbox.box import Box, Kind, Level, Network, explain_why_unboxable, is_inside
+from ollm.system.sandbox.box import SCRATCH_PREFIX, Box, Kind, Level, Network, explain_why_unboxable, is_inside
 from ollm.system.sandbox.names import covered_places
 
 Mode = Literal["auto", "require", "off"]
@@ -156,7 +156,7 @@ class Sandbox:
         if not self._scratch:
             import tempfile
 
-            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="ollm-box-"))
+            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
         return self._scratch
 
 

@@ -18,6 +18,7 @@ SOCK_DGRAM, SOCK_RAW = 2, 3
 TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 X32_BIT = 0x40000000
 UNCHANGED = 0xFFFFFFFF
+PATH_ONLY = getattr(os, "O_PATH", 0x200000)
 
 FORBIDDEN = (
     "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp mount umount2 pivot_root chroot "
@@ -155,6 +156,8 @@ def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: st
     if opens != "none":
         calls.rule(["openat2"], error(errno.ENOSYS))
         calls.rule([*NAMING, "fchmod", "umask"], NOTIFY)
+        for name, argument in (("open", 1), ("openat", 2)):  # such a descriptor can neither be read nor written
+            calls.rule_for_bits(name, argument, PATH_ONLY, ALLOW)
     if opens == "write":
         calls.rule_for_bits("open", 1, WRITING_FLAGS, NOTIFY)
         calls.rule_for_bits("openat", 2, WRITING_FLAGS, NOTIFY)

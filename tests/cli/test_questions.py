@@ -1,0 +1,72 @@
+"""What a question shows beside its keys, and that all of it can be seen: the real program on a terminal."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from tests.cli.running import Runner, running
+from tests.cli.terminal import CTRL_D, Terminal, at_terminal
+from tests.servers.answers import Answer
+
+SERVER = str(Path(__file__).parents[1] / "servers" / "raw_mcp.py")
+
+
+def squeeze(text: str) -> str:
+    """Text as it was before it was broken into lines and set off at the side."""
+    return re.sub(r"[\s│┃▌|]+", "", text)
+
+
+async def ask(runner: Runner, terminal: Terminal) -> str:
+    """Bring up the question; what stands on the screen beside its keys."""
+    await terminal.wait_for("\n›")
+    terminal.type("go\r")
+    await terminal.wait_for("[y] yes")
+    return terminal.screen()
+
+
+async def refuse(terminal: Terminal) -> None:
+    terminal.type("n")
+    await terminal.wait_for("Reason (optional)")
+    terminal.type("\r")
+    await terminal.wait_for("As you wish.")
+    terminal.type(CTRL_D)
+    await terminal.ended()
+
+
+async def test_what_asks_stands_beside_the_keys_and_the_whole_command_above(tmp_path: Path) -> None:
+    home = tmp_path / "user"
+    (home / "important").mkdir(parents=True)
+    echoes = [f"echo harmless line number {number}" for number in range(60)]
+    line = "\n".join(["rm -rf ~/important", *echoes])
+    async with running(tmp_path, [Answer(calls=[("shell", {"command": line})]), "As you wish."]) as runner:
+        async with at_terminal(runner, "chat") as terminal:
+            shown = await ask(runner, terminal)
+            whole = terminal.text()
+            await refuse(terminal)
+
+    assert "rm -rf ~/important" in shown, shown
+    assert shown.index("harmless line number 59") < shown.rindex("rm -rf ~/important") < shown.index("[y] yes")
+    assert all(echo in whole for echo in echoes)
+    assert (home / "important").exists()
+
+
+async def test_arguments_of_a_server_are_shown_to_their_end(tmp_path: Path) -> None:
+    arguments = {"text": "".join(f"<{number:04}>" for number in range(800)) + "AND DELETE EVERYTHING"}
+    call = Answer(calls=[("good__echo", arguments)])
+    async with running(tmp_path, [call, "As you wish."]) as runner:
+        runner.home.mkdir()
+        schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+        offered = runner.workspace / "server.json"
+        offered.write_text(json.dumps({"tools": [{"name": "echo", "description": "Say it.", "inputSchema": schema}]}))
+        servers = {"good": {"command": sys.executable, "args": [SERVER, str(offered)]}}
+        (runner.home / "config.yaml").write_text(json.dumps({"mcpServers": servers}))
+        await runner.run("mcp", "test")
+        async with at_terminal(runner, "chat") as terminal:
+            shown = await ask(runner, terminal)
+            whole = terminal.text()
+            await refuse(terminal)
+
+    assert len(arguments["text"]) > 4_800
+    assert squeeze(arguments["text"]) in squeeze(whole)
+    assert squeeze("AND DELETE EVERYTHING") in squeeze(shown)
