@@ -52,6 +52,13 @@ SHARED = {
     "disks by number": "mknod d b 254 0 && head -c 9 d && echo did''-it; mknod m c 1 1 && head -c 9 m && echo did''-it",
     "files of another process": "cat /proc/*/root$HOME/.ssh/id_rsa /proc/*/cwd/../home/.ssh/id_rsa; for f in /proc/[0-9]*/fd/*; do "
     "timeout 1 cat $f </dev/null >&2 2>/dev/null; done 2>/dev/null; ls /proc/1/map_files",
+    "limits and ranks of a process outside": PY
+    + '\'import os,resource\np=int(os.environ["BYSTANDER_PID"])\n'
+    + "for f in (lambda: resource.prlimit(p,resource.RLIMIT_NOFILE,(3,3)),lambda: os.setpriority(0,p,19),lambda: os.sched_setscheduler(p,3,os.sched_param(0))):\n"
+    + ' try: f()\n except OSError: pass\n else: print("did"+"-it")\'',
+    "flags of a file": PY
+    + '\'import os,fcntl,struct\nfor p in (os.environ["O"]+"/file","AGENTS.md"):\n'
+    + ' try: fcntl.ioctl(os.open(p,0),0x40086602,struct.pack("l",0x40))\n except OSError: pass\n else: print("did"+"-it")\'',
     "more time, another host name": "hostname ollm-test && echo did''-it; date -s @1 2>/dev/null && echo did''-it",
     "a way up": "cd ..; cat home/.ssh/id_rsa; cd /; cat .$HOME/.ssh/id_rsa; cd -; cat /./$HOME//.ssh/./id_rsa",
 }
@@ -167,6 +174,11 @@ WORKING = {
     "directory left open": "for f in /proc/self/fd/*; do echo x > $f/.mcp.json; echo x > $f/../outside/new; cat $f/../home/.ssh/id_rsa; done",
     "Unix socket": PY + '\'import socket,os;s=socket.socket(1);s.connect(os.environ["HOME"]+"/daemon.sock")\'',
     "Unix socket by a link": "ln -s ~/daemon.sock d; " + PY + "'import socket,os;s=socket.socket(1);s.connect(\"d\")'",
+    "Unix socket by a descriptor": PY
+    + '\'import socket,os\nf=os.open(os.environ["HOME"]+"/daemon.sock",os.O_PATH);d=os.open(os.environ["HOME"],os.O_PATH)\n'
+    + 'for p in ("/proc/self/fd/%d"%f,"/dev/fd/%d"%f,"/proc/%d/fd/%d"%(os.getpid(),f),"/proc/thread-self/fd/%d"%f,'
+    + '"/proc/self/fd/%d/daemon.sock"%d,"/proc/self/root"+os.environ["HOME"]+"/daemon.sock","/proc/self/task/%d/fd/%d"%(os.getpid(),f)):\n'
+    + " try: socket.socket(1).connect(p)\n except OSError as e: print(p,e)'",
     "Unix socket by a relative path": PY
     + '\'import socket,os;os.chdir("..");s=socket.socket(1);s.connect("home/daemon.sock")\'',
     "abstract socket": PY + "'import socket,os;s=socket.socket(1);s.connect(chr(0)+os.environ[\"ABSTRACT\"])'",
@@ -214,6 +226,7 @@ NETWORKED = {
         "datagrams from a pair",
         "Unix socket",
         "Unix socket by a link",
+        "Unix socket by a descriptor",
         "Unix socket by a relative path",
         "abstract socket",
         "the bus, containers and the like",

@@ -249,7 +249,7 @@ class World:
                 if relative.startswith("scratch"):
                     continue
                 info = path.lstat()
-                if not (path.is_symlink() or path.is_file() or path.is_dir()):
+                if not (path.is_symlink() or path.is_file() or path.is_dir()) and not relative.startswith("work/"):
                     continue
                 body = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
                 digest = hashlib.sha256(body.encode() if isinstance(body, str) else body).hexdigest()

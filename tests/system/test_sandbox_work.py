@@ -48,6 +48,16 @@ WORK = {
         + '\'import socket;s=socket.socket(1);s.bind("s");s.listen();c=socket.socket(1);c.connect("s");c.send(b"hi");print(s.accept()[0].recv(9))\'; rm s',
         "b'hi'\n",
     ),
+    "a socket is known by its path": (
+        PY
+        + '\'import socket,os;a=socket.socket(1);a.bind("s");b=socket.socket(1);b.bind(os.getcwd()+"/src/t");'
+        + 'print(a.getsockname(),b.getsockname()==os.getcwd()+"/src/t",oct(os.stat("s").st_mode))\'; rm s src/t',
+        "s True 0o140755\n",
+    ),
+    "managers": (
+        PY + "'import multiprocessing as m\nwith m.Manager() as g:\n  d=g.dict(); d[1]=2; print(dict(d))'",
+        "{1: 2}\n",
+    ),
     "threads and processes": (
         PY
         + '\'import subprocess,threading\nt=[threading.Thread(target=lambda i=i:open("f%d"%i,"w").write("x")) for i in range(20)]\n'

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ollm.system.sandbox.caller import BoxedCaller, NamedPlace
 from ollm.system.sandbox.kernel import AT_EMPTY_PATH, AT_FDCWD, call
-from ollm.system.sandbox.rules import BoxRules
+from ollm.system.sandbox.rules import BoxDeniedError, BoxRules
 
 AT_SYMLINK_NOFOLLOW, AT_REMOVEDIR, AT_SYMLINK_FOLLOW = 0x100, 0x200, 0x400
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -75,6 +75,9 @@ class FileCalls:
             case "connect":
                 address = caller.read_bytes(words[1], min(words[2] & 0xFFFFFFFF, MAX_ADDRESS_BYTES))
                 return lambda: self._connect(caller, words[0], address)
+            case "bind":
+                address = caller.read_bytes(words[1], min(words[2] & 0xFFFFFFFF, MAX_ADDRESS_BYTES))
+                return lambda: self._bind(caller, words[0], address)
         return self._prepare_naming(name, caller, words)
 
     def _prepare_naming(self, name: str, caller: BoxedCaller, words: list[int]) -> Work:
@@ -248,6 +251,27 @@ class FileCalls:
         finally:
             os.close(held)
 
+    def _bind(self, caller: BoxedCaller, number: int, address: bytes) -> None:
+        """Give the caller's socket a copy of the address: one with a path makes a file of that name."""
+        held = caller.take_descriptor(number)
+        path = address[2:].split(b"\0")[0]
+        try:
+            if _family_of(held) != AF_UNIX or address[:2] != AF_UNIX.to_bytes(2, "little") or not path:
+                call("bind", held, address, len(address))
+                return
+            place = caller.find(HERE, os.fsdecode(path))
+            if place.is_descriptor or path.startswith(b"/proc/"):
+                raise BoxDeniedError(place.path)
+            if _look(place) is None:
+                self._rules.check_write(place.path)
+            os.chdir(f"/proc/{caller.thread}/cwd")
+            # By the path as given, which the socket is known by: no process of the box moves a directory meanwhile,
+            # since it would have to ask us.
+            call("bind", held, address, len(address))
+            os.chmod(place.name, 0o777 & ~caller.umask(), dir_fd=place.directory)
+        finally:
+            os.close(held)
+
     def _connect(self, caller: BoxedCaller, number: int, address: bytes) -> None:
         """Connect the caller's socket, to a copy of the address: sockets with a path are looked at."""
         held = caller.take_descriptor(number)
@@ -255,6 +279,8 @@ class FileCalls:
         try:
             if _family_of(held) == AF_UNIX and address[:2] == AF_UNIX.to_bytes(2, "little") and path:
                 place = self._follow(caller, caller.find(HERE, os.fsdecode(path)))
+                if place.is_descriptor:  # what it leads to is not looked at, so it is none of the box's own
+                    raise BoxDeniedError(place.path)
                 self._rules.check_connect(place.path)
                 target = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.directory)
                 address = AF_UNIX.to_bytes(2, "little") + f"/proc/self/fd/{target}\0".encode()

@@ -16,6 +16,20 @@ WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 SOCK_DGRAM, SOCK_RAW = 2, 3
 TERMINAL_INJECTIONS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
+# SETFLAGS in both widths, SETVERSION, FSSETXATTR, ENABLE_VERITY, SET_ENCRYPTION_POLICY: a file open to read is enough
+FILE_FLAG_CHANGES = (0x40086602, 0x40046602, 0x40087602, 0x401C5820, 0x40806685, 0x800C6613)
+# what changes another process of the user without a signal, and which argument is the process; 0 is the caller itself
+OTHER_PROCESSES = {
+    "prlimit64": 0,
+    "setpriority": 1,
+    "ioprio_set": 1,
+    "sched_setscheduler": 0,
+    "sched_setparam": 0,
+    "sched_setattr": 0,
+    "sched_setaffinity": 0,
+    "migrate_pages": 0,
+    "move_pages": 0,
+}
 X32_BIT = 0x40000000
 UNCHANGED = 0xFFFFFFFF
 PATH_ONLY = getattr(os, "O_PATH", 0x200000)
@@ -95,6 +109,10 @@ class CallFilter:
         tests = [*_load(0), (_EQUAL, 0, len(kinds) + 1, AF_UNIX), *kinds]
         self._on_call(name, [*tests, (_RETURN, 0, 0, error(errno.EACCES))])
 
+    def allow_for_self(self, name: str, argument: int, action: int) -> None:
+        """Only calls about the caller, which is 0 in this argument."""
+        self._on_call(name, [*_load(argument), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, action)])
+
     def pretend_own(self, name: str, first: int, action: int) -> None:
         """Giving a file to ourselves, as programs do that copy files with all that belongs to them, succeeds and does
         nothing; any other owner or group (arguments `first` and the next) is answered with `action`."""
@@ -136,18 +154,20 @@ def box_filter(*, network: bool, unix_sockets: bool, namespaces: bool, opens: st
     calls.rule(FORBIDDEN, error(errno.EPERM))
     calls.rule(["clone3"], error(errno.ENOSYS))  # its flags stand in memory; C libraries fall back to clone
     calls.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
-    calls.rule_for_values("ioctl", 1, TERMINAL_INJECTIONS, error(errno.EPERM))
+    calls.rule_for_values("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), error(errno.EPERM))
     families: list[tuple[int, int | None]] = [(AF_NETLINK, 0)] if network else []
     families += [(AF_INET, None), (AF_INET6, None)] if network else []
     families += [(AF_UNIX, None)] if unix_sockets else []
     calls.forbid_unix_datagrams("socket")
     calls.forbid_unix_datagrams("socketpair")
     if unix_sockets:
-        calls.rule(["connect"], NOTIFY)
+        calls.rule(["connect", "bind"], NOTIFY)
     calls.allow_only("socket", families, error(errno.EACCES))
     calls.allow_only("socketpair", [(AF_UNIX, None)], error(errno.EACCES))
     if not namespaces:
         calls.rule(SHARED_MEMORY, error(errno.EPERM))
+        for name, argument in OTHER_PROCESSES.items():
+            calls.allow_for_self(name, argument, error(errno.EPERM))
         calls.rule(ATTRIBUTES, error(errno.EOPNOTSUPP))
         for name, first in OWNERS.items():
             calls.pretend_own(name, first, error(errno.EPERM))
@@ -176,6 +196,8 @@ def helper_filter() -> CallFilter:
     )
     calls.rule(["clone3"], error(errno.ENOSYS))
     calls.rule_for_bits("clone", 0, ALL_NAMESPACES & ~0x80, error(errno.EPERM))
-    calls.rule_for_values("ioctl", 1, TERMINAL_INJECTIONS, error(errno.EPERM))
+    calls.rule_for_values("ioctl", 1, (*TERMINAL_INJECTIONS, *FILE_FLAG_CHANGES), error(errno.EPERM))
+    for name, argument in OTHER_PROCESSES.items():
+        calls.allow_for_self(name, argument, error(errno.EPERM))
     calls.rule(["socket", "socketpair", "connect"], error(errno.EACCES))
     return calls
