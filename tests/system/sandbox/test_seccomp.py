@@ -104,12 +104,31 @@ def test_nothing_is_typed_into_a_terminal() -> None:
 def test_without_mounts_owners_attributes_and_shared_memory_are_out(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
 
-    def own() -> None:
-        os.chown(tmp_path / "f", os.getuid(), os.getgid())
+    def give(user: int, group: int) -> None:
+        os.chown(tmp_path / "f", user, group)
 
-    assert try_under(plain(namespaces=False), own) == NOT_PERMITTED
-    assert try_under(plain(), own) == "None"
-    assert try_under(plain(namespaces=False), lambda: kernel.call("shmget", 1, 1, 0)) == NOT_PERMITTED
+    without = plain(namespaces=False)
+    assert try_under(without, lambda: give(os.getuid() + 1, os.getgid())) == NOT_PERMITTED
+    assert try_under(without, lambda: give(-1, os.getgid() + 1)) == NOT_PERMITTED
+    assert try_under(without, lambda: give(os.getuid(), os.getgid())) == "None"  # what is ours already may stay ours
+    assert try_under(without, lambda: give(-1, -1)) == "None"
+    assert try_under(plain(), lambda: give(os.getuid(), os.getgid())) == "None"
+    unsupported = f"errno {errno.EOPNOTSUPP}"
+    assert try_under(without, lambda: os.setxattr(tmp_path / "f", "user.a", b"x")) == unsupported
+    assert try_under(without, lambda: kernel.call("shmget", 1, 1, 0)) == NOT_PERMITTED
+
+
+def test_without_mounts_other_processes_keep_their_limits_and_ranks() -> None:
+    import resource
+
+    def limit(process: int) -> None:
+        resource.prlimit(process, resource.RLIMIT_CORE, (0, 0))
+
+    other = os.getpid()
+    assert try_under(plain(namespaces=False), lambda: limit(other)) == NOT_PERMITTED
+    assert try_under(plain(namespaces=False), lambda: limit(0)) == "None"
+    assert try_under(plain(namespaces=False), lambda: os.setpriority(os.PRIO_PROCESS, other, 5)) == NOT_PERMITTED
+    assert try_under(plain(namespaces=False), lambda: os.setpriority(os.PRIO_PROCESS, 0, 5)) == "None"
 
 
 def test_a_rule_may_look_at_bits_and_values_of_an_argument() -> None:
