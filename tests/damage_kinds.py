@@ -114,6 +114,14 @@ READABLE: dict[str, Damage] = {
     "wrong-types": edited(lambda document: document.update(model=3, provider=None, startTime={}, lastActivity=[])),
     "deep-metadata": edited(lambda document: document["metadata"].update(extra=json.loads("[" * 90 + "]" * 90))),
     "role-unknown": edited(lambda document: document["messages"][1].update(role="wizard")),
+    "not-a-number": lambda data: data.replace(b'"metadata":{', b'"metadata":{"rate":NaN,', 1),
+    "tokens-text": edited(lambda document: document["metadata"].update(tokenCount="many", contextWindow=-4)),
+    "tokens-without-end": edited(lambda document: document["metadata"].update(tokenCount=10**30)),
+    "workspace-with-a-zero": edited(lambda document: document["metadata"].update(workspace="/tmp/\0x")),
+    "workspace-too-long": edited(lambda document: document["metadata"].update(workspace="/" + "x" * 5000)),
+    "histories-odd": edited(
+        lambda document: document["metadata"].update(compressionHistory=[None, 3], modeHistory="x", contextHistory={})
+    ),
     "markers-from-another-tool": lambda data: b")]}',\n" + data,
 }
 WHOLE: dict[str, Damage] = {
@@ -135,7 +143,23 @@ WHOLE: dict[str, Damage] = {
     "bad-times": each_message(lambda message: message.update(timestamp="yesterday")),
     "far-times": each_message(lambda message: message.update(timestamp="9999-12-31T23:59:59.999Z")),
     "no-ids": each_message(lambda message: message.pop("id")),
+    "numbers-without-end": each_message(lambda message: message.update(id=10**30 + message["id"])),
     "unknown-fields": edited(lambda document: document.update(colour="blue", tags=["a"])),
     "no-user": edited(without_users),
 }
 EVERY: dict[str, Damage] = {**UNREADABLE, **READABLE, **WHOLE}
+AT = b'{"at":"2026-01-27T10:00:00.000Z",'
+JOURNALS: dict[str, bytes] = {
+    "garbage": b"\x80garbage\n",
+    "lists": b"[]\n[]\n",
+    "parts-odd": AT + b'"partial":[{"type":"text","text":5}]}\n',
+    "parts-empty": AT + b'"partial":[{"type":"text"}]}\n' + AT + b'"partial":[{"type":"text"}]}\n',
+    "calls-odd": AT + b'"call":{"id":5}}\n' + AT + b'"call":[]}\n',
+    "call-half": AT + b'"call":{"id":"c9","status":"running"}}\n',
+    "number-without-end": AT + b'"message":{"role":"user","parts":[],"timestamp":"","id":1%s}}\n' % (b"0" * 40),
+    "message-odd": AT + b'"message":{"role":5}}\n{"at":null}\n',
+    "fields-odd": AT + b'"top":{"metadata":5,"messages":7},"set":{"compressionHistory":4}}\n',
+    "histories-odd": AT + b'"set":{"modeHistory":3}}\n' + AT + b'"append":{"modeHistory":[9,[{}]]}}\n',
+    "time-odd": b'{"at":"zz","tokens":100000000000000000000000000}\n',
+    "mark-odd": AT + b'"mark":{"previous":"x"}}\n',
+}

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.running import Runner, running, texts
 from tests.covers import covers
 from tests.daemon.running import Daemon, daemon
-from tests.damage_kinds import EVERY, READABLE, UNREADABLE, WHOLE
+from tests.damage_kinds import EVERY, JOURNALS, READABLE, UNREADABLE, WHOLE
 from tests.servers.answers import Answer
 from tests.sizes import SOAK
 
@@ -118,6 +118,30 @@ async def test_the_daemon_views_resumes_and_closes_every_kind_of_damage_and_lose
     async with daemon(tmp_path, ["Going on."] * len(EVERY)) as found:
         wrong = {kind: await resume_in_daemon(found, sound, kind) for kind in BY_DAEMON}
     assert {kind: text for kind, text in wrong.items() if text} == {}
+
+
+@covers("S10.2", "D607")
+async def test_a_journal_of_odd_records_stops_neither_its_session_nor_any_other(tmp_path: Path) -> None:
+    sound = await record_for_daemon(tmp_path)
+    wrong: dict[str, object] = {}
+    async with daemon(tmp_path, ["Going on."] * len(JOURNALS)) as found:
+        for kind, journal in JOURNALS.items():
+            session, _ = place(found.home, sound, "unknown-fields")
+            (found.home / "sessions" / f"{session}.journal").write_bytes(journal)
+            listed = await found.ask("GET", "/sessions")
+            search = await found.ask("GET", "/search?q=question")
+            shown = await found.ask("GET", f"/sessions/{session}")
+            opened = await found.ask("POST", "/sessions", {"workspacePath": str(found.workspace), "sessionId": session})
+            said = await found.say(session, "go on") if opened.status == 201 else []
+            closed = await found.ask("DELETE", f"/sessions/{session}")
+            replies = [reply.status for reply in (listed, search, shown, opened, closed)]
+            words = [text for _, text in texts((await found.ask("GET", f"/sessions/{session}")).json)]
+            if replies != [200, 200, 200, 201, 204] or words[:1] != SAID[:1] or words[-2:] != ["go on", "Going on."]:
+                wrong[kind] = replies, words, opened.body, [event for event in said if event["type"] == "notice"]
+            erased = await found.ask("DELETE", f"/sessions/{session}?erase=true")
+            if erased.status != 204 or files_of(found.home, session):
+                wrong[kind] = erased.body
+    assert wrong == {}
 
 
 async def test_damage_done_while_a_session_is_open_costs_nothing_that_is_said_after_it(tmp_path: Path) -> None:

@@ -82,3 +82,57 @@ async def test_health_is_answered_while_clients_listen_and_a_search_reads(tmp_pa
         f"{len(taken)} health answers, slowest {max(taken):.3f} s, median {sorted(taken)[len(taken) // 2]:.3f} s"
     )
     assert max(taken) < max(searched / 2, 0.5), "nobody waits until the search is done"
+
+
+def write_working_session(home: Path, megabytes: int) -> str:
+    """A session as work makes it: short questions, long results of calls; its id."""
+    (home / "sessions").mkdir(parents=True)
+    session_id, at, output = str(uuid4()), "2026-01-27T10:00:00.000Z", "a line of a long output\\n" * 800
+    head = {
+        "sessionId": session_id, "startTime": at, "lastActivity": at, "model": "m", "provider": "p",
+        "metadata": {"schemaVersion": 1, "title": "work"},
+    }  # fmt: skip
+    with (home / "sessions" / f"{session_id}.json").open("w") as file:
+        file.write(json.dumps(head, separators=(",", ":"))[:-1] + ',"messages":[\n')
+        turns = megabytes * 50
+        for turn in range(turns):
+            texts = (("user", f'{{"type":"text","text":"question {turn}"}}'),
+                     ("assistant", f'{{"type":"text","text":"looking"}},{{"type":"tool_call","id":"c{turn + 1}"}}'),
+                     ("tool", f'{{"type":"tool_result","id":"c{turn + 1}"}}'))  # fmt: skip
+            for place, (role, part) in enumerate(texts):
+                end = "\n" if turn == turns - 1 and place == 2 else ",\n"
+                number = turn * 3 + place + 1
+                file.write(f'{{"role":"{role}","parts":[{part}],"timestamp":"{at}","id":{number}}}{end}')
+        file.write('],"toolCalls":[\n')
+        for turn in range(turns):
+            end = "\n" if turn == turns - 1 else ",\n"
+            file.write(
+                f'{{"id":"c{turn + 1}","name":"shell","args":{{"command":"make"}},"timestamp":"{at}",'
+                f'"messageId":{turn * 3 + 2},"status":"ok","result":{{"llmContent":"{output}"}}}}{end}'
+            )
+        file.write("]}\n")
+    return session_id
+
+
+async def test_health_is_answered_while_a_large_session_opens_talks_and_closes(tmp_path: Path) -> None:
+    session = write_working_session(tmp_path / ".ollm", MEGABYTES)
+    async with daemon(tmp_path, ["Going on.", "Again."]) as found:
+        assert (await found.ask("GET", "/sessions")).status == 200
+        await found.open()  # what every session needs is imported
+        ended = asyncio.Event()
+        watching = asyncio.create_task(watch_health(found, ended))
+        await asyncio.sleep(0.5)
+        begun = time.monotonic()
+        await found.open(sessionId=session)
+        opened = time.monotonic() - begun
+        ended.set()
+        taken = sorted(await watching)
+        said = await found.say(session, "go on")
+        closed = await found.ask("DELETE", f"/sessions/{session}")
+    assert said[-1]["reason"] == "answered"
+    assert closed.status == 204
+    print(
+        f"session of {MEGABYTES} MB opened in {opened:.2f} s: {len(taken)} health answers, slowest {taken[-1]:.3f} s, "
+        f"median {taken[len(taken) // 2]:.3f} s"
+    )
+    assert taken[-1] < max(opened / 2, 0.5), "nobody waits until it is open"

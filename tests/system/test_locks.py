@@ -36,3 +36,15 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
     os.waitpid(child, 0)
     assert read_owner(path) is None
     OwnerLock(path).acquire("it")
+
+
+def test_a_pipe_in_place_of_a_lock_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "x.lock")
+    assert read_owner(tmp_path / "x.lock") is None
+
+
+def test_a_lock_that_names_no_possible_process_is_nobodys(tmp_path):
+    path = tmp_path / "x.lock"
+    OwnerLock(path).acquire("it")
+    path.write_bytes(path.read_bytes().replace(f'"pid":{os.getpid()}'.encode(), b'"pid":1000000000000000000000000'))
+    assert read_owner(path) is None

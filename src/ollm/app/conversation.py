@@ -128,6 +128,8 @@ class ConversationScope:
 
     async def resume_session(self, parts: ConversationParts, resumed: ResumedSession) -> None:
         """Fill the prompt with where the session stood."""
+        from msgspec.structs import replace
+
         from ollm.runtime.resume.resume import ResumeSource, resume_prompt
         from ollm.runtime.resume.saved_context import ResumePoint, read_saved_context
         from ollm.services.snapshots import read_context
@@ -141,7 +143,9 @@ class ConversationScope:
             self.storage.notices.append(f"The session file was damaged: {resumed.damage}")
 
         def load() -> Session:
-            return self.storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES)) if resumed.skipped else session
+            if resumed.skipped:
+                return self.storage.session.load(MessagePage(None, MAX_RECORD_MESSAGES))
+            return replace(session, messages=session.messages[-MAX_RECORD_MESSAGES:])
 
         record = self.workspace_sessions.get().get_record(session, load)
         kept = read_saved_context(self.scope.database.load_context(session.session_id))

@@ -74,8 +74,11 @@ class OwnerLock:
 def read_owner(path: Path) -> dict[str, Any] | None:
     """Who holds the lock, as the file says; None when nobody does or its owner is dead. Changes nothing."""
     try:
-        with path.open("rb") as file:
-            found = msgspec.json.decode(file.read(4096))
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe in its place keeps nobody
+        try:
+            found = msgspec.json.decode(os.read(descriptor, 4096))
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
     return found if isinstance(found, dict) and _is_alive(found) else None
@@ -108,7 +111,7 @@ def _is_alive(found: dict[str, Any]) -> bool:
         return True
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass

@@ -23,6 +23,7 @@ from ollm.domain.messages import TextPart, ThinkingPart
 from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, SessionSummary
 from ollm.services.chat_recording.guarded_writes import GuardedWrites
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
+from ollm.services.chat_recording.long_work import LongWork
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean_json
 
@@ -77,6 +78,7 @@ class ChatRecordingService:
         self._writers: dict[str, SessionWriter] = {}
         self._attempts = GuardedWrites(self._writers, emit)
         self._noted: dict[str, datetime] = {}
+        self._long = LongWork(files)
         self._first: dict[str, Message] = {}  # of sessions from elsewhere: the words that name them
 
     @classmethod
@@ -127,7 +129,7 @@ class ChatRecordingService:
         session_id = parse_id(session_id)
         if session_id in self._writers:
             return self._files.read_open(self._writers[session_id])
-        writer, loaded = self._files.open(session_id, since=since, known=lambda: self._find_known(session_id, since))
+        writer, loaded = await self._long.open_session(session_id, since, lambda: self._find_known(session_id, since))
         writer.deferred = not self._settings.auto_save
         self._writers[session_id] = writer
         first = next((message for message in loaded.session.messages if message.role == "user"), None)
@@ -147,7 +149,7 @@ class ChatRecordingService:
     async def record_message(self, session_id: str, message: Message, calls: Sequence[ToolCallRecord] = ()) -> Message:
         """Write a message down and give it back with its number; on disk when this returns. `calls` are those it asks
         for: that they start is written with it."""
-        writer = self._require_writer(session_id)
+        writer = await self._get_free_writer(session_id)
         recorded = replace(message, id=writer.last_number + 1)
         started = [replace(call, message_id=recorded.id) for call in calls] if calls else ()
         if started or not writer.head["metadata"].get("title"):
@@ -177,13 +179,13 @@ class ChatRecordingService:
     async def record_partial(self, session_id: str, parts: Sequence[AnyPart]) -> None:
         """Keep an answer under way: `parts` is all of it so far. The recorded answer takes its place; after a crash
         it stays as a message marked interrupted. Costs what is new in it."""
-        writer = self._require_writer(session_id)
+        writer = await self._get_free_writer(session_id)
         at = self._get_activity_time(writer)
         self._attempts.attempt_write(session_id, writer.record_partial, at, _to_json(tuple(parts)))
 
     async def record_tool_call(self, session_id: str, call: ToolCallRecord) -> None:
         """Write a call down when it starts (result None) and when it ends; the same id replaces."""
-        writer = self._require_writer(session_id)
+        writer = await self._get_free_writer(session_id)
         at = self._get_activity_time(writer)
         said = call.result.llm_content if call.result else ""
         tokens = _add_tokens(writer, count_bytes(said)) if said else 0
@@ -192,7 +194,7 @@ class ChatRecordingService:
 
     async def update_metadata(self, session_id: str, changes: Mapping[str, Any]) -> None:
         """Set metadata fields (camelCase or snake_case names); `model` and `provider` change the session's own."""
-        writer = self._require_writer(session_id)
+        writer = await self._get_free_writer(session_id)
         named = {_to_camel_case(name): _to_json(value) for name, value in changes.items()}
         top = {name: named.pop(name) for name in list(named) if name in ("model", "provider")}
         at = self._get_activity_time(writer)
@@ -200,13 +202,14 @@ class ChatRecordingService:
 
     async def save_session(self, session_id: str) -> None:
         """Fold everything recorded into the document, now."""
-        if self._attempts.attempt_write(session_id, self._require_writer(session_id).fold):
+        writer = await self._get_free_writer(session_id)
+        if self._attempts.attempt_write(session_id, await self._long.fold(writer, writer.fold)):
             self._emit(SessionSaved(session_id=session_id))
 
     async def end_turn(self, session_id: str) -> None:
         """The end of a turn: what waits is written, and the document folded if that is due."""
-        writer = self._require_writer(session_id)
-        folded = self._attempts.attempt_write(session_id, writer.fold_when_due)
+        writer = await self._get_free_writer(session_id)
+        folded = self._attempts.attempt_write(session_id, await self._long.fold(writer, writer.fold_when_due))
         if folded:
             self._emit(SessionSaved(session_id=session_id))
         if folded or self._clock() - self._noted.setdefault(session_id, self._clock()) > INDEX_INTERVAL:
@@ -215,6 +218,7 @@ class ChatRecordingService:
     async def close_session(self, session_id: str) -> None:
         """Fold and let go. A new session without a message is removed, and no other. Closing a closed one does
         nothing. Raises `UnsavedError` when something was in memory only and could not be written."""
+        await self._long.wait_until_free(parse_id(session_id))
         writer = self._writers.pop(parse_id(session_id), None)
         if writer is None:
             return
@@ -268,6 +272,10 @@ class ChatRecordingService:
     async def delete_oldest_sessions(self, keep: int) -> list[str]:
         """Delete all but the `keep` last active sessions, never one that is open; gives the ids that went."""
         return self._library.delete_all_but(keep)
+
+    async def _get_free_writer(self, session_id: str) -> SessionWriter:
+        await self._long.wait_until_free(session_id)
+        return self._require_writer(session_id)
 
     def _require_writer(self, session_id: str) -> SessionWriter:
         writer = self._writers.get(session_id)

@@ -12,15 +12,14 @@ from typing import BinaryIO
 from ollm.domain.messages import JsonObject
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
-from ollm.store.session_files.lenient import is_deeper_than, parse_object
-from ollm.store.session_files.lines import Line, iter_lines
+from ollm.store.session_files.lenient import is_deeper_than, is_valid_json, parse_object
+from ollm.store.session_files.lines import Line, Range, iter_lines
 from ollm.store.session_files.objects import TooDeepError, find_end, find_entries
 from ollm.store.session_files.sections import CALL, MESSAGE, DocumentSections, OddLayoutError
 
 _ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 _MAX_HEAD_BYTES = 1 << 26
 MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
-Range = tuple[int, int]
 
 
 class SessionDocument:
@@ -143,7 +142,10 @@ class SessionDocument:
             self._damage.refuse_depth()
             return salvage_head(head)
         try:
-            return parse_object(head)
+            found = parse_object(head)
+            if not is_valid_json(head):
+                self._damage.note("the file header is not valid JSON and was read as well as it could be")
+            return found
         except (ValueError, RecursionError):
             self._damage.count_lost_entry("the file header is damaged")
             return salvage_head(head)

@@ -26,6 +26,11 @@ class DocumentGuard:
         self._known: _Identity | None = None
         self._content: bytes | None = None
 
+    @property
+    def stamp(self) -> str:
+        """What tells the document from what another program may put in its place."""
+        return ",".join(map(str, self._known[1:])) if self._known else ""
+
     def watch(self) -> None:
         """The document is now as it should be."""
         self.close()

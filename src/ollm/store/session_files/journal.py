@@ -16,10 +16,23 @@ Parts = list[JsonObject]
 MAX_NESTING_LEVELS = 60  # levels of nesting that are written; readers refuse more than 100
 
 
+class JournalMark(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What stands before a place from which a long journal can be read: a message of the user's follows, and no call
+    runs. Good for the document it names."""
+
+    previous: int  # where the mark before this one stands; -1 without one
+    document: str
+    head: JsonObject
+    count: int  # messages so far, and the number of the last
+    last: int
+    calls: int  # the highest number of a call so far
+
+
 class JournalRecord(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
     """One line. `at` is when; exactly one of the others says what."""
 
     at: str
+    mark: JournalMark | None = None
     message: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     continues: bool = False  # the message's parts go on where the partial answer stopped
     partial: Parts | None = None  # what an answer under way has grown by
@@ -39,8 +52,15 @@ class JournalMessage(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     tokens: int = 0
 
 
+class _CallId(msgspec.Struct):
+    id: str
+
+
+_CALL = b'{"id":"'  # how we write one
+_call_id_decoder = msgspec.json.Decoder(_CallId)
 _decoder = msgspec.json.Decoder(JournalRecord)
 _encoder = msgspec.json.Encoder()
+_OWN_FIELDS = {"sessionId", "metadata", "messages", "toolCalls"}  # that no record replaces
 ENCODE_ERRORS = (UnicodeEncodeError, TypeError, OverflowError, ValueError, RecursionError)
 
 
@@ -79,8 +99,23 @@ def encode_line(record: JournalRecord | JournalMessage) -> bytes:
 
 
 def parse_record(data: bytes) -> JournalRecord:
-    """Raises msgspec's or Unicode's error for a line that is no record."""
-    return _decoder.decode(data)
+    """Raises msgspec's or Unicode's error for a line that is no record, or none that can be used."""
+    record = _decoder.decode(data)
+    if isinstance(record.call, msgspec.Raw) and not bytes(record.call).startswith(_CALL):
+        read_call_id(bytes(record.call))
+    if record.partial is not None and not all(map(_is_part, record.partial)):
+        raise msgspec.ValidationError("not the parts of an answer")
+    return record
+
+
+def read_call_id(data: bytes) -> str:
+    """Raises msgspec's or Unicode's error for what is no call."""
+    return _call_id_decoder.decode(data).id
+
+
+def _is_part(part: JsonObject) -> bool:
+    kind = part.get("type")
+    return isinstance(part.get("text"), str) if kind in ("text", "thinking") else isinstance(kind, str)
 
 
 def extend_parts(parts: Parts, more: Parts) -> Parts:
@@ -116,7 +151,9 @@ def compute_growth(written: Parts, whole: Parts) -> Parts | None:
 
 def advance_head(head: JsonObject, at: str, tokens: int) -> None:
     """Apply what every record says: when it was, and how many tokens the archive has now."""
-    head["lastActivity"] = max(head.get("lastActivity") or "", at)
+    if at[:4].isdigit():
+        last = head.get("lastActivity")
+        head["lastActivity"] = max(last, at) if isinstance(last, str) else at
     if tokens:
         head.setdefault("metadata", {})["tokenCount"] = tokens
 
@@ -125,9 +162,10 @@ def change_head(head: JsonObject, record: JournalRecord) -> None:
     """Apply what a record says about the document's own fields and its metadata."""
     advance_head(head, record.at, record.tokens)
     if record.top:
-        head.update(record.top)
+        head.update({name: value for name, value in record.top.items() if name not in _OWN_FIELDS})
     metadata = head.setdefault("metadata", {})
     if record.set:
         metadata.update(record.set)
     for key, (start, items) in (record.append or {}).items():
-        metadata[key] = [*(metadata.get(key) or [])[:start], *items]
+        held = metadata.get(key)
+        metadata[key] = [*(held[:start] if isinstance(held, list) else ()), *items]

@@ -11,11 +11,15 @@ from typing import Any
 import msgspec
 
 from ollm.domain.messages import JsonObject, Message
+from ollm.domain.session import SessionMetadata
 from ollm.domain.tools import ToolCallRecord
 from ollm.store.session_files.damage import MAX_DEPTH, DamageReport
 from ollm.store.session_files.journal import clean_json, encode_json
 from ollm.store.session_files.objects import TooDeepError, find_entries
 
+MAX_NUMBER = 10**15  # of a message, of tokens; what is over it was never given by anybody who counts
+MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
+_METADATA_FIELDS = {field.encode_name for field in msgspec.structs.fields(SessionMetadata)}
 _message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call_decoder = msgspec.json.Decoder(ToolCallRecord)
@@ -80,7 +84,7 @@ def parse_strict_message(data: bytes) -> Message | None:
         found = _message_decoder.decode(data)
     except _ERRORS:
         return None
-    return None if found.id <= 0 or is_deeper_than(data) else found
+    return found if 0 < found.id <= MAX_NUMBER and not is_deeper_than(data) else None
 
 
 def parse_strict_call(data: bytes) -> ToolCallRecord | None:
@@ -89,7 +93,8 @@ def parse_strict_call(data: bytes) -> ToolCallRecord | None:
         found = _call_decoder.decode(data)
     except _ERRORS:
         return None
-    return None if b'"status"' not in data or is_deeper_than(data) else found
+    odd = b'"status"' not in data or abs(found.message_id) > MAX_NUMBER
+    return None if odd or is_deeper_than(data) else found
 
 
 def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | None:
@@ -105,7 +110,7 @@ def parse_message(data: bytes, number: int, damage: DamageReport) -> Message | N
         found = _parse_message_leniently(data, damage)
     if found is None:
         damage.count_lost_entry(f"message {number} cannot be read")
-    elif found.id <= 0:
+    elif not 0 < found.id <= MAX_NUMBER:
         found = msgspec.structs.replace(found, id=number)
     return found
 
@@ -117,7 +122,7 @@ def parse_call(data: bytes, damage: DamageReport) -> ToolCallRecord | None:
         return None
     try:
         found = _call_decoder.decode(data)
-        if b'"status"' in data:
+        if b'"status"' in data and abs(found.message_id) <= MAX_NUMBER:
             return found
         raw: JsonObject | None = {}
     except _ERRORS:
@@ -139,6 +144,14 @@ def preserve_bytes(data: bytes, known: Message | ToolCallRecord, sound: bool = F
     except _ERRORS:
         return encode_json(parse_object(data) | msgspec.to_builtins(known))
     return data
+
+
+def is_valid_json(data: bytes) -> bool:
+    try:
+        _raw_decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
 
 
 def parse_object(data: bytes) -> JsonObject:
@@ -213,5 +226,20 @@ def _convert_call(raw: JsonObject) -> JsonObject:
         shaped["result"] = {**shaped["result"], "llmContent": encode_json(shaped["result"].get("llmContent")).decode()}
     if not isinstance(shaped["args"], dict):
         shaped["args"] = {"value": shaped["args"]}
+    if isinstance(number := shaped.get("messageId"), int) and abs(number) > MAX_NUMBER:
+        shaped.pop("messageId")
     shaped.setdefault("status", "ok" if shaped["result"] is not None else "interrupted")
     return shaped
+
+
+def fits_metadata(name: str, value: Any) -> bool:
+    """Whether a field of the metadata can be what it says, and not only of its type."""
+    if name not in _METADATA_FIELDS:
+        return True
+    try:
+        msgspec.convert({name: value}, SessionMetadata)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    if name == "workspace" and isinstance(value, str):
+        return "\0" not in value and len(value) < MAX_PATH_CHARS and max(map(len, value.split("/"))) <= MAX_NAME_CHARS
+    return name == "schemaVersion" or not isinstance(value, int) or abs(value) <= MAX_NUMBER

@@ -18,6 +18,7 @@ LONG_LINE_BYTES = 1 << 20
 MAX_EXTENTS = 1000
 
 
+Range = tuple[int, int]
 Line = tuple[int, int, bytes]
 """Where a line starts and ends, and the line with its end, which only the last of a file may lack. Of a long one that
 cannot be an entry, or is longer than any that is asked for, only the beginning is kept."""
@@ -47,6 +48,18 @@ class _FilePosition(io.RawIOBase):
 
     def tell(self) -> int:
         return self._place
+
+
+def get_size(file: BinaryIO) -> int:
+    return len(file.getbuffer()) if isinstance(file, io.BytesIO) else os.fstat(file.fileno()).st_size
+
+
+def read_range(file: BinaryIO, place: Range) -> bytes:
+    """The bytes between two places, and no others."""
+    start, end = place
+    if isinstance(file, io.BytesIO):
+        return bytes(file.getbuffer()[start:end])
+    return os.pread(file.fileno(), end - start, start)
 
 
 def skip_hole(descriptor: int, place: int) -> int:

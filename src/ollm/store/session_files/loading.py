@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.store.session_files import journal, layout, lenient
+from ollm.store.session_files.marks import read_call_number
 from ollm.store.session_files.reader import SessionReader
 
 CHECK_EVERY_ENTRIES = 1024  # entries between two looks at the clock
@@ -178,6 +179,7 @@ def make_loaded_session(
 ) -> LoadedSession:
     """What was read of a stream that has come to its end."""
     session = msgspec.structs.replace(stream.session, messages=found, tool_calls=calls)
+    newest = stream.reader.newest_calls
     return LoadedSession(
         session=session,
         damage=stream.damage,
@@ -185,13 +187,8 @@ def make_loaded_session(
         unfinished=bool(stream.reader.partial),
         journal_good=stream.reader.journal_good,
         skipped=stream.reader.skipped,
-        calls_so_far=max(len(calls), _find_highest_number([*stream.reader.newest_calls, *(call.id for call in calls)])),
+        calls_so_far=max(len(calls), *map(read_call_number, ("", *newest, *(call.id for call in calls)))),
     )
-
-
-def _find_highest_number(call_ids: Iterable[str]) -> int:
-    numbers = (name[1:] for name in call_ids if name[:1] == "c" and name[1:].isascii() and name[1:].isdigit())
-    return max((int(number) for number in numbers if len(number) < 16), default=0)
 
 
 def make_partial_message(reader: SessionReader, number: int) -> Message:
@@ -245,19 +242,9 @@ def parse_metadata(head: JsonObject) -> SessionMetadata:
     """The metadata as data; a field of the wrong shape takes its default."""
     raw = head.get("metadata")
     raw = raw if isinstance(raw, dict) else {}
-    try:
-        return msgspec.convert(raw, SessionMetadata)
-    except (msgspec.ValidationError, RecursionError):
-        good = {name: value for name, value in raw.items() if _fits(name, value)}
-        return msgspec.convert(good, SessionMetadata)
-
-
-def _fits(name: str, value: Any) -> bool:
-    try:
-        msgspec.convert({name: value}, SessionMetadata)
-    except (msgspec.ValidationError, RecursionError):
-        return False
-    return True
+    return msgspec.convert(
+        {name: value for name, value in raw.items() if lenient.fits_metadata(name, value)}, SessionMetadata
+    )
 
 
 def _text_or_empty(value: Any) -> str:

@@ -21,8 +21,9 @@ from ollm.store.session_files import journal
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.document import SessionDocument, detect_own_layout
 from ollm.store.session_files.encodings import convert_to_utf8
-from ollm.store.session_files.lenient import parse_object
-from ollm.store.session_files.lines import BUFFER_BYTES, iter_lines
+from ollm.store.session_files.lenient import MAX_NUMBER, fits_metadata, parse_object
+from ollm.store.session_files.lines import BUFFER_BYTES, Range, get_size, iter_lines, read_range
+from ollm.store.session_files.marks import iter_marks
 from ollm.store.session_files.sections import DocumentSections, OddLayoutError
 
 if TYPE_CHECKING:
@@ -32,23 +33,27 @@ if TYPE_CHECKING:
 _RECORD_START = b'{"at":"'
 
 
-class _CallId(msgspec.Struct):
-    id: str
-
-
 class _MessageNumber(msgspec.Struct):
     id: int = 0
 
 
-_call_id_decoder = msgspec.json.Decoder(_CallId)
 _message_number_decoder = msgspec.json.Decoder(_MessageNumber)
 
 
 class SessionReader:
-    """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied."""
+    """The entries of one session as bytes, oldest first. `head` holds the other fields, journal applied.
+
+    With `newest` a long journal is read from its last mark on until `skip_to` says how much is wanted of it.
+    """
 
     def __init__(
-        self, document: Path, journal_path: Path | None, *, waiting: bytes = b"", damage: DamageReport | None = None
+        self,
+        document: Path,
+        journal_path: Path | None,
+        *,
+        waiting: bytes = b"",
+        damage: DamageReport | None = None,
+        newest: bool = False,
     ) -> None:
         self.damage = damage or DamageReport()
         self._journal: BinaryIO | None = None
@@ -62,19 +67,34 @@ class SessionReader:
         self.journal_good = 0  # bytes of whole journal lines
         self.skipped = 0  # messages up to this number are left out
         self.newest_calls: list[str] = []  # ids of the document's last calls, where messages are left out
-        self._call_places: dict[str, list[int]] = {}
+        self.mark: journal.JournalMark | None = None  # the last one: what stands before it was not read
+        self._journal_range = 0, MAX_BYTES
+        self._call_places: dict[str, list[Range]] = {}
         try:
-            self._open_files(document, journal_path, waiting)
+            self._open_files(document, journal_path, waiting, newest=newest)
         except BaseException:
             self.close()
             raise
 
-    def _open_files(self, document: Path, journal_path: Path | None, waiting: bytes) -> None:
+    def _open_files(self, document: Path, journal_path: Path | None, waiting: bytes, *, newest: bool) -> None:
         self._journal = _append_waiting(self._open_file(journal_path) if journal_path else None, waiting)
         self._document = self._open_file(document)
-        self.damage.size = sum(_get_size(file) for file in (self._document, self._journal) if file)
+        self.damage.size = sum(get_size(file) for file in (self._document, self._journal) if file)
         self._read_head()
+        if newest:
+            self._begin_at_mark()
         self._read_journal_changes()
+
+    def _begin_at_mark(self) -> None:
+        """Leave out what stands before the journal's last mark, when that speaks of this document."""
+        if not self._journal or not self._document or self.foreign:
+            return
+        found = next(iter_marks(self._journal), None)
+        stat_ = os.fstat(self._document.fileno())
+        if found and found.mark.document == f"{stat_.st_ino},{stat_.st_size},{stat_.st_mtime_ns}":
+            self.mark, self.head = found.mark, dict(found.mark.head)
+            self.head["metadata"] = dict(self.head.get("metadata") or {})
+            self._journal_range = found.place, MAX_BYTES
 
     def _open_file(self, path: Path) -> BinaryIO | None:
         """A file to read as UTF-8; one in another encoding is to be written anew."""
@@ -89,7 +109,7 @@ class SessionReader:
     @property
     def progress(self) -> tuple[int, int]:
         """How many bytes of the document were gone through, and how many there are."""
-        size = _get_size(self._document) if self._document else 0
+        size = get_size(self._document) if self._document else 0
         return (min(self._entries.read, size) if self._entries else 0), size
 
     def close(self) -> None:
@@ -105,6 +125,8 @@ class SessionReader:
         """
         if self._document is None or not isinstance(self._entries, SessionDocument):
             return False
+        if self._skip_in_journal(number, least, before):
+            return True
         try:
             sections = DocumentSections(self._document)
             begin = sections.find_beginning(number, least)
@@ -114,6 +136,36 @@ class SessionReader:
             return False
         self.skipped = begin
         return True
+
+    def _skip_in_journal(self, number: int, least: int, before: int | None) -> bool:
+        """Begin at a mark of the journal when all that is wanted stands behind one; otherwise all of it is read."""
+        if not self.mark or not self._journal:
+            return False
+        wanted, stop, begin = min(number, self.mark.last - least), MAX_BYTES, None
+        for placed in iter_marks(self._journal):
+            if before and placed.mark.last >= before - 1:
+                stop = placed.place
+            if placed.mark.last <= wanted:
+                begin = placed
+                break
+        self._widen_journal(begin.place if begin else 0, stop)
+        if not begin or not isinstance(self._entries, SessionDocument):
+            return False
+        self._entries.narrow((0, 0), (0, 0))
+        self.skipped, self.newest_calls = begin.mark.last, [f"c{self.mark.calls}"]
+        return True
+
+    def _widen_journal(self, begin: int, stop: int) -> None:
+        """Read from an earlier place on, and up to another; what stands between is looked at for the first time."""
+        behind, self._call_places = self._call_places, {}
+        self._journal_range = begin, min(stop, self._journal_range[0])
+        for place, record in self._iter_records(self.damage):
+            self._note_call(place, record)
+        for name, places in behind.items():
+            self._call_places.setdefault(name, []).extend(places)
+        self._journal_range = begin, stop
+        if stop != MAX_BYTES:
+            self._call_places = {name: found for name, found in self._call_places.items() if found[0][0] < stop}
 
     def continue_after(self, message: int, call: int) -> bool:
         """Leave out messages up to one number, and calls of messages before another. False: all must be read."""
@@ -155,15 +207,14 @@ class SessionReader:
         for places in waiting.values():
             yield self._apply_updates(b"{}", places)
 
-    def _apply_updates(self, data: bytes, places: list[int]) -> bytes:
+    def _apply_updates(self, data: bytes, places: list[Range]) -> bytes:
         """A call with the records of the journal laid over it."""
         assert self._journal
         found: JsonObject = {}
         with contextlib.suppress(ValueError, RecursionError):
             found = parse_object(data)
         for place in places:
-            self._journal.seek(place)
-            record = journal.parse_record(self._journal.readline())
+            record = journal.parse_record(read_range(self._journal, place))
             if isinstance(record.call, msgspec.Raw):
                 found |= parse_object(bytes(record.call))
         return journal.encode_json(found)
@@ -185,26 +236,34 @@ class SessionReader:
         if size > MAX_BYTES:
             self.damage.refuse(f"the file is too large to read ({size // 1_000_000} MB)")
         metadata = self.head.get("metadata")
-        self.head["metadata"] = dict(metadata) if isinstance(metadata, dict) else {}
+        self.head["metadata"] = held = dict(metadata) if isinstance(metadata, dict) else {}
+        for name in [name for name, value in held.items() if not fits_metadata(name, value)]:
+            self.damage.note(f"{name} is not what it should be")
 
     def _read_journal_changes(self) -> None:
         """What the journal says of the head, and where its calls stand."""
         for place, record in self._iter_records(self.damage):
             journal.change_head(self.head, record)
-            if isinstance(record.call, msgspec.Raw):
-                self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
+            self._note_call(place, record)
             if record.partial is not None:
-                self.partial_start = self.partial_start if self.partial_at else place
+                self.partial_start = self.partial_start if self.partial_at else place[0]
                 self.partial_at = record.at
             elif isinstance(record.message, msgspec.Raw):
                 self.partial_at = ""
 
-    def _iter_records(self, damage: DamageReport) -> Iterator[tuple[int, journal.JournalRecord]]:
+    def _note_call(self, place: Range, record: journal.JournalRecord) -> None:
+        if isinstance(record.call, msgspec.Raw):
+            self._call_places.setdefault(_read_call_id(bytes(record.call)), []).append(place)
+
+    def _iter_records(self, damage: DamageReport) -> Iterator[tuple[Range, journal.JournalRecord]]:
         """Whole lines only, with their places: a torn last one was never promised to anybody."""
         if not self._journal:
             return
-        strange, size = False, _get_size(self._journal)
-        for start, end, data in iter_lines(self._journal):
+        strange, size = False, get_size(self._journal)
+        begin, stop = self._journal_range
+        for start, end, data in iter_lines(self._journal, begin):
+            if start >= stop:
+                return
             if end > MAX_BYTES:
                 damage.refuse(f"the journal is too large to read ({size // 1_000_000} MB)")
                 return
@@ -214,7 +273,7 @@ class SessionReader:
                 return
             self.journal_good = end
             try:
-                yield start, journal.parse_record(data)
+                yield (start, end), journal.parse_record(data)
                 strange = False
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 if not strange:
@@ -228,10 +287,6 @@ def _is_torn_record(data: bytes) -> bool:
     return _RECORD_START.startswith(begun) or not data.strip(b"\0")
 
 
-def _get_size(file: BinaryIO) -> int:
-    return len(file.getbuffer()) if isinstance(file, io.BytesIO) else os.fstat(file.fileno()).st_size
-
-
 def complete_message(partial: journal.Parts, record: journal.JournalRecord) -> bytes:
     """A recorded message whole: one that goes on from the partial answer holds only what was new in it."""
     assert isinstance(record.message, msgspec.Raw)
@@ -243,14 +298,15 @@ def complete_message(partial: journal.Parts, record: journal.JournalRecord) -> b
 
 def read_number(data: bytes) -> int:
     try:
-        return _message_number_decoder.decode(data).id
+        number = _message_number_decoder.decode(data).id
+        return number if 0 < number <= MAX_NUMBER else 0
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return 0
 
 
 def _read_call_id(data: bytes) -> str:
     try:
-        return _call_id_decoder.decode(data).id
+        return journal.read_call_id(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ""
 

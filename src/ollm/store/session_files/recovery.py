@@ -27,6 +27,7 @@ from ollm.store.session_files.loading import (
     read_calls,
     read_messages,
 )
+from ollm.store.session_files.marks import is_marked
 from ollm.store.session_files.places import SessionPlaces
 from ollm.store.session_files.reader import SessionReader
 from ollm.store.session_files.rewriting import RecoveredSession, make_current_head, refuse_read_only, rewrite_session
@@ -71,21 +72,24 @@ def recover_session(
     hold = to_continue and not is_large(*paths)
     found = None
     if home == places.directory and not repair:
-        found = (_read_newest(paths, writer, known) if known else None) or _read_unchanged(paths, writer, hold=hold)
+        found = _read_newest(paths, writer, since, known) or _read_unchanged(paths, writer, hold=hold)
     if found is None:
         damage = DamageReport(REPAIR_PATIENCE_FACTOR if repair else OPEN_PATIENCE_FACTOR)
         found = rewrite_session(places, paths, writer, clock, damage=damage, hold=hold)
     if to_continue and not found.held:
         found = _read_end(places, writer, found, since)
     _sweep_temporaries(places, session_id)
-    size = places.get_document_path(session_id).stat().st_size
-    writer.adopt(found.numbers, size, found.loaded.journal_good, found.partial)
+    writer.adopt(found.numbers, found.loaded.calls_so_far, found.loaded.journal_good, found.partial)
     return _finish_interrupted(writer, found.loaded, clock) if to_continue else found.loaded
 
 
 def is_large(*paths: Path) -> bool:
     """Whether reading these files takes so long, or so much memory, that it is to be done once."""
-    return sum(path.stat().st_size for path in paths if path.is_file()) >= LARGE_BYTES
+    return get_total_size(*paths) >= LARGE_BYTES
+
+
+def get_total_size(*paths: Path) -> int:
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def _read_end(places: SessionPlaces, writer: SessionWriter, read: RecoveredSession, since: int) -> RecoveredSession:
@@ -93,18 +97,21 @@ def _read_end(places: SessionPlaces, writer: SessionWriter, read: RecoveredSessi
     paths = places.get_document_path(writer.session_id), places.get_journal_path(writer.session_id)
     count, last = read.numbers
     known = KnownDocument(message_count=count, last_number=last, since=since or last, surely=True)
-    found = _read_newest(paths, writer, known) or _read_unchanged(paths, writer, hold=True)
+    found = _read_newest(paths, writer, since, known) or _read_unchanged(paths, writer, hold=True)
     if found is None:
         raise StorageError(f"{paths[0]} changed while it was read.", action="Another program is writing it; try again.")
     return found._replace(loaded=msgspec.structs.replace(found.loaded, damage=read.loaded.damage))
 
 
-def _read_newest(paths: tuple[Path, Path], writer: SessionWriter, known: KnownDocument) -> RecoveredSession | None:
+def _read_newest(
+    paths: tuple[Path, Path], writer: SessionWriter, since: int, known: KnownDocument | None
+) -> RecoveredSession | None:
     """The end of a session; None when it cannot be told that this is all that is needed."""
-    with _open_strictly(paths, writer) as stream:
-        if stream is None or not stream.reader.skip_to(known.since):
-            return None
-        with contextlib.suppress(DamageFoundError):
+    if not (known or is_marked(paths[1])):
+        return None
+    with _open_strictly(paths, writer, newest=True) as stream, contextlib.suppress(DamageFoundError):
+        known = (stream and _read_known(stream.reader, paths, since)) or known
+        if stream and known and stream.reader.skip_to(known.since):
             loaded = load_session(stream)
             if not loaded.read_only and _is_sound(loaded.session, known):
                 finished = _list_finished(loaded)
@@ -134,11 +141,21 @@ def _read_unchanged(paths: tuple[Path, Path], writer: SessionWriter, *, hold: bo
     return None
 
 
+def _read_known(reader: SessionReader, paths: tuple[Path, Path], since: int) -> KnownDocument | None:
+    """What the last mark of a journal says; of a large session its end is wanted, wherever somebody stopped."""
+    mark = reader.mark
+    if mark is None or not (since or is_large(*paths)):
+        return None
+    return KnownDocument(message_count=mark.count, last_number=mark.last, since=since or mark.last)
+
+
 @contextlib.contextmanager
-def _open_strictly(paths: tuple[Path, Path], writer: SessionWriter) -> Iterator[SessionStream | None]:
+def _open_strictly(
+    paths: tuple[Path, Path], writer: SessionWriter, *, newest: bool = False
+) -> Iterator[SessionStream | None]:
     """A session that ends the reading at the first thing that is wrong; None when that is known at once."""
     try:
-        reader = SessionReader(*paths, damage=StrictDamageReport())
+        reader = SessionReader(*paths, damage=StrictDamageReport(), newest=newest)
     except DamageFoundError:
         yield None
         return

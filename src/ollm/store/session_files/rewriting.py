@@ -163,7 +163,9 @@ def refuse_unreadable(stream: SessionStream, paths: tuple[Path, Path], messages:
 
 def make_current_head(head: JsonObject, session: Session) -> JsonObject:
     """The head as this version writes it."""
-    metadata = {**msgspec.to_builtins(session.metadata), **head.get("metadata", {}), "schemaVersion": SCHEMA_VERSION}
+    known: JsonObject = msgspec.to_builtins(session.metadata)
+    held = {n: v for n, v in head.get("metadata", {}).items() if n not in known or lenient.fits_metadata(n, v)}
+    metadata = {**known, **held, "schemaVersion": SCHEMA_VERSION}
     described = msgspec.structs.replace(session, messages=(), tool_calls=())
     return {**complete_head(head, described), "metadata": metadata}
 

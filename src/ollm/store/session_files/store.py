@@ -81,7 +81,7 @@ class SessionFiles:
         """What a session of this process holds, written or not; with `page` at least that much of it."""
         from ollm.store.session_files.loading import SessionStream, load_session
 
-        with contextlib.closing(writer.open_reader()) as reader:
+        with contextlib.closing(writer.open_reader(newest=page is not None)) as reader:
             reader.head = {**reader.head, **writer.head}
             _skip_to_page(reader, page)
             return load_session(SessionStream(reader, writer.session_id, alive=True, fallback=self.clock()))
@@ -97,23 +97,26 @@ class SessionFiles:
         """All that can be read, changing no file; with `page` at least that much of it."""
         from ollm.store.session_files.loading import load_session
 
-        with self.open_stream(session_id) as stream:
+        with self.open_stream(session_id, newest=page is not None) as stream:
             _skip_to_page(stream.reader, page)
             return load_session(stream)
 
     @contextlib.contextmanager
-    def open_stream(self, session_id: str, damage: DamageReport | None = None) -> Iterator[SessionStream]:
-        """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`."""
+    def open_stream(
+        self, session_id: str, damage: DamageReport | None = None, *, newest: bool = False
+    ) -> Iterator[SessionStream]:
+        """A session to be read entry by entry, changing no file; what is wrong with it goes to `damage`. For who asks
+        for its head or a page of it only, `newest` reads no more of a long journal than that takes."""
         from ollm.store.session_files.loading import SessionStream
 
         session_id = self._require_known(session_id)
-        with self._open_reader(session_id, damage) as reader:
+        with self._open_reader(session_id, damage, newest=newest) as reader:
             alive = self.is_open(session_id)
             yield SessionStream(reader, session_id, alive=alive, fallback=self._get_file_time(session_id))
 
     def describe_session(self, session_id: str) -> Session:
         """A session without what was said in it."""
-        with self.open_stream(session_id) as stream:
+        with self.open_stream(session_id, newest=True) as stream:
             return stream.session
 
     def iter_document(self, session_id: str) -> Iterator[bytes]:
@@ -121,12 +124,21 @@ class SessionFiles:
         with self.open_stream(session_id) as stream:
             yield from stream.iter_document()
 
-    def is_large(self, session_id: str) -> bool:
-        """Whether reading it takes so long that it is to be done once."""
-        from ollm.store.session_files.recovery import is_large
+    def is_large(self, session_id: str, limit: int | None = None) -> bool:
+        """Whether its files have so many bytes; without a `limit`, so many that it is to be read once."""
+        from ollm.store.session_files import recovery
 
         home = self.places.find_home(session_id) or self.places.directory
-        return is_large(home / f"{session_id}.json", home / f"{session_id}.journal")
+        paths = home / f"{session_id}.json", home / f"{session_id}.journal"
+        return recovery.get_total_size(*paths) >= (recovery.LARGE_BYTES if limit is None else limit)
+
+    def read_document_stamp(self, session_id: str) -> tuple[int, int, int] | None:
+        """What tells a document from one that was written since."""
+        try:
+            found = self.places.get_document_path(session_id).lstat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def is_open(self, session_id: str) -> bool:
         """Whether a living process writes it."""
@@ -255,11 +267,12 @@ class SessionFiles:
         return session_id
 
     @contextlib.contextmanager
-    def _open_reader(self, session_id: str, damage: DamageReport | None) -> Iterator[SessionReader]:
+    def _open_reader(self, session_id: str, damage: DamageReport | None, *, newest: bool) -> Iterator[SessionReader]:
         from ollm.store.session_files.reader import SessionReader
 
         home = self.places.find_home(session_id) or self.places.directory
-        reader = SessionReader(home / f"{session_id}.json", home / f"{session_id}.journal", damage=damage)
+        paths = home / f"{session_id}.json", home / f"{session_id}.journal"
+        reader = SessionReader(*paths, damage=damage, newest=newest)
         try:
             yield reader
         finally:

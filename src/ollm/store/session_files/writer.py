@@ -15,8 +15,9 @@ from ollm.domain.clock import now
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.messages import JsonObject, Message
 from ollm.store.session_files import journal, layout
-from ollm.store.session_files.copies import keep_copy
+from ollm.store.session_files.copies import keep_copies, keep_copy
 from ollm.store.session_files.document_guard import DocumentGuard
+from ollm.store.session_files.marks import MarkSchedule
 from ollm.store.session_files.places import SessionPlaces
 from ollm.system.atomic import AppendFile, make_private_directory, replace_file
 from ollm.system.locks import OwnerLock
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from ollm.store.session_files.reader import SessionReader
 
 FOLD_ALWAYS_BELOW_BYTES = 64 * 1024
-KEEP_JOURNAL_FROM_BYTES = 8 << 20  # a document of this size is not written anew at the end for a short journal
+KEEP_JOURNAL_FROM_BYTES = 8 << 20  # of document and journal: at the end such a session is not written anew
+MAX_FOLDED_BYTES = 64 << 20  # a longer journal stands beside its document for good
+MAX_BEFORE_MARK = 64  # records that wait
 
 
 class SessionWriter:
@@ -39,16 +42,18 @@ class SessionWriter:
         self.message_count = 0
         self.pending: list[bytes] = []
         self.deferred = False  # gather records until `flush`
+        self.directory = places.directory
         self._places = places
         self._lock = OwnerLock(places.get_lock_path(session_id))
         self._journal = AppendFile(places.get_journal_path(session_id))
         self._document = DocumentGuard(places.get_document_path(session_id), now)
         self._reports: list[str] = []
         self._displaced = False  # what was appended stands under no name: another program removed the journal
-        self._document_size = 0
+        self.document_size = 0
         self._written = False  # the document exists
         self._partial: journal.Parts = []
         self._running: dict[str, JsonObject] = {}
+        self._marks = MarkSchedule()
 
     @property
     def is_empty(self) -> bool:
@@ -65,20 +70,12 @@ class SessionWriter:
         return self._journal.good
 
     @property
-    def document_size(self) -> int:
-        return self._document_size
-
-    @property
     def has_partial(self) -> bool:
         return bool(self._partial)
 
     @property
     def open(self) -> bool:
         return self._lock.held
-
-    @property
-    def directory(self) -> Path:
-        return self._places.directory
 
     @property
     def has_own_files(self) -> bool:
@@ -92,19 +89,20 @@ class SessionWriter:
 
     def lock(self) -> None:
         """Become the one writer, or raise `BusyError` with the owner."""
-        make_private_directory(self._places.directory)
+        make_private_directory(self.directory)
         self._lock.acquire(f"Session {self.session_id}")
 
-    def adopt(self, numbers: tuple[int, int], document_size: int, journal_good: int, partial: journal.Parts) -> None:
+    def adopt(self, numbers: tuple[int, int], calls: int, journal_good: int, partial: journal.Parts) -> None:
         """Go on where the files stand (`numbers`: messages, number of the last); a torn journal line is cut off."""
         self.message_count, self.last_number = numbers
         self._partial = partial
-        self._document_size = document_size
+        self.document_size = self._document.path.stat().st_size
         self._written = True
         self._document.watch()
         self._journal.open()
         if self._journal.good > journal_good:
             self._journal.truncate(journal_good)
+        self._marks.continue_journal(self._journal.path, calls)
 
     @contextmanager
     def batch_writes(self) -> Iterator[None]:
@@ -122,6 +120,8 @@ class SessionWriter:
         if self._partial:
             self._finish_partial(at, msgspec.to_builtins(message), tokens)
             return
+        if message.role == "user":
+            self._mark_when_due(at)
         self.last_number = message.id
         self.message_count += 1
         journal.advance_head(self.head, at, tokens)
@@ -140,6 +140,7 @@ class SessionWriter:
     def record_call(self, at: str, call: JsonObject, tokens: int) -> None:
         """Add a call, or what has changed in it since it started."""
         known = self._running.pop(call["id"], {})
+        self._marks.note_call(call["id"])
         if call.get("status") == "running":
             self._running[call["id"]] = call
         changed = {name: value for name, value in call.items() if name == "id" or known.get(name, ...) != value}
@@ -178,11 +179,15 @@ class SessionWriter:
         if self._displaced:
             self.check_files()
 
+    @property
+    def is_fold_due(self) -> bool:
+        least = self.document_size if self.document_size >= FOLD_ALWAYS_BELOW_BYTES else 0
+        return least < self._journal.good <= MAX_FOLDED_BYTES
+
     def fold_when_due(self) -> bool:
         """Fold at the end of a turn: always while the document is small, later when the journal has outgrown it."""
         self.flush()
-        due = self._document_size < FOLD_ALWAYS_BELOW_BYTES or self._journal.good > self._document_size
-        return self.fold() if due else False
+        return self.fold() if self.is_fold_due else False
 
     def fold(self) -> bool:
         """Write document and journal as one document, then start the journal again. True when there was something."""
@@ -192,8 +197,7 @@ class SessionWriter:
             return False
         reader = self._make_reader(b"", self._journal.path)
         try:
-            chunks = layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
-            self._document_size = replace_file(self._places.get_document_path(self.session_id), chunks)
+            self.document_size = replace_file(self._document.path, self._iter_folded(reader))
         except OSError as error:
             raise self._make_error(error) from error
         finally:
@@ -201,6 +205,13 @@ class SessionWriter:
         self._document.watch()
         self._restart_journal()
         return True
+
+    def _iter_folded(self, reader: SessionReader) -> Iterator[bytes]:
+        """The new document; files in which something cannot be read are kept beside it."""
+        yield from layout.iter_document(self.head, reader.iter_messages(), reader.iter_calls())
+        if reader.damage.text:
+            kept = keep_copies(self.directory, self.session_id, now)
+            self._reports.append(f"Not everything could be read ({reader.damage.text}); kept as {kept[-1].name}.")
 
     def check_files(self) -> None:
         """See that document and journal are as they were left, and put back what another program took away."""
@@ -213,7 +224,7 @@ class SessionWriter:
         self._displaced = False
 
     def _restore_files(self) -> None:
-        make_private_directory(self._places.directory)
+        make_private_directory(self.directory)
         if not self._journal.is_in_place():
             self._restore_journal()
         if report := self._document.restore():
@@ -243,10 +254,10 @@ class SessionWriter:
         return folded
 
     def _fold_to_close(self) -> bool:
-        """A large document is not written anew for a little more: its journal stays beside it."""
+        """A large session is not written anew: its journal stays beside its document."""
         self.flush()
         self.check_files()
-        if self._document_size >= KEEP_JOURNAL_FROM_BYTES and 0 < self._journal.good * 4 < self._document_size:
+        if self._journal.good and self._journal.good + self.document_size >= KEEP_JOURNAL_FROM_BYTES:
             return False
         folded = self.fold()
         try:
@@ -262,11 +273,11 @@ class SessionWriter:
         self._document.close()
         self._lock.release()
 
-    def open_reader(self) -> SessionReader:
-        """Reads the session with the records that are not on disk yet."""
+    def open_reader(self, *, newest: bool = False) -> SessionReader:
+        """Reads the session with the records that are not on disk yet; `newest` as `SessionReader` has it."""
         if self._displaced:
             return self._make_reader(self._journal.read_good() + b"".join(self.pending), journal_path=None)
-        return self._make_reader(b"".join(self.pending), self._journal.path)
+        return self._make_reader(b"".join(self.pending), self._journal.path, newest=newest)
 
     def _keep_interrupted(self) -> None:
         """An answer that will not be finished any more becomes a message."""
@@ -284,6 +295,13 @@ class SessionWriter:
         self.message_count += 1
         self._append_record(journal.JournalRecord(at=at, message=raw, continues=more is not None, tokens=tokens))
 
+    def _mark_when_due(self, at: str) -> None:
+        """Say now and then what stands before a message, so that who resumes need not read it."""
+        place = self._journal.good + sum(map(len, self.pending)) if len(self.pending) < MAX_BEFORE_MARK else 0
+        if self._marks.is_due(place) and self._written and not self._running:
+            numbers = self.message_count, self.last_number
+            self.pending.append(self._marks.make_line(place, at, self._document.stamp, self.head, numbers))
+
     def _append_record(self, record: journal.JournalRecord) -> None:
         journal.change_head(self.head, record)
         self._write_line(journal.encode_line(record))
@@ -293,18 +311,17 @@ class SessionWriter:
         if not self.deferred:
             self.flush()
 
-    def _make_reader(self, waiting: bytes, journal_path: Path | None) -> SessionReader:
+    def _make_reader(self, waiting: bytes, journal_path: Path | None, *, newest: bool = False) -> SessionReader:
         from ollm.store.session_files.reader import SessionReader
 
-        return SessionReader(self._places.get_document_path(self.session_id), journal_path, waiting=waiting)
+        return SessionReader(self._document.path, journal_path, waiting=waiting, newest=newest)
 
     def _write_document(self) -> None:
         """The first document: the session exists from here on."""
         try:
             if not self._lock.held:
                 self.lock()
-            path = self._places.get_document_path(self.session_id)
-            self._document_size = replace_file(path, layout.iter_document(self.head, (), ()))
+            self.document_size = replace_file(self._document.path, layout.iter_document(self.head, (), ()))
         except OSError as error:
             raise self._make_error(error) from error
         self._document.watch()
@@ -312,7 +329,7 @@ class SessionWriter:
 
     def _restart_journal(self) -> None:
         """A new file, so that whoever reads the old one reads it to the end; an answer under way is carried over."""
-        path = self._places.get_journal_path(self.session_id)
+        path = self._journal.path
         try:
             self._journal.close()
             if self._partial:
@@ -321,12 +338,13 @@ class SessionWriter:
             else:
                 path.unlink(missing_ok=True)
             self._journal.open()
+            self._marks.restart()
         except OSError as error:
             raise self._make_error(error) from error
 
     def _make_error(self, error: OSError) -> StorageError:
         reason = error.strerror or os.strerror(error.errno or 0)
         return StorageError(
-            f"Session {self.session_id} cannot be written to {self._places.directory}: {reason}.",
+            f"Session {self.session_id} cannot be written to {self.directory}: {reason}.",
             action="ollm keeps it in memory and retries; free disk space or fix the permissions before you quit.",
         )

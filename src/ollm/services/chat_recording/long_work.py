@@ -1,0 +1,86 @@
+"""Reading and folding large sessions in threads, so that who shares the process does not wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from ollm.store.session_files import LoadedSession, SessionFiles, SessionWriter
+    from ollm.store.session_files.recovery import KnownDocument
+
+LONG_WORK_BYTES = 1 << 20  # to read or write so much takes longer than anybody else should wait
+Done = TypeVar("Done")
+
+
+class LongWork:
+    """Knows which sessions are being folded: what is to be recorded in one of them waits."""
+
+    def __init__(self, files: SessionFiles) -> None:
+        self._files = files
+        self._folding: dict[str, asyncio.Event] = {}
+
+    async def wait_until_free(self, session_id: str) -> None:
+        while busy := self._folding.get(session_id):
+            await busy.wait()
+
+    async def open_session(
+        self, session_id: str, since: int, find_known: Callable[[], KnownDocument | None]
+    ) -> tuple[SessionWriter, LoadedSession]:
+        """As `SessionFiles.open`. What the index knows is asked here, where its connection belongs, and counts when the
+        document is still the same under the lock."""
+        if not self._files.is_large(session_id, LONG_WORK_BYTES):
+            return self._files.open(session_id, since=since, known=find_known)
+        before, known = self._files.read_document_stamp(session_id), find_known()
+        opened: list[SessionWriter] = []
+
+        def confirm() -> KnownDocument | None:
+            return known if self._files.read_document_stamp(session_id) == before else None
+
+        def work() -> tuple[SessionWriter, LoadedSession]:
+            found = self._files.open(session_id, since=since, known=confirm)
+            opened.append(found[0])
+            return found
+
+        try:
+            return (await run_to_end(work))()
+        except BaseException:
+            for writer in opened:
+                writer.abandon()
+            raise
+
+    async def fold(self, writer: SessionWriter, fold: Callable[[], bool]) -> Callable[[], bool]:
+        """`fold`, or what gives its outcome when it was done in a thread."""
+        if writer.journal_size + writer.document_size < LONG_WORK_BYTES:
+            return fold
+        busy = self._folding[writer.session_id] = asyncio.Event()
+        try:
+            return await run_to_end(fold)
+        finally:
+            del self._folding[writer.session_id]
+            busy.set()
+
+
+async def run_to_end(work: Callable[[], Done]) -> Callable[[], Done]:
+    """Do what takes long in a thread, so that nobody else waits; gives what gives its result or raises its error. Who
+    is cancelled still waits for the end of it: no file is left half changed."""
+
+    def run() -> Callable[[], Done]:
+        try:
+            done = work()
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for
+            return partial(_raise, error)
+        return lambda: done
+
+    running = asyncio.ensure_future(asyncio.to_thread(run))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error
