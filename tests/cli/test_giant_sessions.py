@@ -350,3 +350,54 @@ def test_a_pager_gets_the_first_page_at_once_and_leaving_it_ends_the_reading_qui
     assert "rror" not in shown
     assert megabytes < FLAT
     assert seconds < 3
+
+
+HOLE = 8 << 30
+
+
+def only_a_hole(path: Path) -> None:
+    path.write_bytes(b"")
+    os.truncate(path, HOLE)
+
+
+def hole_behind(path: Path) -> None:
+    os.truncate(path, HOLE)
+
+
+def hole_inside(path: Path) -> None:
+    data = path.read_bytes()
+    with path.open("r+b") as file:
+        file.truncate(len(data) // 2)
+        file.seek(HOLE)
+        file.write(data[len(data) // 2 :])
+
+
+def hole_in_the_journal(path: Path) -> None:
+    journal = path.with_suffix(".journal")
+    journal.write_bytes(b"")
+    os.truncate(journal, HOLE)
+
+
+@pytest.mark.parametrize(
+    "hole", [only_a_hole, hole_behind, hole_inside, hole_in_the_journal], ids=lambda hole: hole.__name__
+)
+def test_a_file_of_eight_gigabytes_that_are_mostly_a_hole_is_not_read_through(tmp_path: Path, hole: Callable):
+    home = tmp_path / "home"
+    path = home / "sessions" / f"{ID}.json"
+    write(path, 40)
+    other = "0" + ID[1:]
+    (home / "sessions" / f"{other}.json").write_bytes(path.read_bytes().replace(ID.encode(), other.encode()))
+    hole(path)
+    before = path.stat()
+    for arguments in (("list",), ("search", "m7"), ("view", ID), ("check",)):
+        ran = run(home, "sessions", *arguments)
+        assert ran.seconds < 6, "of processor time"
+        assert ran.megabytes <= FLAT
+        if arguments[0] in ("list", "search"):
+            assert ran.code == 0
+            assert other[:8] in ran.out, "what is whole is listed and found beside it"
+    assert "too large" in run(home, "sessions", "list").err
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    gone = run(home, "sessions", "delete", ID, "--yes")
+    assert gone.code == 0, gone
+    assert not path.exists()

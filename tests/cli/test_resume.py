@@ -149,14 +149,17 @@ async def test_a_session_of_another_workspace_is_refused_with_the_way_there(tmp_
 
 
 async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_come_from(tmp_path: Path) -> None:
-    async with running(tmp_path, ["one", "two", "three"]) as runner:
+    async with running(tmp_path, ["one", "new", "two", "three"]) as runner:
         await runner.run("-p", "first")
         moved = tmp_path / "moved"
         runner.workspace.rename(moved)
         runner.workspace = moved
+        told = await runner.run("-p", "second", "--continue")
+        assert f"{moved}/.ollm/memory.db came with this folder and is not used" in told.err
+        assert "ollm trust" in told.err
         await runner.run("trust", str(moved))  # whose memory may be anybody's, until then
         await runner.run("-p", "second", "--continue")
-        assert "first" in str(sent(runner, 1))
+        assert "first" in str(sent(runner, 2))
         shutil.copytree(moved, tmp_path / "copy")
         runner.workspace = tmp_path / "copy"
         await runner.run("trust", str(runner.workspace))

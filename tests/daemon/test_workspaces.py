@@ -49,6 +49,14 @@ async def test_a_damaged_database_is_put_aside_and_built_anew(tmp_path: Path, ha
     async with daemon(tmp_path, ["one", "two", "three"]) as found:
         session, database, harmed = await harm_database(found, harm)
 
+        assert [line["sessionId"] for line in (await found.ask("GET", listing(found.workspace))).json] == [session]
+        await found.open(sessionId=session)
+        (told,) = [
+            text
+            for text in (await found.ask("GET", f"/sessions/{session}/status")).json["notices"]
+            if "aside" in text or "damaged" in text
+        ]
+        assert str(database) in told, "whoever opens a session next is told"
         await go_on_as_if_nothing_had_happened(found, session)
 
         (aside,) = database.parent.glob("memory.db.damaged-*")

@@ -91,7 +91,17 @@ class ConversationScope:
             unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
         if not unarchived:
             self.storage.notices.append("No session in this workspace yet; starting a new one.")
+            self.report_unused_memory()
         return unarchived[0].session_id if unarchived else None
+
+    def report_unused_memory(self) -> None:
+        """A folder that was moved or came from elsewhere brings its memory along: say why it does not count."""
+        from ollm.store.workspace_place import find_untrusted_memory
+
+        if found := find_untrusted_memory(self.scope.path, self.process.home):
+            self.storage.notices.append(
+                f"{found} came with this folder and is not used. If the folder is yours (moved, say), run `ollm trust`."
+            )
 
     def find_skippable_until(self, session_id: str) -> int:
         """Up to which number the messages of a session need not be read to go on with it."""

@@ -46,6 +46,7 @@ class DaemonService:
         self.hub = hub
         self._reading = ThreadPoolExecutor(2, "ollm-reading")
         self._indexing = ThreadPoolExecutor(1, "ollm-indexing")  # the index takes one writer at a time
+        self._untold: dict[str, list[str]] = {}  # by workspace: what became of its memory while no session was open
 
     async def _read_apart(self, work: Callable[[ProcessScope], T], *, indexed: bool = False) -> T:
         """Do what may take long in a thread, with an archive of its own: nobody else has to wait for it."""
@@ -79,6 +80,7 @@ class DaemonService:
     @contextmanager
     def _open_scope(self, workspace: Path) -> Iterator[WorkspaceScope]:
         scope = WorkspaceScope(ProcessScope(self.process.environment, workspace=workspace), workspace)
+        scope.report = self._untold.setdefault(os.path.realpath(workspace), []).append
         try:
             yield scope
         finally:
@@ -110,6 +112,8 @@ class DaemonService:
             interactive=True,
         )
         session_id, resumed = await self.hub.open(options)
+        notices = self.hub.get(session_id).conversation.parts.notices
+        notices += [text for text in self._untold.pop(os.path.realpath(workspace), []) if text not in notices]
         return OpenReply(session_id=session_id, resumed=resumed)
 
     async def read_session(self, session_id: str) -> dict[str, Any]:

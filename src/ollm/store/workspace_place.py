@@ -57,6 +57,12 @@ def find_databases(workspaces: Iterable[Path], home: Home) -> list[Path]:
     return [place for place in found if (place / "memory.db").is_file()]
 
 
+def find_untrusted_memory(workspace: Path, home: Home) -> Path | None:
+    """A `memory.db` that came with a workspace nobody trusted; None when there is none, or it is used."""
+    own = workspace / ".ollm" / "memory.db"
+    return own if own.is_file() and not _is_ours(workspace, own, home) else None
+
+
 def _is_ours(workspace: Path, database: Path, home: Home) -> bool:
     """Whether the memory in a workspace may be used: it was made here, as a mark in the home says, or came with a
     workspace that is trusted. A link in its place never is."""

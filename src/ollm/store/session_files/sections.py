@@ -13,6 +13,7 @@ import msgspec
 from ollm.store.session_files.damage import MAX_BYTES
 from ollm.store.session_files.layout import CLOSE, MIDDLE
 
+MAX_LINE_BYTES = 1 << 26
 _USER = b'{"role":"user"'
 MESSAGE = b'{"role":'  # how we write a message's line
 CALL = b'{"id":"'  # how a call's line starts and a message's never does
@@ -43,8 +44,10 @@ class DocumentSections:
         self._file = file
         self._block = block
         file.seek(0)
-        self._messages = len(file.readline(MAX_BYTES))
+        self._messages = len(self._read_line())
         self._end = file.seek(0, 2) - len(CLOSE)
+        if self._end > MAX_BYTES:
+            raise OddLayoutError
         if self._end < self._messages or self._read_lines(self._end, self._end + len(CLOSE)) != [CLOSE]:
             raise OddLayoutError
         self.middle = self._find_first(self._messages, self._end, _is_behind_messages)
@@ -91,16 +94,23 @@ class DocumentSections:
         while high - low > self._block:
             half = (low + high) // 2
             self._file.seek(half - 1)
-            place = half - 1 + len(self._file.readline())
-            line = self._file.readline() if place < high else b""
+            place = half - 1 + len(self._read_line())
+            line = self._read_line() if place < high else b""
             if place >= high or is_behind(line):
                 high = half
             else:
                 low = place + len(line)
         self._file.seek(low)
-        while low < end and not is_behind(line := self._file.readline()):
+        while low < end and not is_behind(line := self._read_line()):
             low += len(line)
         return low
+
+    def _read_line(self) -> bytes:
+        """The next line; one without end is a hole in the file, and no entry."""
+        line = self._file.readline(MAX_LINE_BYTES)
+        if len(line) == MAX_LINE_BYTES:
+            raise OddLayoutError
+        return line
 
     def _read_newest(self, start: int, end: int) -> list[bytes]:
         """The last lines between two places, whole ones: at least one, where there is one."""
