@@ -33,6 +33,25 @@ async def test_a_signal_ends_a_turn_with_its_own_code_and_what_was_said_is_kept(
     assert texts(session)[1][1].startswith("word0 word1")
 
 
+@covers("S10.1")
+@pytest.mark.parametrize("plain", [False, True], ids=["screen", "plain"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+async def test_a_signal_ends_a_chat_in_mid_turn_with_its_own_code_and_what_was_said_is_kept(
+    tmp_path: Path, number: signal.Signals, code: int, plain: bool
+) -> None:
+    async with running(tmp_path, [SLOW]) as runner:
+        async with at_terminal(runner, "chat", **({"TERM": "dumb"} if plain else {})) as terminal:
+            await terminal.wait_for("Ctrl-D to quit" if plain else "scripted @")
+            terminal.type("count" + ("\n" if plain else ENTER))
+            await terminal.wait_for("word3")
+            terminal.kill(number)
+            assert await terminal.ended() == code
+        (session,) = runner.sessions()
+    assert texts(session)[0] == ("user", "count")
+    assert texts(session)[1][1].startswith("word0 word1")
+    assert not list((runner.home / "sessions").glob("*.journal"))
+
+
 async def test_what_a_chat_could_not_save_is_said_last_with_a_copy_and_exit_1(tmp_path: Path) -> None:
     async with running(tmp_path, ["Answer one."]) as runner:
         (tmp_path / "home").mkdir()

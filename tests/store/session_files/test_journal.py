@@ -281,13 +281,13 @@ def test_every_record_says_when_and_how_many_tokens(head: dict, at: str, tokens:
 def test_a_record_changes_fields_and_lists_and_doing_it_twice_changes_nothing() -> None:
     head = {"model": "old", "metadata": {"title": "t", "files": ["a", "b"]}}
     record = JournalRecord(
-        at="t", top={"model": "new"}, set={"title": "u"}, append={"files": (1, ["c"]), "tags": (0, ["x"])}
+        at="2026-01-27", top={"model": "new"}, set={"title": "u"}, append={"files": (1, ["c"]), "tags": (0, ["x"])}
     )
 
     for _ in range(2):
         change_head(head, record)
         assert head == {
             "model": "new",
-            "lastActivity": "t",
+            "lastActivity": "2026-01-27",
             "metadata": {"title": "u", "files": ["a", "c"], "tags": ["x"]},
         }
