@@ -195,13 +195,11 @@ class SessionWriter:
         self.check_files()
         if not self._journal.good:
             return False
-        reader = self._make_reader(b"", self._journal.path)
         try:
-            self.document_size = replace_file(self._document.path, self._iter_folded(reader))
+            with contextlib.closing(self._make_reader(b"", self._journal.path)) as reader:
+                self.document_size = replace_file(self._document.path, self._iter_folded(reader))
         except OSError as error:
             raise self._make_error(error) from error
-        finally:
-            reader.close()
         self._document.watch()
         self._restart_journal()
         return True
