@@ -11,20 +11,22 @@ import msgspec
 
 from ollm.domain.struct import Data
 from ollm.policy.shell.effects import add_effects, find_program_name
-from ollm.policy.shell.languages import find_called_commands
-from ollm.policy.shell.launchers import strip_command_prefix
 from ollm.policy.shell.model import CommandAnalysis, CommandPart, Directories, Redirection, SimpleCommand
 from ollm.policy.shell.options import scan_options
 from ollm.policy.shell.parse import close_here_document, parse_script, split_unparsed
 from ollm.policy.shell.paths import PathJudge, is_stream
-from ollm.policy.shell.programs.system_tools import EVALUATING_BUILTINS
-from ollm.policy.shell.runners import INTERPRETERS
+from ollm.policy.shell.programs import get_program
+from ollm.policy.shell.programs.inner_commands import (
+    find_inner_commands,
+    make_guess,
+    split_off_command,
+    strip_command_prefix,
+)
+from ollm.policy.shell.programs.languages import find_called_commands
+from ollm.policy.shell.programs.record import InnerCommand, Program
 from ollm.policy.shell.scope import ShellScope, is_harmless_variable
-from ollm.policy.shell.unwrap import InnerCommand
 from ollm.policy.shell.walk import ScriptWalker
 from ollm.policy.shell.words import ShellWord, make_literal
-from ollm.policy.shell.wrapper_table import WRAPPERS
-from ollm.policy.shell.wrappers import SHELLS, find_inner_commands, split_off_command
 from ollm.system.paths import Boundary, Judgement
 from ollm.system.terminal_text import find_hidden_characters, is_hidden
 
@@ -34,10 +36,6 @@ _MAX_DEPTH = 20
 _MAX_WORDS = 400
 _PROGRAM_VARIABLES = (
     r"\w*(PAGER|EDITOR|ASKPASS|COMMAND)|(GIT_)?SSH|VISUAL|BROWSER|LESSOPEN|LESSCLOSE|PS[0-4]|GIT_EXTERNAL_DIFF|ENV"
-)
-_VARIABLE_SETTERS = frozenset({"env", "sudo", "doas", "export", "declare", "typeset", "readonly", "local"})
-_STDIN_RUNNERS = frozenset(
-    {"at", "batch", "crontab", "newgrp", "ssh", "make", "ed", "ex", "sqlite3", "psql", "mysql", "gdb", "tmux"}
 )
 _CRON_PREFIX = r"(?m)^\s*(?:@\w+|(?:[\d*/,-]+\s+){5})\s*"
 _OUTPUT_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", ">&", "<>", "&>|"})
@@ -168,22 +166,23 @@ class _CommandAnalyser:
     ) -> list[_QueuedCommand]:
         """Add the part, and hand back the commands inside it."""
         name = find_program_name(part) or part.words[0].text.rsplit("/", 1)[-1]
+        program = get_program(name)
         bare = part.words[0].static and "/" not in part.words[0].text
-        rest = split_off_command(name, part.words) if bare else None
+        rest = split_off_command(program, part.words) if bare else None
         if rest is not None and name in find_redefined_names(part):
             rest = None
         if rest:
             own = part.words[: len(part.words) - len(rest) + 8]
             self.parts.append(msgspec.structs.replace(part, words=own, transparent=True))
             return [(rest, inner, part.remarks)]
-        found = [*find_inner_commands(name, part.words), *_find_evaluated(name, part.words)]
-        found += _find_setting_programs(name, part.words)
+        found = [*find_inner_commands(program, part.words), *_find_evaluated(program, part.words)]
+        found += _find_setting_programs(program, part.words)
         judged = part if part.guess else self._add_effects(part)  # a guess is held against rules alone
-        more = [*_remark_on_settings(name, part.words), *_remark_on_unknown_words(name, part.words, found)]
+        more = [*_remark_on_settings(program, part.words), *_remark_on_unknown_words(program, part.words, found)]
         if more:
             judged = msgspec.structs.replace(judged, remarks=(*judged.remarks, *more))
         self.parts.append(judged)
-        found += _find_stdin_commands(name, command, found)
+        found += _find_stdin_commands(program, command, found)
         waiting: list[_QueuedCommand] = []
         for one in found:
             if one.script is not None:
@@ -248,9 +247,9 @@ def _remark_on_program(word: ShellWord, functions: set[str]) -> Iterable[str]:
         yield "it runs a program without a name"
 
 
-def _remark_on_settings(name: str, words: tuple[ShellWord, ...]) -> list[str]:
+def _remark_on_settings(program: Program, words: tuple[ShellWord, ...]) -> list[str]:
     """Variables set by `env`, `sudo` and `doas` count like assignments."""
-    if name not in ("env", "sudo", "doas"):
+    if program.wraps is None or not program.wraps.assignments:
         return []
     return [f"it sets {name}" for name, _ in _parse_settings(words) if not is_harmless_variable(name)]
 
@@ -260,54 +259,55 @@ def _parse_settings(words: tuple[ShellWord, ...]) -> list[tuple[str, str]]:
     return [(match.group(1), match.group(2)) for match in named if match]
 
 
-def _find_setting_programs(name: str, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
+def _find_setting_programs(program: Program, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
     """Programs named in variables that others start: `env PAGER=…`, `export EDITOR=…`."""
-    if name not in _VARIABLE_SETTERS:
+    if not program.sets_variables:
         return []
     return [
-        InnerCommand(script=value.lstrip("|"), guess=True)
+        make_guess(value.lstrip("|"))
         for variable, value in _parse_settings(words)
         if re.fullmatch(_PROGRAM_VARIABLES, variable) and value.strip()
     ]
 
 
-def _find_evaluated(name: str, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
+def _find_evaluated(program: Program, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
     """Subscripts that some builtins evaluate although they were quoted: `test -v 'a[$(…)]'`."""
-    if name not in EVALUATING_BUILTINS:
+    if not program.evaluates:
         return []
     texts = [word.text for word in words[1:] if "[" in word.text and ("$(" in word.text or "`" in word.text)]
-    return [InnerCommand(script=': "' + text.replace('"', '\\"') + '"', guess=True) for text in texts]
+    return [make_guess(': "' + text.replace('"', '\\"') + '"') for text in texts]
 
 
-def _remark_on_unknown_words(name: str, words: tuple[ShellWord, ...], found: list[InnerCommand]) -> list[str]:
+def _remark_on_unknown_words(program: Program, words: tuple[ShellWord, ...], found: list[InnerCommand]) -> list[str]:
     """A wrapper whose own words are not known may run something else than what stands there."""
     inner = [one.words for one in found if one.words and not one.guess]
-    if name not in WRAPPERS or not inner:
+    if program.wraps is None or not inner:
         return []
     own = words[: len(words) - len(inner[-1])]
     return ["what it runs is computed at run time"] if any(not word.static for word in own) else []
 
 
-def _find_stdin_commands(name: str, command: SimpleCommand, found: list[InnerCommand]) -> list[InnerCommand]:
+def _find_stdin_commands(program: Program, command: SimpleCommand, found: list[InnerCommand]) -> list[InnerCommand]:
     """What a shell, xargs or a program with commands of its own is fed, where that is in the line."""
     if not command.stdin:
         return []
-    if (name in SHELLS or name in ("source", ".")) and not found:
-        return [InnerCommand(script=command.stdin, guess=True)]
-    if name in _STDIN_RUNNERS:
+    if program.fed == "script":
+        return [] if found else [make_guess(command.stdin)]
+    if program.fed == "commands":
         told = "\n".join(map(strip_command_prefix, command.stdin.splitlines()))
-        return [InnerCommand(script=re.sub(_CRON_PREFIX, "", told), guess=True)]
-    if name in INTERPRETERS:
-        return [InnerCommand(script=text, guess=True) for text in find_called_commands(command.stdin)]
-    if name == "xargs" and found and found[0].words:
-        return _expand_xargs(command.words, found[0].words, command.stdin)
+        return [make_guess(re.sub(_CRON_PREFIX, "", told))]
+    if program.kind == "interpreter":
+        return [make_guess(text) for text in find_called_commands(command.stdin)]
+    if program.fed == "words" and found and found[0].words:
+        return _expand_xargs(program, command, found[0].words)
     return []
 
 
-def _expand_xargs(xargs: tuple[ShellWord, ...], words: tuple[ShellWord, ...], text: str) -> list[InnerCommand]:
+def _expand_xargs(program: Program, command: SimpleCommand, words: tuple[ShellWord, ...]) -> list[InnerCommand]:
     """What xargs makes of its input: more words, or each line in place of a mark."""
+    text = command.stdin or ""
     given = tuple(make_literal(one) for one in text.split()[:_MAX_WORDS])
-    options = scan_options(xargs, WRAPPERS["xargs"].grammar).options
+    options = scan_options(command.words, program.options).options
     mark = next((one.value.text for one in options if one.name == "I" and one.value), "{}")
     lines = [line for line in text.splitlines() if line.strip()][:_MAX_WORDS]
     filled = [tuple(make_literal(word.text.replace(mark, line)) for word in words) for line in lines if mark]

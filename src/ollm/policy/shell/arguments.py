@@ -4,11 +4,11 @@ runs, and options that make a program run or read something else than the words 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
-from ollm.policy.shell.paths import PathJudge, is_stream
+from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, is_stream
 from ollm.policy.shell.words import ShellWord
 
 TEXT_OPTIONS = frozenset({"-m", "--message", "-am", "-b", "--body", "-t", "--title", "-e", "--grep", "--author"})
@@ -21,33 +21,12 @@ _STEERING_OPTION = (
     r"|globalsetup|setupfiles|testrunner|environment|strategy|upload-pack|receive-pack|ldflags|gccgoflags|extld|extldflags"
     r"|python-executable|custom-typeshed-dir|cache-dir|python)(=.*)?"
 )
-_STEERING_LETTERS = {
-    "pytest": "pco",
-    "make": "fCIEW",
-    "git": "FtsC",
-    "cargo": "ZC",
-    "go": "C",
-    "eslint": "cof",
-    "tox": "cx",
-    "mvn": "fsDl",
-    "gradle": "IpDbcP",
-    "tsc": "p",
-    "just": "fd",
-    "jest": "c",
-    "vitest": "c",
-    "npm": "C",
-    "pnpm": "C",
-    "bun": "r",
-    "prettier": "",
-    "black": "",
-    "flake8": "r",
-    "mypy": "pm",
-}
 
 
-def find_ungranted(name: str, words: Sequence[ShellWord], judge: PathJudge) -> tuple[str, ...]:
-    """The reasons why a grant for the words at the beginning does not stand for the whole command."""
-    found = [*_find_unknown_words(words), *_find_steering_options(name, words)]
+def find_ungranted(name: str, steering: str, words: Sequence[ShellWord], judge: PathJudge) -> tuple[str, ...]:
+    """The reasons why a grant for the words at the beginning does not stand for the whole command. `steering` are the
+    letters of options with which the program uses something else."""
+    found = [*_find_unknown_words(words), *_find_steering_options(name, steering, words)]
     for place, word in enumerate(words[1:], 1):
         if _is_text(words, place):
             continue
@@ -81,8 +60,7 @@ def _find_unknown_words(words: Sequence[ShellWord]) -> list[str]:
     return ["a word of it is only known when it runs"] if unknown else []
 
 
-def _find_steering_options(name: str, words: Sequence[ShellWord]) -> Iterator[str]:
-    letters = _STEERING_LETTERS.get(name, "")
+def _find_steering_options(name: str, letters: str, words: Sequence[ShellWord]) -> Iterator[str]:
     for place, word in enumerate(words[1:], 1):
         if words[place - 1].text in TEXT_OPTIONS:
             continue
@@ -91,3 +69,25 @@ def _find_steering_options(name: str, words: Sequence[ShellWord]) -> Iterator[st
         setting = name in ("make", "just", "mvn", "gradle") and re.match(r"[A-Za-z_]\w*[:?+]?=", word.text)
         if steers or setting or re.fullmatch(_STEERING_OPTION, word.text, re.IGNORECASE | re.DOTALL):
             yield f"{word.text.partition('=')[0]} can make {name} run or use something else"
+
+
+def check_secrets(words: Sequence[ShellWord], judge: PathJudge) -> Objections:
+    """Files that may not be read unasked, named to a command that does more than reading."""
+    found = NO_OBJECTIONS
+    for place, word in enumerate(words[1:], 1):
+        if words[place - 1].text not in TEXT_OPTIONS and not (word.quoted and " " in word.text):
+            found += sum((judge.check_secret(one) for one in list_path_candidates(word)), NO_OBJECTIONS)
+    return found
+
+
+def check_mentions(words: Sequence[ShellWord], judge: PathJudge, known: Collection[str]) -> Objections:
+    """Protected files named to a program in words of which nothing is known; `known` are those of which it is."""
+    found = NO_OBJECTIONS
+    for place, word in enumerate(words[1:], 1):
+        if words[place - 1].text in TEXT_OPTIONS or (word.quoted and " " in word.text) or word.text in known:
+            continue
+        value = word.text.partition("=")[2] if word.text.startswith("-") or "=" in word.text else word.text
+        for candidate in dict.fromkeys((value, *(one.text for one in list_path_candidates(word)))):
+            if candidate:
+                found += judge.check_protected(msgspec.structs.replace(word, text=candidate))
+    return found

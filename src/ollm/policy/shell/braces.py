@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Literal, NamedTuple
 
-from ollm.policy.shell.atoms import Atom
-
+AtomKind = Literal["plain", "quoted", "value", "unknown", "several", "split", "guess"]
 _RANGE = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.(-?\d{1,9}))?|([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d{1,9}))?")
 _MAX_WORDS = 1024
+
+
+class Atom(NamedTuple):
+    """One character of a word and how it came about: a `value` is a variable's, sure and open to globbing; unknown
+    ones hold no character, `several` neither, and blanks in what it turns out to be make more than one word of it; a
+    guess holds a likely one."""
+
+    character: str
+    kind: AtomKind
 
 
 def expand_braces(atoms: list[Atom]) -> list[list[Atom]]:
@@ -24,7 +33,7 @@ def expand_braces(atoms: list[Atom]) -> list[list[Atom]]:
         start, end, choices = found
         waiting += [current[:start] + choice + current[end:] for choice in reversed(choices)]
         if len(done) + len(waiting) > _MAX_WORDS:
-            marker = type(atoms[0])("", "unknown")
+            marker = Atom("", "unknown")
             return [[*one, marker] for one in (*done, *reversed(waiting))][:_MAX_WORDS]
     return done
 
@@ -66,11 +75,10 @@ def _expand_range(inner: list[Atom]) -> list[list[Atom]] | None:
     match = _RANGE.fullmatch("".join(atom.character for atom in inner))
     if match is None or any(atom.kind != "plain" for atom in inner):
         return None
-    atom = type(inner[0])
     if match.group(1) is not None:
         first, last, step = int(match.group(1)), int(match.group(2)), abs(int(match.group(3) or 1)) or 1
     else:
         first, last, step = ord(match.group(4)), ord(match.group(5)), abs(int(match.group(6) or 1)) or 1
     numbers = range(first, last + (1 if last >= first else -1), step if last >= first else -step)[: _MAX_WORDS + 1]
     texts = [str(number) if match.group(1) is not None else chr(number) for number in numbers]
-    return [[atom(character, "plain") for character in text] for text in texts]
+    return [[Atom(character, "plain") for character in text] for text in texts]

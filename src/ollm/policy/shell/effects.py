@@ -9,22 +9,18 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ollm.policy.shell import scripts
-from ollm.policy.shell.arguments import TEXT_OPTIONS, find_ungranted, list_path_candidates
-from ollm.policy.shell.evaluated import find_value_dangers
-from ollm.policy.shell.git import parse_git
+from ollm.policy.shell.arguments import check_mentions, find_ungranted
 from ollm.policy.shell.model import CommandPart
-from ollm.policy.shell.options import OptionGrammar, OptionScan, ShellOption, scan_options
-from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, selects_secrets
-from ollm.policy.shell.programs import PROGRAMS, search_tools, system_tools
-from ollm.policy.shell.programs.record import Program, Reading
-from ollm.policy.shell.runners import INTERPRETERS
-from ollm.policy.shell.tables import split_names
+from ollm.policy.shell.options import OptionScan, scan_options
+from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections, selects_secrets
+from ollm.policy.shell.programs import get_program
+from ollm.policy.shell.programs.file_targets import find_targets
+from ollm.policy.shell.programs.inner_commands import abbreviates
+from ollm.policy.shell.programs.record import Program, Reading, WordDangers
 from ollm.policy.shell.words import ShellWord, drop_prefix, make_literal
-from ollm.policy.shell.wrappers import SHELLS
-from ollm.policy.shell.writers import FileTargets, find_targets
 
-_AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+_VERSION_OPTIONS = frozenset({"--version", "-V", "-v", "-version"})
+_SYSTEM_DIRECTORIES = ("/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/", "/opt/homebrew/")
 
 
 def add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
@@ -32,27 +28,11 @@ def add_effects(part: CommandPart, judge: PathJudge) -> CommandPart:
     name = find_program_name(part)
     if name is None:
         return part
-    inspected = _inspect_part(part, judge, name)
+    program = get_program(name)
+    inspected = _inspect_part(part, judge, name, program)
     if inspected.reads:
         return inspected
-    return msgspec.structs.replace(inspected, ungranted=find_ungranted(name, part.words, judge))
-
-
-def _inspect_part(part: CommandPart, judge: PathJudge, name: str) -> CommandPart:
-    if name == "git":
-        return _inspect_git(part, judge)
-    if name in ("find", "gfind"):
-        return _inspect_find(part, judge)
-    if name == "sed":
-        return _inspect_script(
-            part, judge, scripts.find_sed_dangers(part.words), scripts.SED_GRAMMAR, ("e", "f", "expression", "file")
-        )
-    if name in _AWKS:
-        return _inspect_script(part, judge, scripts.find_awk_dangers(part.words), scripts.AWK_GRAMMAR, ("f", "file"))
-    known = PROGRAMS.get(name)
-    if known is None or known.reads is None:
-        return _inspect_other(part, judge, name)
-    return _inspect_reader(part, judge, name, known, known.reads)
+    return msgspec.structs.replace(inspected, ungranted=find_ungranted(name, program.steering, part.words, judge))
 
 
 def find_program_name(part: CommandPart) -> str | None:
@@ -62,40 +42,34 @@ def find_program_name(part: CommandPart) -> str | None:
     return part.words[0].text.rsplit("/", 1)[-1]
 
 
-def _add_objections(
-    part: CommandPart,
-    found: Objections,
-    runs: Sequence[tuple[int, str]] = (),
-    *,
-    reads: bool = False,
-    git: bool = False,
-    unknown: Sequence[str] = (),
-) -> CommandPart:
-    locks = tuple(dict.fromkeys((*part.locks, *found.locks)))
-    bare = bool(part.words) and "/" not in part.words[0].text
-    return msgspec.structs.replace(
-        part,
-        remarks=tuple(dict.fromkeys((*part.remarks, *found.remarks))),
-        locks=locks,
-        opens=(*part.opens, *found.opens),
-        runs=(*part.runs, *runs),
-        unknown=(*part.unknown, *unknown),
-        reads=reads and bare and not part.may_differ,
-        git=git,
-    )
+def _inspect_part(part: CommandPart, judge: PathJudge, name: str, program: Program) -> CommandPart:
+    if program.versioned and _asks_for_version(name, part.words):
+        return add_objections(part, NO_OBJECTIONS, reads=True)
+    if program.inspect is not None:
+        return program.inspect(part, judge)
+    if program.reads is None:
+        return _inspect_other(part, judge, name, program)
+    return _inspect_reader(part, judge, name, program, program.reads)
+
+
+def _asks_for_version(name: str, words: Sequence[ShellWord]) -> bool:
+    """A version is asked of a program of the system: one that a home brings may be a shim, which looks into the
+    workspace for what to run."""
+    if len(words) != 2 or words[1].text not in _VERSION_OPTIONS:
+        return False
+    found = shutil.which(name)
+    return found is None or os.path.realpath(found).startswith(_SYSTEM_DIRECTORIES)
 
 
 def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Program, reading: Reading) -> CommandPart:
     found = scan_options(part.words, program.options)
-    runs = [(one.index, _describe_option(name, one.name)) for one in found.options if one.is_any(reading.danger)]
-    if reading.danger or reading.paths:
-        runs += [(index, "it may contain an option") for index in found.uncertain]
-    runs += find_value_dangers(name, part.words)
-    runs += _find_setting_operands(name, [(place, word.text) for place, word in found.operands])
+    runs = _find_reading_dangers(part, name, reading, found)
     objections = _check_option_values(found, reading, judge)
-    if name == "strings":  # `@FILE` stands for the words in the file, wherever it is
-        responses = [drop_prefix(word, 1) for word in part.words[1:] if word.text.startswith("@")]
-        objections += sum((judge.check_read(word) for word in responses), NO_OBJECTIONS)
+    for word in find_targets(program, part.words).written:
+        objections += judge.check_write(word)
+    if reading.responses:
+        files = [drop_prefix(word, 1) for word in part.words[1:] if word.text.startswith("@")]
+        objections += sum((judge.check_read(word) for word in files), NO_OBJECTIONS)
     if reading.paths:
         objections += judge.check_directory() + _check_operands(found, reading, judge)
     else:
@@ -106,8 +80,24 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
         objections += judge.check_write(word)
     if part.may_differ and reading.paths:
         objections += Objections(remarks=(f"what {name} reads is computed at run time",))
-    unknown = _list_unknown(name, found, reading, judge)
-    return _add_objections(part, objections, runs, reads=_only_asks(name, part), unknown=unknown)
+    reads = not reading.only_with or (len(part.words) > 2 and part.words[1].text in reading.only_with)
+    return add_objections(part, objections, runs, reads=reads, unknown=_list_unknown(name, found, reading, judge))
+
+
+def _find_reading_dangers(part: CommandPart, name: str, reading: Reading, found: OptionScan) -> WordDangers:
+    runs = [
+        (one.index, f"{name} {'-' if len(one.name) == 1 else '--'}{one.name} can run, write or read something else")
+        for one in found.options
+        if one.is_any(reading.danger)
+    ]
+    if reading.danger or reading.paths:
+        runs += [(index, "it may contain an option") for index in found.uncertain]
+    if reading.evaluate is not None:
+        runs += reading.evaluate(part.words)
+    if reading.setting is not None:
+        expression, reason = reading.setting
+        runs += [(place, reason) for place, word in found.operands if re.fullmatch(expression, word.text, re.DOTALL)]
+    return runs
 
 
 def _check_operands(found: OptionScan, reading: Reading, judge: PathJudge) -> Objections:
@@ -131,7 +121,7 @@ def _check_option_values(found: OptionScan, reading: Reading, judge: PathJudge) 
 
 def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJudge) -> list[str]:
     """What only the kernel can hold the program to."""
-    unknown = [f"it is not known what {name} {_spell_option(one)} does" for one in found.unknown]
+    unknown = [f"it is not known what {name} {one.spelled} does" for one in found.unknown]
     if any(option.is_any(reading.names) for option in found.options):
         unknown.append(f"{name} reads the files that a file names")
     if any(option.is_any(reading.selecting) for option in found.options):
@@ -141,10 +131,6 @@ def _list_unknown(name: str, found: OptionScan, reading: Reading, judge: PathJud
         secrets = sum((judge.check_tree(word) for word in places), NO_OBJECTIONS)
         unknown += [*secrets.locks, *secrets.remarks]
     return unknown
-
-
-def _spell_option(option: ShellOption) -> str:
-    return f"{'--' if option.long else '-'}{option.name}"
 
 
 def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord], judge: PathJudge) -> Objections:
@@ -161,168 +147,20 @@ def _check_trees(found: OptionScan, reading: Reading, places: Sequence[ShellWord
     return objections
 
 
-def _find_setting_operands(name: str, operands: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Operands with which a program that tells something sets it, or tells too much."""
-    if name == "hostname":
-        return [(place, "it sets the computer's name") for place, _ in operands]
-    if name == "date":
-        return [(place, "it sets the clock") for place, text in operands if not text.startswith("+")]
-    if name == "ps":
-        return [(place, "it shows other processes' arguments") for place, text in operands if "e" in text]
-    return []
-
-
-def _only_asks(name: str, part: CommandPart) -> bool:
-    """`command` is a reader only as `command -v NAME`."""
-    return name != "command" or (len(part.words) > 2 and part.words[1].text in ("-v", "-V"))
-
-
-def _describe_option(name: str, option: str) -> str:
-    return f"{name} {'-' if len(option) == 1 else '--'}{option} can run, write or read something else"
-
-
-def _inspect_find(part: CommandPart, judge: PathJudge) -> CommandPart:
-    objections = judge.check_directory()
-    runs: list[tuple[int, str]] = []
-    words = part.words
-    starting, index = True, 1
-    unknown: list[str] = []
-    while index < len(words):
-        word = words[index]
-        if not _is_find_word(word):
-            unknown.append(f"it is not known what find {word.text} does")
-        if word.text in search_tools.FIND_ACTIONS:
-            runs.append((index, f"find {word.text} runs, writes or deletes"))
-        elif word.text in ("-L", "-follow", "-files0-from"):
-            runs.append((index, f"find {word.text} leaves the workspace"))
-        elif not word.static and word.might_be_option:
-            runs.append((index, "it may contain an option"))
-        if word.text.startswith(("-", "(", ")", "!", ",")) and not re.fullmatch(r"-[HLP]|-O\d|-D|--", word.text):
-            starting = False
-        elif starting and not word.text.startswith("-"):
-            objections += judge.check_read(word)
-        valued = word.text in search_tools.FIND_VALUE_TESTS or word.text in search_tools.FIND_FILE_TESTS
-        if valued and index + 1 < len(words):
-            value = words[index + 1]
-            objections += (
-                judge.check_read(value) if value.glob or word.text in search_tools.FIND_FILE_TESTS else NO_OBJECTIONS
-            )
-            runs += [(index + 1, "it may contain an option")] if value.several else []
-        index += 2 if valued else 1
-    if part.may_differ:
-        objections += Objections(remarks=("what find reads is computed at run time",))
-    return _add_objections(part, objections, runs, reads=True, unknown=unknown)
-
-
-def _is_find_word(word: ShellWord) -> bool:
-    """A path, or a test or action that is known."""
-    text = word.text
-    if not text.startswith("-") or len(text) < 2:
-        return True
-    known = (search_tools.FIND_ACTIONS, search_tools.FIND_VALUE_TESTS, search_tools.FIND_FILE_TESTS)
-    return (
-        text in search_tools.FIND_FLAGS
-        or any(text in names for names in known)
-        or bool(re.fullmatch(r"-O\d|-newer[aBcmt][aBcmt]", text))
-    )
-
-
-def _inspect_script(
-    part: CommandPart,
-    judge: PathJudge,
-    runs: Sequence[tuple[int, str]],
-    grammar: OptionGrammar,
-    giving: tuple[str, ...],
-) -> CommandPart:
-    objections = judge.check_directory()
-    found = scan_options(part.words, grammar)
-    files = [word for word in scripts.find_data_files(part.words, grammar, giving) if not _is_setting(word)]
-    for word in files:
-        objections += judge.check_read(word)
-    for option in found.options:
-        if (
-            option.is_any(("f", "file", "i", "include"))
-            and option.value is not None
-            and find_program_name(part) != "sed"
-        ):
-            objections += judge.check_read(option.value)
-    name = find_program_name(part) or ""
-    written = find_targets(name, part.words)
-    for word in written.written:
-        objections += judge.check_write(word)
-    if part.may_differ:
-        objections += Objections(remarks=(f"what {name} reads is computed at run time",))
-    uncertain = [(index, "it may contain an option") for index in found.uncertain]
-    return _add_objections(part, objections, [*runs, *uncertain], reads=True)
-
-
-def _is_setting(word: ShellWord) -> bool:
-    return word.static and re.match(r"[A-Za-z_]\w*=", word.text) is not None
-
-
-def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
-    found = parse_git(part.words)
-    objections = judge.check_directory()
-    subcommand = None if found.subcommand is None else part.words[found.subcommand].text
-    if found.reads or subcommand == "add":
-        for word in found.paths:
-            objections += judge.check_read(word)
-    else:
-        objections += _check_git_writes(part, judge, found.subcommand)
-        objections += _check_secrets(part, judge)
-    if not found.reads and subcommand == "config":
-        settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
-        objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
-    if part.may_differ:
-        objections += Objections(remarks=("git's arguments are computed at run time",))
-    if judge.is_in_other_repository():
-        objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
-    return _add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)
-
-
-_GIT_WRITING = frozenset({"checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree"})
-
-
-def _check_git_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -> Objections:
-    """Protected files named to a git command that changes the work tree."""
-    if subcommand is None or part.words[subcommand].text not in _GIT_WRITING:
-        return NO_OBJECTIONS
-    found = NO_OBJECTIONS
-    for word in part.words[subcommand + 1 :]:
-        if not word.text.startswith("-"):
-            found += judge.check_protected(word)
-    return found
-
-
-def _inspect_other(part: CommandPart, judge: PathJudge, name: str) -> CommandPart:
-    if _asks_for_version(name, part.words):
-        return _add_objections(part, NO_OBJECTIONS, reads=True)
-    objections = (
-        Objections(remarks=(f"{name} {system_tools.SHELL_CHANGING_BUILTINS[name]}",))
-        if name in system_tools.SHELL_CHANGING_BUILTINS
-        else NO_OBJECTIONS
-    )
-    if (name in SHELLS or name in INTERPRETERS) and _reads_script(part):
+def _inspect_other(part: CommandPart, judge: PathJudge, name: str, program: Program) -> CommandPart:
+    objections = Objections(remarks=(f"{name} {program.changes}",)) if program.changes else NO_OBJECTIONS
+    if program.kind != "program" and _reads_script(part):
         objections += Objections(remarks=(f"{name} runs what it reads",))
-    named = find_targets(name, part.words)
+    named = find_targets(program, part.words)
     for word in named.written:
         objections += judge.check_write(word)
     for word in named.removed:
         objections += judge.check_removal(word)
     for word in named.read:
         objections += judge.check_read(word)
-    objections += _check_mentions(part, judge, named)
-    return _add_objections(part, objections, _find_running_options(name, part.words))
-
-
-def _asks_for_version(name: str, words: Sequence[ShellWord]) -> bool:
-    """A version is asked of a program of the system: one that a home brings may be a shim, which looks into the
-    workspace for what to run."""
-    asks = len(words) == 2 and words[1].text in system_tools.VERSION_OPTIONS
-    if not asks or name not in system_tools.VERSIONED_PROGRAMS:
-        return False
-    found = shutil.which(name)
-    return found is None or os.path.realpath(found).startswith(system_tools.SYSTEM_DIRECTORIES)
+    known = {word.text for word in (*named.written, *named.read, *named.removed)}
+    objections += check_mentions(part.words, judge, known)
+    return add_objections(part, objections, _find_acting_words(name, program, part.words))
 
 
 def _reads_script(part: CommandPart) -> bool:
@@ -332,59 +170,15 @@ def _reads_script(part: CommandPart) -> bool:
     return not words or bool(streams) or any(word.text in ("-s", "-") for word in part.words)
 
 
-_RUNNING_OPTIONS: dict[str, tuple[str, str]] = {  # long ones, which may be abbreviated, and an expression for the rest
-    "tar": (
-        "to-command checkpoint-action use-compress-program rsh-command rmt-command info-script new-volume-script",
-        r"-[A-Za-z]*[IF].*",
-    ),
-    "env": ("chdir split-string", r"-[a-zA-Z0-9]*[CS].*"),
-    "rsync": ("rsh rsync-path", r"-[a-zA-Z]*e.*"),
-    "make": ("eval file makefile directory include-dir", r"-[a-zA-Z]*[fCI].*|SHELL=.*"),
-    "ssh": ("", r"-[oFS].*"),
-    "scp": ("", r"-[oSFD].*"),
-    "man": ("pager html browser config-file", r"-[a-zA-Z]*[PHC].*"),
-    "perl": ("", r"-[a-zA-Z0-9]*[eEiMm].*"),
-    "ruby": ("", r"-[a-zA-Z0-9]*[eir].*"),
-    "zip": ("unzip-command", r"-T+.*"),
-    "gcc": ("", r"-wrapper|-B.*|-specs.*|-fplugin.*"),
-}
-
-
-def _find_running_options(name: str, words: Sequence[ShellWord]) -> list[tuple[int, str]]:
-    if name not in _RUNNING_OPTIONS:
-        return []
-    longs, expression = _RUNNING_OPTIONS[name]
+def _find_acting_words(name: str, program: Program, words: Sequence[ShellWord]) -> WordDangers:
+    """Options, in any spelling, with which the program runs or uses something else."""
+    options = [*program.commands.split(), *program.acting.split()]
+    letters = "".join(option[1] for option in options if len(option) == 2)
+    clustered = rf"-[a-zA-Z0-9]*[{letters}].*" if letters else "(?!)"
     return [
         (index, f"{name} {word.text} can run something else")
         for index, word in enumerate(words[1:], 1)
-        if _abbreviates(word.text, split_names(longs)) or re.fullmatch(expression, word.text, re.DOTALL)
+        if abbreviates(word.text, options)
+        or re.fullmatch(clustered, word.text, re.DOTALL)
+        or (program.acting_words and re.fullmatch(program.acting_words, word.text, re.DOTALL))
     ]
-
-
-def _abbreviates(text: str, longs: Sequence[str]) -> bool:
-    given = text[2:].partition("=")[0] if text.startswith("--") else ""
-    return bool(given) and any(one.startswith(given) for one in longs)
-
-
-def _check_secrets(part: CommandPart, judge: PathJudge) -> Objections:
-    """Files that may not be read unasked, named to a command that does more than reading."""
-    found = NO_OBJECTIONS
-    for place, word in enumerate(part.words[1:], 1):
-        if part.words[place - 1].text not in TEXT_OPTIONS and not (word.quoted and " " in word.text):
-            found += sum((judge.check_secret(one) for one in list_path_candidates(word)), NO_OBJECTIONS)
-    return found
-
-
-def _check_mentions(part: CommandPart, judge: PathJudge, named: FileTargets) -> Objections:
-    """Protected files named to a program in words of which nothing is known."""
-    found = NO_OBJECTIONS
-    texts = [word.text for word in part.words]
-    known = {word.text for word in (*named.written, *named.read, *named.removed)}
-    for index, word in enumerate(part.words[1:], 1):
-        if texts[index - 1] in TEXT_OPTIONS or (word.quoted and " " in word.text) or word.text in known:
-            continue
-        value = word.text.partition("=")[2] if word.text.startswith("-") or "=" in word.text else word.text
-        for candidate in dict.fromkeys((value, *(one.text for one in list_path_candidates(word)))):
-            if candidate:
-                found += judge.check_protected(msgspec.structs.replace(word, text=candidate))
-    return found

@@ -13,19 +13,7 @@ _JQ_MODULE = r"(?<![\w.$\"])(import|include|modulemeta|get_search_list|input_fil
 _NAME_TESTS = frozenset({"-v", "-R"})
 
 
-def find_value_dangers(program: str, words: Sequence[ShellWord]) -> list[tuple[int, str]]:
-    """The places of words that would be evaluated, or that may turn out to be."""
-    if program in ("test", "["):
-        return _find_test_dangers(words)
-    if program == "printf":
-        return _find_printf_dangers(words)
-    if program == "jq":
-        reason = "the jq program may read other files"
-        return [(place, reason) for place, word in enumerate(words[1:], 1) if _may_load_modules(word)]
-    return []
-
-
-def _find_test_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+def find_test_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     """`-v NAME` evaluates the subscript of a name, and a word that is not known may be `-v`."""
     found = [(place, "its words are only known when it runs") for place, word in enumerate(words) if word.several]
     ends = len(words) - (words[0].text == "[")
@@ -39,7 +27,7 @@ def _find_test_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     return found
 
 
-def _find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+def find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     """`%n` sets a variable, `PATH` too."""
     place = 2 if len(words) > 2 and words[1].text == "--" else 1
     if len(words) <= place:
@@ -53,5 +41,7 @@ def _find_printf_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
     return []
 
 
-def _may_load_modules(word: ShellWord) -> bool:
-    return re.search(_JQ_MODULE, word.text) is not None
+def find_jq_dangers(words: Sequence[ShellWord]) -> list[tuple[int, str]]:
+    """Modules and files that a jq program names."""
+    places = [place for place, word in enumerate(words[1:], 1) if re.search(_JQ_MODULE, word.text)]
+    return [(place, "the jq program may read other files") for place in places]

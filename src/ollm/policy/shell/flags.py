@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ollm.policy.shell import ShellWord
+from ollm.policy.shell.programs import get_program
 
 _FLAG_LETTERS: dict[str, str] = {
     "recursive": "rR",
@@ -20,26 +21,15 @@ _FLAG_LETTERS: dict[str, str] = {
     "message": "m",
     "user": "u",
 }
-_COMMAND_FLAG_LETTERS: dict[str, dict[str, str]] = {
-    "git push": {"delete": "d", "all": "", "quiet": "q"},
-    "git branch": {"delete": "dD", "force": "fD", "all": "a"},
-    "git commit": {"no-verify": "n", "all": "a"},
-    "git clean": {"directories": "d"},
-    "git tag": {"delete": "d"},
-    "cp": {"recursive": "rRa"},
-    "rsync": {"recursive": "ra", "force": ""},
-}
 
 
 class FlagSet(frozenset[str]):
     """The flags a command has: single letters, and long names with everything they could abbreviate."""
 
     def has(self, name: str, program: str) -> bool:
-        known = {
-            **_FLAG_LETTERS,
-            **_COMMAND_FLAG_LETTERS.get(program.partition(" ")[0], {}),
-            **_COMMAND_FLAG_LETTERS.get(program, {}),
-        }
+        bare, _, subcommand = program.partition(" ")
+        own = get_program(bare).flag_letters
+        known = {**_FLAG_LETTERS, **own.get("", {}), **own.get(subcommand, {})}
         letters = (known["recursive"] if name in "rR" else name) if len(name) == 1 else known.get(name, "")
         if any(f"-{letter}" in self for letter in letters):
             return True

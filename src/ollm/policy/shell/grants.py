@@ -7,39 +7,8 @@ from collections.abc import Sequence
 
 from ollm.policy.grants import Grant
 from ollm.policy.shell import CommandPart
-from ollm.policy.shell.runners import RUNNERS
-from ollm.policy.shell.wrapper_table import WRAPPERS
-from ollm.policy.shell.wrappers import SHELLS
+from ollm.policy.shell.programs import get_program
 
-_GRANT_WORDS: dict[str, int] = {
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun", "git", "cargo", "go", "make"), 2),
-    **dict.fromkeys(("dotnet", "gradle", "mvn", "gh", "just", "tox"), 2),
-    **dict.fromkeys(("pytest", "mypy", "ruff", "eslint", "prettier", "tsc", "jest", "vitest", "black", "flake8"), 1),
-}
-_THREE_WORD_COMMANDS = {
-    ("npm", "run"),
-    ("pnpm", "run"),
-    ("yarn", "run"),
-    ("bun", "run"),
-    ("docker", "compose"),
-    ("uv", "run"),
-    ("gh", "pr"),
-    ("gh", "issue"),
-    ("npm", "exec"),
-}
-_PACKAGE_SCRIPTS = frozenset({"test", "start", "run", "build", "lint", "ls", "outdated"})
-_HARMLESS_SUBCOMMANDS: dict[
-    str, frozenset[str]
-] = {  # what is granted with any words after it; anything else as it stands
-    "git": frozenset({"add", "commit", "fetch", "pull", "switch", "stash", "merge", "log", "diff", "status", "show"}),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _PACKAGE_SCRIPTS),
-    "cargo": frozenset({"build", "test", "check", "clippy", "fmt", "doc", "bench", "tree"}),
-    "go": frozenset({"test", "build", "vet", "fmt", "list"}),
-}
-_INTERPRETERS = frozenset({"python", "python3"})
-_NEVER_BY_NAME = frozenset(
-    {*WRAPPERS, *SHELLS, *RUNNERS, "rm", "dd", "curl", "wget", "mv", "chmod", "chown"}
-) - frozenset(_GRANT_WORDS)
 _NEVER_BY_SUBCOMMAND = frozenset({"exec", "x", "dlx", "config", "set", "publish", "push", "login", "token"})
 _METACHARACTERS = frozenset("'\"\\$`|&;<>(){}[]*?~#!\n ")
 
@@ -95,16 +64,19 @@ def _narrow_words(part: CommandPart) -> tuple[str, ...]:
 
 def _count_naming_words(texts: Sequence[str]) -> int:
     """How many words name what is done: `npm run test`, `git commit`, `pytest`; 0 when that is not known."""
-    if not texts:
+    granting = get_program(texts[0] if texts else "").grants
+    if granting is None:
         return 0
-    if texts[0] in _INTERPRETERS and texts[1:2] == ["-m"]:
-        return 3
-    depth = _GRANT_WORDS.get(texts[0], 0)
-    if texts[0] in _HARMLESS_SUBCOMMANDS and not _HARMLESS_SUBCOMMANDS[texts[0]].intersection(texts[1:2]):
-        return 3 if tuple(texts[:2]) in _THREE_WORD_COMMANDS and len(texts) > 2 else 0
-    if tuple(texts[:2]) in _THREE_WORD_COMMANDS:
-        depth = 3
-    return depth if depth <= len(texts) and not any(text.startswith("-") for text in texts[1:depth]) else 0
+    subcommand = next(iter(texts[1:2]), "")
+    if subcommand in granting.third:
+        return 3 if len(texts) > 2 and not texts[2].startswith("-") else 0
+    if granting.subcommands and subcommand not in granting.subcommands:
+        return 0
+    return (
+        granting.depth
+        if len(texts) >= granting.depth and not (granting.depth > 1 and subcommand.startswith("-"))
+        else 0
+    )
 
 
 def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:
@@ -114,15 +86,13 @@ def suggest_prefix(parts: Sequence[CommandPart], grant: str) -> str | None:
     if len(heads) != 1 or not all(word.static for part in parts for word in part.words[:2]):
         return None
     program, *rest = heads.pop()
-    if (
-        program in _NEVER_BY_NAME
-        or (rest[:1] and rest[0] in _NEVER_BY_SUBCOMMAND)
-        or not program.replace("-", "").replace("_", "").isalnum()
-    ):
+    record = get_program(program)
+    depth = 0 if record.grants is None else record.grants.depth
+    never = (record.runs_others and not depth) or (record.grants is not None and record.grants.never)
+    if never or not _NEVER_BY_SUBCOMMAND.isdisjoint(rest) or not program.replace("-", "").replace("_", "").isalnum():
         return None
     subcommand = rest[0] if rest and rest[0].replace("-", "x").isalnum() and not rest[0].startswith("-") else None
-    if subcommand is None and program in _GRANT_WORDS and _GRANT_WORDS[program] > 1:
+    if subcommand is None and depth > 1:
         return None
-    named = program in _GRANT_WORDS or program in ("docker", "kubectl", "uv", "pip", "poetry", "terraform", "gh")
-    prefix = f"shell:{program} {subcommand}" if named and subcommand else f"shell:{program}"
+    prefix = f"shell:{program} {subcommand}" if record.grants is not None and subcommand else f"shell:{program}"
     return prefix if prefix != grant else None

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ollm.policy.shell.parse import Node
+from ollm.policy.shell.programs import get_program
 
 _NUMBER = r"\d+(#[0-9a-zA-Z]+)?|0[xX][0-9a-fA-F]+"
 _NAME = r"[A-Za-z_]\w*"
 _NUMERIC_PARAMETERS = frozenset({"#", "?", "$", "!", "UID", "EUID", "PPID"})
-_COUNTING = {"wc": frozenset({"-l", "-c", "-w", "-m", "-L"}), "nproc": frozenset[str](), "date": frozenset({"+%s"})}
 _PLAIN_KEYS = ("Excl", "Width", "Index", "Slice", "Repl", "Names", "Exp")
 
 
@@ -114,7 +114,9 @@ def _prints_number(part: Node) -> bool:
     if not command or command.get("Type") != "CallExpr" or command.get("Assigns"):
         return False
     program, *words = [_get_literal(word) for word in command.get("Args") or ()]
-    return program in _COUNTING and all(word in _COUNTING[program] for word in words)
+    reading = get_program(program).reads
+    counts = None if reading is None else reading.counts
+    return counts is not None and all(word in counts for word in words)
 
 
 def find_evaluated(node: Node, check: Callable[[object], bool]) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.words import ShellWord
+from ollm.policy.shell.words import ShellWord, make_part_of
 
 _NUMBER = r"[-+]?(0[xX][0-9a-fA-F]+|\d+)"
 
@@ -36,6 +36,10 @@ class ShellOption(Data, frozen=True):
     value: ShellWord | None = None
     abbreviates: tuple[str, ...] = ()
     long: bool = False
+
+    @property
+    def spelled(self) -> str:
+        return f"{'--' if self.long else '-'}{self.name}"
 
     def is_any(self, names: Iterable[str]) -> bool:
         return any(name == self.name or name in self.abbreviates for name in names)
@@ -97,9 +101,7 @@ def _parse_option(words: Sequence[ShellWord], index: int, grammar: OptionGrammar
     for place, letter in enumerate(text[1:], 2):
         rest = text[place:]
         if rest and letter in grammar.values + grammar.joined:
-            static = words[index].static
-            value = ShellWord(text=rest, known=rest if static else "", static=static, glob=words[index].glob)
-            return [*found, ShellOption(name=letter, index=index, value=value)], index + 1
+            return [*found, ShellOption(name=letter, index=index, value=make_part_of(words[index], rest))], index + 1
         following = words[index + 1] if index + 1 < len(words) else None
         if letter in grammar.values and not (
             grammar.numeric and following and not re.fullmatch(_NUMBER, following.text)
@@ -115,7 +117,7 @@ def _parse_long_option(words: Sequence[ShellWord], index: int, grammar: OptionGr
     everything = (*grammar.known, *grammar.long_values, *grammar.optional)
     full = (name,) if name in everything else tuple(one for one in everything if name and one.startswith(name))
     if equals:
-        value = ShellWord(text=rest, known=rest if word.static else "", static=word.static, glob=word.glob)
+        value = make_part_of(word, rest)
         return [ShellOption(name=name, index=index, value=value, abbreviates=full, long=True)], index + 1
     if any(one in grammar.long_values for one in full):
         following = words[index + 1] if index + 1 < len(words) else None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 
 from ollm.policy.shell.parse import Node
 from ollm.policy.shell.words import WordDecoder, decode_ansi
+
+_FIELD = r"%[sbq]"
 
 
 def guess_output(statement: Node, decoder: WordDecoder, raw: Callable[[Node], str]) -> str | None:
@@ -69,19 +72,11 @@ def _guess_printed(words: list[str]) -> str | None:
 
 def _format_printf(words: list[str]) -> str:
     text, values = words[0], words[1:]
-    if "%" not in text:
-        return text
-    for value in values:
-        if "%s" not in text and "%b" not in text and "%q" not in text:
-            text += words[0]
-        place = (
-            min(place for place in (text.find(mark) for mark in ("%s", "%b", "%q")) if place >= 0)
-            if any(mark in text for mark in ("%s", "%b", "%q"))
-            else -1
-        )
-        if place < 0:
+    for value in values if "%" in text else ():
+        text = text if re.search(_FIELD, text) else text + words[0]
+        if not re.search(_FIELD, text):
             return " ".join(words)
-        text = text[:place] + value + text[place + 2 :]
+        text = re.sub(_FIELD, lambda _: value, text, count=1)  # noqa: B023 - called at once
     return text
 
 

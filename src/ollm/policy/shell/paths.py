@@ -5,14 +5,16 @@ from __future__ import annotations
 import glob
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import msgspec
+
 from ollm.domain.errors import ToolFailure
 from ollm.domain.struct import Data
-from ollm.policy.shell.directories import expand_home
-from ollm.policy.shell.model import Directories
+from ollm.policy.shell.model import CommandPart, Directories
+from ollm.policy.shell.scope import expand_home
 from ollm.policy.shell.words import ShellWord
 from ollm.system.paths import Boundary, Judgement, is_environment_file
 
@@ -214,6 +216,29 @@ class PathJudge:
             if any(one == place or one.is_relative_to(place) for one in precious):
                 return Objections(locks=(f"{text} contains protected files",))
         return NO_OBJECTIONS
+
+
+def add_objections(
+    part: CommandPart,
+    found: Objections,
+    runs: Sequence[tuple[int, str]] = (),
+    *,
+    reads: bool = False,
+    git: bool = False,
+    unknown: Sequence[str] = (),
+) -> CommandPart:
+    """The part with what stands against it. What is run by a path, or with words nobody sees, is no reader."""
+    bare = bool(part.words) and "/" not in part.words[0].text
+    return msgspec.structs.replace(
+        part,
+        remarks=tuple(dict.fromkeys((*part.remarks, *found.remarks))),
+        locks=tuple(dict.fromkeys((*part.locks, *found.locks))),
+        opens=(*part.opens, *found.opens),
+        runs=(*part.runs, *runs),
+        unknown=(*part.unknown, *unknown),
+        reads=reads and bare and not part.may_differ,
+        git=git,
+    )
 
 
 def _is_repository(directory: Path) -> bool:

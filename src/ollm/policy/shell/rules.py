@@ -16,25 +16,13 @@ from ollm.policy.matching import is_under
 from ollm.policy.rules import Condition, compile_pattern
 from ollm.policy.shell import CommandPart, ShellWord
 from ollm.policy.shell.flags import collect_flags, parse_required_flags
+from ollm.policy.shell.programs import get_program
 from ollm.system.paths import Boundary
 
 RuleMatch = Literal["yes", "maybe", "no"]
 _NO_BREAK = "\u00a0"
 _BOUNDARIES = "/=:,@"
 _LOOK_ALIKES = str.maketrans("аеорсухіјѕһԁԛԝмтвкнոսցυνοικρτϲⅿⅼⅰⅽⅾ", "aeopcyxijshdqwmtbkhnugvvoikptcmlicd")
-_HARMLESS_GLOBALS = {
-    "git": frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"}),
-}
-_VALUE_OPTIONS = {
-    "git": frozenset(
-        {"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path", "--attr-source"}
-    ),
-    "docker": frozenset({"-H", "--host", "-c", "--context", "--config", "-l", "--log-level"}),
-    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "-s", "--server", "--cluster", "--user"}),
-    "npm": frozenset({"--prefix", "-w", "--workspace", "--loglevel", "--registry"}),
-    "cargo": frozenset({"--color", "--config", "-Z", "-C", "--manifest-path"}),
-    "systemctl": frozenset({"-H", "--host", "-M", "--machine", "-t", "--type"}),
-}
 
 
 class CommandView:
@@ -59,7 +47,7 @@ class CommandView:
 
     def _drop_harmless_options(self) -> list[ShellWord]:
         """The words without global options that change nothing: `git --no-pager diff` is `git diff`."""
-        harmless = _HARMLESS_GLOBALS.get(self.texts[0] if self.texts else "", frozenset())
+        harmless = get_program(self.texts[0] if self.texts else "").harmless_globals.split()
         index = 1
         while index < len(self.texts) and self.texts[index] in harmless:
             index += 1
@@ -144,7 +132,7 @@ def _matches_somewhere(value: str, view: CommandView) -> bool:
     line = " ".join(text.replace(" ", _NO_BREAK).replace("\n", _NO_BREAK) for text in view.texts)
     name, rest = min(view.names, key=len), line.split(" ")[1:]
     plain, index = " ".join([name, *rest]), 0
-    valued = _VALUE_OPTIONS.get(name, frozenset())
+    valued = get_program(name).global_values.split()
     while index < len(rest) and _is_option(rest[index]):
         index += 2 if rest[index] in valued else 1
     bare = " ".join([name, *rest[index:]])
@@ -189,7 +177,7 @@ def _match_order(words: list[str], view: CommandView) -> RuleMatch:
     wanted = words[1:]
     if not wanted:
         return "yes"
-    valued = _VALUE_OPTIONS.get(words[0])
+    valued = get_program(words[0]).global_values.split() or None
     index, unknown = 1, False
     while index < len(view.texts) and wanted:
         text = view.texts[index]
@@ -208,7 +196,7 @@ def _match_order(words: list[str], view: CommandView) -> RuleMatch:
     return "maybe" if unknown or view.part.may_differ else "no"
 
 
-def _count_skipped(texts: Sequence[str], index: int, valued: frozenset[str] | None, wanted: str) -> int:
+def _count_skipped(texts: Sequence[str], index: int, valued: list[str] | None, wanted: str) -> int:
     """1 when the option takes the next word as its value. For an unknown program it is taken to do so when only that
     makes the rule fit."""
     following = texts[index + 1] if index + 1 < len(texts) else ""

@@ -18,13 +18,11 @@ from ollm.policy.rules import STRICTNESS, Rule, RuleSet
 from ollm.policy.shell import CommandAnalysis, CommandPart, analyse_command
 from ollm.policy.shell.grants import find_grant, suggest_prefix, suggest_shell_grant
 from ollm.policy.shell.parse import explain_bash_refusal
+from ollm.policy.shell.programs import get_program
 from ollm.policy.shell.rules import CommandView, RuleMatch, count_covered_words, match_condition
 from ollm.system.paths import Boundary
 from ollm.system.sandbox.box import Level
 
-EXACT_READERS = frozenset(
-    "pwd ls cat head tail wc echo true false date whoami uname basename dirname".split()  # noqa: SIM905 - a list of words
-)
 _PROTECTION = RuleReference(layer="protection", text="protected files and paths outside")
 _UNREADABLE = RuleReference(layer="protection", text="whatever cannot be parsed needs confirmation")
 
@@ -175,7 +173,8 @@ class ShellJudge:
 def _is_exact(part: CommandPart) -> bool:
     if not part.words:
         return True
-    return part.words[0].text in EXACT_READERS and all(word.static for word in part.words)
+    reading = get_program(part.words[0].text).reads
+    return reading is not None and reading.exact and all(word.static for word in part.words)
 
 
 def _names_shell(rule: Rule) -> bool:

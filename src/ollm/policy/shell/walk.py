@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ollm.policy.shell.directories import follow_cd, merge_directories
 from ollm.policy.shell.expansions import ExpansionVisitor
 from ollm.policy.shell.integers import find_integer_names
 from ollm.policy.shell.model import Assignment, Redirection
 from ollm.policy.shell.output import guess_output
 from ollm.policy.shell.parse import Node, ParsedScript
-from ollm.policy.shell.scope import ShellScope, is_harmless_variable
+from ollm.policy.shell.scope import ShellScope, follow_cd, is_harmless_variable, merge_directories
 from ollm.policy.shell.words import ShellWord, make_literal
 
 _MAX_LOOP_ITEMS = 32

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ollm.domain.struct import Data
-from ollm.policy.shell.atoms import Atom, AtomKind
-from ollm.policy.shell.braces import expand_braces
+from ollm.policy.shell.braces import Atom, AtomKind, expand_braces
 
 Node = dict[str, Any]
 _GLOB = re.compile(r"[*?]|\[.*\]", re.DOTALL)
@@ -199,6 +198,11 @@ def _split_atoms(atoms: list[Atom]) -> list[list[Atom]]:
         else:
             parts[-1].append(atom)
     return [[*part, Atom("", "unknown")] for part in parts if part]
+
+
+def make_part_of(word: ShellWord, text: str) -> ShellWord:
+    """A piece of a word: the value in `--name=VALUE`, the path in `REV:PATH`."""
+    return ShellWord(text=text, known=text if word.static else "", static=word.static, glob=word.glob)
 
 
 def drop_prefix(word: ShellWord, length: int) -> ShellWord:

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from ollm.policy.shell.programs.build_tools import BUILD_TOOLS
+from ollm.policy.shell.programs.file_tools import FILE_TOOLS
+from ollm.policy.shell.programs.find import FIND_TOOLS
+from ollm.policy.shell.programs.launchers import LAUNCHERS
 from ollm.policy.shell.programs.record import Program
+from ollm.policy.shell.programs.script_tools import SCRIPT_TOOLS
 from ollm.policy.shell.programs.search_tools import SEARCH_TOOLS
+from ollm.policy.shell.programs.shells import SHELLS
 from ollm.policy.shell.programs.system_tools import SYSTEM_TOOLS
 from ollm.policy.shell.programs.text_tools import TEXT_TOOLS
+from ollm.policy.shell.programs.wrappers import WRAPPERS
 
-PROGRAMS: dict[str, Program] = {**TEXT_TOOLS, **SEARCH_TOOLS, **SYSTEM_TOOLS}
+FAMILIES: tuple[dict[str, Program], ...] = (
+    TEXT_TOOLS,
+    SEARCH_TOOLS,
+    FIND_TOOLS,
+    SYSTEM_TOOLS,
+    SCRIPT_TOOLS,
+    FILE_TOOLS,
+    BUILD_TOOLS,
+    WRAPPERS,
+    LAUNCHERS,
+    SHELLS,
+)
+PROGRAMS: dict[str, Program] = {name: record for family in FAMILIES for name, record in family.items()}
+UNKNOWN_PROGRAM = Program()
+
+
+def get_program(name: str) -> Program:
+    """The record of a program; an empty one when nothing is known of it."""
+    return PROGRAMS.get(name, UNKNOWN_PROGRAM)

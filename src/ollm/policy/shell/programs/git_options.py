@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ollm.policy.shell.tables import split_names
+from ollm.policy.shell.programs.record import split_names
 
 GIT_LONG_OPTIONS = frozenset(
     split_names(

@@ -1,9 +1,30 @@
-"""The record of one shell program: its options, and what it reads, writes, runs and wraps."""
+"""The record of one shell program: its options, and what it reads, writes, runs, wraps and is granted for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
 from ollm.domain.struct import Data
+from ollm.policy.shell.model import CommandPart
 from ollm.policy.shell.options import OptionGrammar
+from ollm.policy.shell.paths import PathJudge
+from ollm.policy.shell.words import ShellWord
+
+MAX_WORDS = 6000  # more words do not fit into a line that is read at all
+WordDangers = list[tuple[int, str]]  # places of words, each with why it asks
+
+
+class InnerCommand(Data, frozen=True):
+    """A command inside another: as words or as a script to be parsed. `arguments` are `$0`, `$1` … of a script.
+    `more` says that words may be appended; a `guess` is one of several readings."""
+
+    words: tuple[ShellWord, ...] = ()
+    script: str | None = None
+    static: bool = True
+    arguments: tuple[str, ...] = ()
+    more: bool = False
+    guess: bool = False
 
 
 class Reading(Data, frozen=True):
@@ -15,7 +36,10 @@ class Reading(Data, frozen=True):
     are text. `read_options`: options whose value is a file read. `output`: the operand from which on files are
     written. `deep`: options that make it read a whole tree, hidden files too, `selecting` those that do so for the
     names in their value, `following` those that follow its links. `walks`: options with which it goes through trees,
-    and `compares`: it goes through directories without any.
+    and `compares`: it goes through directories without any. `responses`: `@FILE` stands for the words in a file.
+    `setting`: operands with which it sets or tells more, as an expression, and what that is. `evaluate` finds words
+    that are code. `only_with`: it reads only with one of these as its first word. `exact`: there is nothing about it
+    to be mistaken in. `counts`: with these options alone it prints a number.
     """
 
     danger: tuple[str, ...] = ()
@@ -30,13 +54,109 @@ class Reading(Data, frozen=True):
     following: tuple[str, ...] = ()
     walks: tuple[str, ...] = ()
     compares: bool = False
+    responses: bool = False
+    setting: tuple[str, str] | None = None
+    evaluate: Callable[[Sequence[ShellWord]], WordDangers] | None = None
+    only_with: tuple[str, ...] = ()
+    exact: bool = False
+    counts: tuple[str, ...] | None = None
+
+
+class Writing(Data, frozen=True):
+    """`all` operands are written, the `last` one (the others are read), the `first` one, what `settings` like `of=…`
+    name, or only the values of `targets`, which are options. `skip` operands are no paths unless one of
+    `skip_options` stands for them. `moves`: sources are written too. `deep`: with these options it goes with everything
+    below. `needs`: only with one of these does it write."""
+
+    shape: Literal["all", "last", "first", "option", "settings"]
+    targets: tuple[str, ...] = ()
+    skip: int = 0
+    skip_options: tuple[str, ...] = ()
+    moves: bool = False
+    deep: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+class Wrapping(Data, frozen=True):
+    """Options, then `operands` words of its own, then the command: as words, or `joined` into a script. `scripts` are
+    options whose value is a script, `logs` those that write a file. A `harmless` one changes nothing about what it
+    runs."""
+
+    operands: int = 0
+    assignments: bool = False
+    joined: bool = False
+    more: bool = False
+    scripts: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    harmless: bool = False
+
+
+class Launching(Data, frozen=True):
+    """It starts what stands somewhere in its words. `after`: the command stands after one of these; right after the
+    name when there are none. `words`: it is the rest of the words, after at most so many `own` ones. `quoted`: it is
+    one word; with `marked` only behind a mark."""
+
+    after: tuple[str, ...] = ()
+    own: int = MAX_WORDS
+    words: bool = True
+    quoted: bool = True
+    marked: bool = False
+
+
+class Granting(Data, frozen=True):
+    """How many words name what it does, and with which subcommands; others are granted word by word. `third` are
+    words whose next one belongs to the name. `never`: not by its name alone."""
+
+    depth: int = 0
+    subcommands: tuple[str, ...] = ()
+    third: tuple[str, ...] = ()
+    never: bool = False
 
 
 class Program(Data, frozen=True):
-    """What is known of one program; a part that is None says that it does no such thing, or that nobody knows."""
+    """What is known of one program; a part that is None says that it does no such thing, or that nobody knows.
+
+    `inspect` takes the place of what is done with words generally, `find_commands` that of unwrapping. `commands` are
+    options whose value is a command, `acting` others that make it run or use something else, `acting_words` such words
+    as an expression. `code`: its words may be programs in another language. `changes`: what it does to the shell.
+    `evaluates`: it looks into subscripts. `fed`: what its input is to it. `steering` letters and `flag_letters` are
+    for grants and rules, the latter by subcommand. `global_values` stand before a subcommand with a value,
+    `harmless_globals` without an effect.
+    """
 
     options: OptionGrammar = OptionGrammar()
     reads: Reading | None = None
+    writes: Writing | None = None
+    wraps: Wrapping | None = None
+    launches: Launching | None = None
+    grants: Granting | None = None
+    inspect: Callable[[CommandPart, PathJudge], CommandPart] | None = None
+    find_commands: Callable[[Program, Sequence[ShellWord]], list[InnerCommand]] | None = None
+    commands: str = ""
+    acting: str = ""
+    acting_words: str = ""
+    kind: Literal["program", "shell", "interpreter"] = "program"
+    code: bool = False
+    changes: str = ""
+    evaluates: bool = False
+    sets_variables: bool = False
+    fed: Literal["data", "script", "commands", "words"] = "data"
+    versioned: bool = False
+    steering: str = ""
+    flag_letters: Mapping[str, Mapping[str, str]] = {}
+    global_values: str = ""
+    harmless_globals: str = ""
+
+    @property
+    def runs_others(self) -> bool:
+        """Whether it may start another program that it is told about."""
+        parts = (self.wraps, self.launches, self.find_commands)
+        return any(part is not None for part in parts) or bool(self.commands or self.code or self.kind == "shell")
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """The words of a text, in their order: how lists of names are written here."""
+    return tuple(text.split())
 
 
 def list_options(flags: str = "", values: str = "", longs: str = "", joined: str = "") -> OptionGrammar:
@@ -54,11 +174,46 @@ def list_options(flags: str = "", values: str = "", longs: str = "", joined: str
     )
 
 
-def read_files(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: object) -> Program:
+def read_files(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
     """The record of a program that reads the files it is given."""
-    return Program(options=list_options(flags, values, longs, joined), reads=Reading(**facts))  # type: ignore[arg-type]  # checked by msgspec's constructor
+    own = _take_own(facts)
+    return Program(options=list_options(flags, values, longs, joined), reads=Reading(**facts), **own)
 
 
-def read_text(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: object) -> Program:
+def read_text(flags: str = "", values: str = "", longs: str = "", joined: str = "", **facts: Any) -> Program:
     """The record of a program whose operands are text."""
     return read_files(flags, values, longs, joined, paths=False, **facts)
+
+
+def write_files(
+    shape: Literal["all", "last", "first", "option", "settings"], values: str = "", longs: str = "", **facts: Any
+) -> Program:
+    """The record of a program that writes files: the options that take a value, and which words name them."""
+    own = _take_own(facts)
+    return Program(options=_list_values(values, longs), writes=Writing(shape=shape, **facts), **own)
+
+
+def wrap_command(values: str = "", longs: str = "", **facts: Any) -> Program:
+    """The record of a program that runs the command behind its own options and words."""
+    own = _take_own(facts)
+    return Program(options=_list_values(values, longs, stops=True), wraps=Wrapping(**facts), **own)
+
+
+def launch_command(after: str = "", **facts: Any) -> Program:
+    """The record of a program that starts a command somewhere in its words."""
+    own = _take_own(facts)
+    return Program(launches=Launching(after=tuple(after.split()), **facts), **own)
+
+
+def _list_values(values: str, longs: str, *, stops: bool = False) -> OptionGrammar:
+    return OptionGrammar(values=values, long_values=tuple(longs.split()), stops=stops)
+
+
+def _take_own(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts about the program as such, taken out of those about one part of it."""
+    return {name: facts.pop(name) for name in Program.__struct_fields__ if name in facts}
+
+
+def share_record(names: str, record: Program) -> dict[str, Program]:
+    """Programs of which the same is known."""
+    return dict.fromkeys(names.split(), record)

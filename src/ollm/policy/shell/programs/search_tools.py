@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from ollm.policy.shell.programs.record import Program, read_files
-from ollm.policy.shell.tables import split_names
+from collections.abc import Sequence
+
+from ollm.policy.shell.evaluated import find_jq_dangers
+from ollm.policy.shell.programs.record import InnerCommand, Program, read_files, share_record
+from ollm.policy.shell.words import UNKNOWN_WORD, ShellWord
+
+
+def _unwrap_fd(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
+    for index, word in enumerate(words):
+        if word.text in ("-x", "-X", "--exec", "--exec-batch"):
+            command = tuple(
+                UNKNOWN_WORD if one.text.startswith("{") else one for one in words[index + 1 :] if one.text != ";"
+            )
+            return [InnerCommand(words=command, more=True)] if command else []
+    return []
+
 
 _GREP = read_files(
     "EFGPivwxyclLnHhobqsrRTUzZaIVu0123456789",
@@ -23,7 +37,7 @@ _GREP = read_files(
 )
 
 SEARCH_TOOLS: dict[str, Program] = {
-    **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
+    **share_record("grep egrep fgrep", _GREP),
     "zgrep": read_files(
         "EFGPivwxyclLnHhobqsTaZ0123456789",
         "emABC",
@@ -43,6 +57,8 @@ SEARCH_TOOLS: dict[str, Program] = {
         pattern_options=("f", "from-file"),
         read_options=("f", "from-file", "L"),
         danger=("L", "slurpfile", "rawfile", "argfile", "library-path"),
+        evaluate=find_jq_dangers,
+        versioned=True,
     ),
     "rg": read_files(
         "abcFhHiIlnNopPqsSUvVwx0uL.",
@@ -66,9 +82,11 @@ SEARCH_TOOLS: dict[str, Program] = {
         danger=("pre", "hostname-bin", "z", "search-zip", "L", "follow"),
         deep=("hidden", "u", ".", "unrestricted"),
         selecting=("g", "glob", "iglob"),
+        commands="--pre --hostname-bin",
+        versioned=True,
     ),
-    **dict.fromkeys(
-        ("fd", "fdfind"),
+    **share_record(
+        "fd fdfind",
         read_files(
             "HIuspiFagl0q1hVxXL",
             "dteEcSojCT",
@@ -82,6 +100,8 @@ SEARCH_TOOLS: dict[str, Program] = {
             skip=1,
             danger=("x", "X", "exec", "exec-batch", "L", "follow"),
             read_options=("C", "base-directory", "search-path", "ignore-file"),
+            find_commands=_unwrap_fd,
+            versioned=True,
         ),
     ),
     "ag": read_files(
@@ -98,20 +118,3 @@ SEARCH_TOOLS: dict[str, Program] = {
         read_options=("p", "path-to-ignore"),
     ),
 }
-
-FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fls", "-fprint", "-fprint0", "-fprintf"})
-FIND_VALUE_TESTS = frozenset(
-    split_names(
-        "-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime"
-        " -atime -ctime -mmin -amin -cmin -perm -user -group -uid -gid -maxdepth -mindepth -links -inum -fstype -used"
-        " -printf -regextype -context -D"
-    )
-)
-FIND_FILE_TESTS = frozenset({"-newer", "-anewer", "-cnewer", "-samefile", "-files0-from"})
-FIND_FLAGS = frozenset(
-    split_names(
-        "-H -P -a -and -o -or -not -true -false -print -print0 -ls -prune -quit -depth -d -daystart -empty -executable"
-        " -readable -writable -nouser -nogroup -mount -xdev -noleaf -warn -nowarn -ignore_readdir_race"
-        " -noignore_readdir_race -help -version --help --version -L -follow --"
-    )
-)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from ollm.policy.shell.evaluated import find_printf_dangers, find_test_dangers
 from ollm.policy.shell.options import OptionGrammar
-from ollm.policy.shell.programs.record import Program, Reading, read_files, read_text
-from ollm.policy.shell.tables import split_names
+from ollm.policy.shell.programs.inner_commands import unwrap_command_builtin
+from ollm.policy.shell.programs.record import Program, Reading, Wrapping, read_files, read_text, share_record
 
-_WORDS = Program(options=OptionGrammar(stops=True), reads=Reading(paths=False))
+_STOPPING = OptionGrammar(stops=True)
 
 SYSTEM_TOOLS: dict[str, Program] = {
-    **dict.fromkeys(("true", "false", ":", "echo", "test", "[", "expr", "whoami", "logname", "arch"), _WORDS),
-    "printf": Program(
-        options=OptionGrammar(flags="", values="v", stops=True), reads=Reading(danger=("v",), paths=False)
+    **share_record("true false echo whoami", Program(options=_STOPPING, reads=Reading(paths=False, exact=True))),
+    **share_record(": expr logname arch", Program(options=_STOPPING, reads=Reading(paths=False))),
+    **share_record(
+        "test [",
+        Program(options=_STOPPING, reads=Reading(paths=False, evaluate=find_test_dangers), evaluates=True),
     ),
-    "pwd": read_text("LP", "", "logical physical"),
+    "printf": Program(
+        options=OptionGrammar(flags="", values="v", stops=True),
+        reads=Reading(danger=("v",), paths=False, evaluate=find_printf_dangers),
+        evaluates=True,
+    ),
+    "pwd": read_text("LP", "", "logical physical", exact=True),
     "id": read_text("aGgnruzZ", "", "context group groups name real user zero"),
     "groups": read_text(),
-    "nproc": read_text("", "", "all ignore="),
+    "nproc": read_text("", "", "all ignore=", counts=()),
     "uptime": read_text("psVh", "", "pretty since"),
     "tty": read_text("s", "", "silent quiet"),
-    "basename": read_text("az", "s", "multiple suffix= zero"),
-    "dirname": read_text("z", "", "zero"),
+    "basename": read_text("az", "s", "multiple suffix= zero", exact=True),
+    "dirname": read_text("z", "", "zero", exact=True),
     "seq": read_text("w0123456789", "fs", "format= separator= equal-width"),
     "sleep": read_text(),
     "which": read_text("as", "", "all"),
@@ -29,6 +37,7 @@ SYSTEM_TOOLS: dict[str, Program] = {
         "asnrvmpio",
         "",
         "all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system",
+        exact=True,
     ),
     "tr": read_text("cCdst", "", "complement delete squeeze-repeats truncate-set1"),
     "date": read_text(
@@ -38,14 +47,23 @@ SYSTEM_TOOLS: dict[str, Program] = {
         "I",
         danger=("s", "set"),
         read_options=("f", "file", "r", "reference"),
+        setting=(r"(?!\+).*", "it sets the clock"),
+        exact=True,
+        counts=("+%s",),
     ),
-    "hostname": read_text("aAdfiIsyV", "", "alias all-fqdns all-ip-addresses domain fqdn long ip-address short nis yp"),
+    "hostname": read_text(
+        "aAdfiIsyV",
+        "",
+        "alias all-fqdns all-ip-addresses domain fqdn long ip-address short nis yp",
+        setting=(".*", "it sets the computer's name"),
+    ),
     "ps": read_text(
         "AadeNTcHflyMPjFwZVLmrSvxX",
         "CGgoOptuUskqn",
         "deselect Group= User= group= pid= ppid= quick-pid= sid= tty= user= context format= cols= columns= cumulative"
         " delimiter? forest headers lines= no-headers rows= sort= width= info",
         danger=("E",),
+        setting=(".*e.*", "it shows other processes' arguments"),
     ),
     "free": read_text(
         "bkmghltvwLV",
@@ -54,23 +72,10 @@ SYSTEM_TOOLS: dict[str, Program] = {
         " wide seconds= count= line",
     ),
     "cd": read_files("LPe@"),
-    "command": Program(options=OptionGrammar(flags="vVp", stops=True), reads=Reading(paths=False)),
-}
-
-SHELL_CHANGING_BUILTINS = {
-    **dict.fromkeys(
-        ("export", "declare", "typeset", "local", "readonly", "unset", "read", "mapfile", "readarray", "getopts"),
-        "changes the shell's variables",
+    "command": Program(
+        options=OptionGrammar(flags="vVp", stops=True),
+        reads=Reading(paths=False, only_with=("-v", "-V")),
+        wraps=Wrapping(),
+        find_commands=unwrap_command_builtin,
     ),
-    **dict.fromkeys(("alias", "unalias", "hash", "enable", "complete", "compopt", "bind"), "changes what a name means"),
-    **dict.fromkeys(("set", "shopt", "ulimit", "umask"), "changes how the shell works"),
-    **dict.fromkeys(("source", ".", "eval", "exec", "fc"), "runs code that cannot be checked"),
 }
-EVALUATING_BUILTINS = frozenset(
-    {"test", "[", "printf", "read", "unset", "declare", "typeset", "export", "local", "readonly", "let"}
-)
-VERSIONED_PROGRAMS = frozenset(
-    split_names("bash zsh sed awk tar git gcc g++ clang make cmake curl wget rg fd jq perl python python3 node java")
-)
-VERSION_OPTIONS = frozenset({"--version", "-V", "-v", "-version"})
-SYSTEM_DIRECTORIES = ("/usr/bin/", "/bin/", "/usr/local/bin/", "/usr/lib/", "/opt/homebrew/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ollm.policy.shell.options import OptionGrammar
-from ollm.policy.shell.programs.record import Program, Reading, read_files
+from ollm.policy.shell.programs.record import Program, Reading, Writing, read_files, share_record, split_names
 
 _DIGITS = "0123456789"
 _SUM = read_files(
@@ -12,7 +12,10 @@ _SUM = read_files(
 
 TEXT_TOOLS: dict[str, Program] = {
     "cat": read_files(
-        "AbeEnstTuv", "", "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting"
+        "AbeEnstTuv",
+        "",
+        "show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting",
+        exact=True,
     ),
     "tac": read_files("br", "s", "before regex separator="),
     "nl": read_files(
@@ -27,6 +30,7 @@ TEXT_TOOLS: dict[str, Program] = {
         "afovwhV" + _DIGITS,
         "netTsU",
         "all print-file-name bytes= radix= encoding= target= include-all-whitespace output-separator= unicode=",
+        responses=True,
     ),
     "zcat": read_files("fqv", "S", "force quiet verbose suffix="),
     "readlink": read_files(
@@ -48,7 +52,7 @@ TEXT_TOOLS: dict[str, Program] = {
         "algorithm= check length= tag untagged zero ignore-missing quiet status strict warn debug base64 raw",
         names=("c", "check"),
     ),
-    **dict.fromkeys(("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"), _SUM),
+    **share_record("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum", _SUM),
     "sum": read_files("rs", "", "sysv"),
     "ls": read_files(
         "aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1",
@@ -58,15 +62,22 @@ TEXT_TOOLS: dict[str, Program] = {
         " dereference-command-line-symlink-to-dir hide= hyperlink? indicator-style= inode ignore= kibibytes"
         " dereference numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style= reverse"
         " recursive size sort= time= time-style= tabsize= width= context zero",
+        exact=True,
     ),
-    "head": read_files("qvz" + _DIGITS, "nc", "bytes= lines= quiet silent verbose zero-terminated"),
+    "head": read_files("qvz" + _DIGITS, "nc", "bytes= lines= quiet silent verbose zero-terminated", exact=True),
     "tail": read_files(
         "fFqvzbr" + _DIGITS,
         "ncs",
         "bytes= follow? lines= max-unchanged-stats= pid= quiet silent retry sleep-interval= verbose zero-terminated",
+        exact=True,
     ),
     "wc": read_files(
-        "cmlLw", "", "bytes chars lines files0-from= max-line-length words total=", danger=("files0-from",)
+        "cmlLw",
+        "",
+        "bytes chars lines files0-from= max-line-length words total=",
+        danger=("files0-from",),
+        exact=True,
+        counts=("-l", "-c", "-w", "-m", "-L"),
     ),
     "sort": read_files(
         "bdfgiMhnRrVcCmsuz",
@@ -77,6 +88,8 @@ TEXT_TOOLS: dict[str, Program] = {
         " temporary-directory= parallel= unique zero-terminated",
         danger=("o", "T", "output", "temporary-directory", "compress-program", "files0-from"),
         read_options=("random-source",),
+        writes=Writing(shape="option", targets=("o", "output")),
+        commands="--compress-program",
     ),
     "uniq": read_files(
         "cdDiuz",
@@ -126,20 +139,7 @@ TEXT_TOOLS: dict[str, Program] = {
         "apple brief checking-printout debug exclude= exclude-quiet= extension files-from= separator= mime mime-type"
         " mime-encoding keep-going magic-file= dereference no-dereference no-buffer no-pad print0 raw special-files"
         " parameter= no-sandbox compile uncompress uncompress-noreport preserve-date list",
-        danger=(
-            "C",
-            "compile",
-            "m",
-            "magic-file",
-            "z",
-            "Z",
-            "uncompress",
-            "uncompress-noreport",
-            "p",
-            "preserve-date",
-            "S",
-            "no-sandbox",
-        ),
+        danger=(*"CmzZpS", *split_names("compile magic-file uncompress uncompress-noreport preserve-date no-sandbox")),
         names=("f", "files-from"),
         read_options=("f", "m", "files-from", "magic-file"),
     ),
@@ -166,6 +166,7 @@ TEXT_TOOLS: dict[str, Program] = {
         " charset= gitignore gitfile= infofile= info metafirst fromfile fromtabfile fflinks hintro= houtro= nolinks"
         " compress= opt-toggle",
         danger=("o", "R", "output", "fromfile", "fromtabfile"),
+        writes=Writing(shape="option", targets=("o", "output")),
         following=("l",),
         read_options=("gitfile", "infofile", "hintro", "houtro"),
     ),
@@ -187,5 +188,11 @@ TEXT_TOOLS: dict[str, Program] = {
         options=OptionGrammar(flags="abCdeEhipuvtP", values="cglos", numeric=True, stops=True),
         reads=Reading(danger=("r", "revert"), output=1),
     ),
-    "base64": read_files("dD", "w", "decode ignore-garbage wrap=", danger=("o", "output")),
+    "base64": read_files(
+        "dD",
+        "w",
+        "decode ignore-garbage wrap=",
+        danger=("o", "output"),
+        writes=Writing(shape="option", targets=("o", "output")),
+    ),
 }

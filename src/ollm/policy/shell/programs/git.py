@@ -1,0 +1,280 @@
+"""git: which of its commands only read, which options make even those run or write, and the commands it is handed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ollm.domain.struct import Data
+from ollm.policy.shell.arguments import check_secrets
+from ollm.policy.shell.model import CommandPart
+from ollm.policy.shell.paths import NO_OBJECTIONS, Objections, PathJudge, add_objections
+from ollm.policy.shell.programs.git_options import GIT_LONG_OPTIONS
+from ollm.policy.shell.programs.inner_commands import join_script, make_guess
+from ollm.policy.shell.programs.record import Granting, InnerCommand, Program, WordDangers, split_names
+from ollm.policy.shell.words import ShellWord, make_part_of
+
+_GLOBAL_VALUES = "-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source"
+_HARMLESS_GLOBALS = (
+    "--no-pager -P --no-optional-locks --literal-pathspecs --no-replace-objects --icase-pathspecs --glob-pathspecs"
+)
+_GLOBAL_ANSWERS = frozenset({"--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"})
+_RUNNING_OPTIONS = split_names(
+    "output ext-diff textconv no-index open-files-in-pager filters exec upload-pack receive-pack show-signature extcmd"
+)
+_HARMLESS_OPTIONS = frozenset({"text", "filter"})
+_FILE_OPTIONS = ("contents", "exclude-from", "ignore-revs-file", "pathspec-from-file", "orderfile")
+_FILE_LETTERS = {"grep": "f", "ls-files": "X", "blame": "S", "diff": "O", "log": "O", "show": "O"}
+_GREP_PAGER = r"-[^-efmABCO]*O"
+_READ_SUBCOMMANDS = frozenset(
+    split_names(
+        "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file rev-list"
+        " name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree diff-index"
+        " diff-files whatchanged range-diff cherry version show-branch merge-tree verify-pack"
+    )
+)
+_LISTS = "list|merged|no-merged|contains|no-contains|points-at|sort|format"
+_LOOKS = "color|no-color|column|no-column|ignore-case"
+_LISTING_OPTIONS = {
+    "branch": rf"-[arvl]+|-vv|--(all|remotes|verbose|show-current|abbrev|{_LISTS}|{_LOOKS})(=.*)?",
+    "tag": rf"-[ln]\d*|--({_LISTS}|{_LOOKS})(=.*)?",
+    "remote": r"-v|--verbose",
+}
+_READING_ACTIONS = {
+    "stash": {"list", "show"},
+    "remote": {"get-url"},
+    "reflog": {"show", "exists", "list"},
+    "worktree": {"list"},
+    "submodule": {"status", "summary"},
+    "notes": {"list", "show"},
+    "bisect": {"log", "view"},
+    "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
+}
+_CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
+_RUNNING_SUBCOMMANDS = frozenset(
+    {"filter-branch", "bisect run", "submodule foreach", "send-email", "instaweb", "daemon"}
+)
+_WRITING_SUBCOMMANDS = ("checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree")
+_PATH_TAKING = ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep", "add")
+_PATH_LIKE = r"/|~|\.\.(/|$)|.*/\.\.(/|$)"
+_COMMAND_OPTIONS = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
+_PROGRAM_SETTINGS = (
+    r"(?i)(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
+    r"|.*\.(clean|smudge|process|driver))"
+)
+
+
+class GitCommand(Data, frozen=True):
+    """A git command line sorted out: where the subcommand stands, and what its words do."""
+
+    subcommand: int | None
+    dangers: tuple[tuple[int, str], ...]
+    reads: bool
+    paths: tuple[ShellWord, ...]
+    unknown: tuple[str, ...] = ()
+
+
+def _inspect_git(part: CommandPart, judge: PathJudge) -> CommandPart:
+    found = parse_git(part.words)
+    objections = judge.check_directory()
+    subcommand = None if found.subcommand is None else part.words[found.subcommand].text
+    if found.reads or subcommand == "add":
+        objections += sum((judge.check_read(word) for word in found.paths), NO_OBJECTIONS)
+    else:
+        objections += _check_writes(part, judge, found.subcommand) + check_secrets(part.words, judge)
+    if not found.reads and subcommand == "config":
+        settings = tuple(str(place / ".git" / "config") for place in part.directories or ())
+        objections += Objections(locks=("it changes git's configuration, which is protected",), opens=settings)
+    if part.may_differ:
+        objections += Objections(remarks=("git's arguments are computed at run time",))
+    if judge.is_in_other_repository():
+        objections += Objections(remarks=("it runs in a repository inside the workspace, whose settings it follows",))
+    return add_objections(part, objections, found.dangers, reads=found.reads, git=True, unknown=found.unknown)
+
+
+def _check_writes(part: CommandPart, judge: PathJudge, subcommand: int | None) -> Objections:
+    """Protected files named to a git command that changes the work tree."""
+    if subcommand is None or part.words[subcommand].text not in _WRITING_SUBCOMMANDS:
+        return NO_OBJECTIONS
+    words = [word for word in part.words[subcommand + 1 :] if not word.text.startswith("-")]
+    return sum((judge.check_protected(word) for word in words), NO_OBJECTIONS)
+
+
+def parse_git(words: Sequence[ShellWord]) -> GitCommand:
+    """What a `git …` command is."""
+    index, dangers = _scan_globals(words)
+    if index is None:
+        answers = all(word.text in _GLOBAL_ANSWERS for word in words[1:])
+        return GitCommand(subcommand=None, dangers=tuple(dangers), reads=answers, paths=())
+    dangers += _find_dangers(words, index)
+    uncertain = [place for place, word in enumerate(words) if not word.static and word.might_be_option]
+    ends = next((place for place, word in enumerate(words) if word.text == "--"), len(words))
+    dangers += [(place, "it may contain an option") for place in uncertain if place < ends]
+    name = words[index].text if words[index].static else ""
+    reads = name in _READ_SUBCOMMANDS or _is_listing(name, words, index)
+    return GitCommand(
+        subcommand=index,
+        dangers=tuple(dangers),
+        reads=reads,
+        paths=tuple(_find_paths(name, words, index)),
+        unknown=tuple(_list_unknown(words[index + 1 : ends])) if reads else (),
+    )
+
+
+def _list_unknown(words: Sequence[ShellWord]) -> list[str]:
+    """Long options of which it is not known what they do; `--no-…` undoes what it names."""
+    names = [word.text[2:].partition("=")[0].removeprefix("no-") for word in words if word.text.startswith("--")]
+    return [f"it is not known what git --{name} does" for name in names if name and name not in GIT_LONG_OPTIONS]
+
+
+def _scan_globals(words: Sequence[ShellWord]) -> tuple[int | None, WordDangers]:
+    dangers: WordDangers = []
+    index = 1
+    while index < len(words):
+        text = words[index].text
+        if not text.startswith("-"):
+            return index, dangers
+        if text not in _HARMLESS_GLOBALS.split() and text not in _GLOBAL_ANSWERS:
+            dangers.append((index, f"git {text.partition('=')[0]} can make git run or write something else"))
+        index += 2 if text in _GLOBAL_VALUES.split() else 1
+    return None, dangers
+
+
+def _find_dangers(words: Sequence[ShellWord], start: int) -> WordDangers:
+    name = words[start].text
+    found: WordDangers = []
+    if not _RUNNING_SUBCOMMANDS.isdisjoint((name, " ".join(word.text for word in words[start : start + 2]))):
+        found.append((start, f"git {name} runs commands it is given"))
+    for index in range(start + 1, len(words)):
+        text = words[index].text
+        if text == "--":
+            break
+        found += [(index, reason) for reason in _find_option_dangers(name, text)]
+    return found
+
+
+def _find_option_dangers(name: str, text: str) -> Iterator[str]:
+    given = text[2:].partition("=")[0] if text.startswith("--") else ""
+    if given and given not in _HARMLESS_OPTIONS and any(option.startswith(given) for option in _RUNNING_OPTIONS):
+        yield f"git {text.partition('=')[0]} can run or write something"
+    if "%G" in text:
+        yield "%G runs the program that checks signatures"
+    elif name in ("rebase", "difftool") and text.startswith("-x"):
+        yield f"git {name} -x runs a command"
+    elif name == "grep" and re.match(_GREP_PAGER, text):
+        yield "git grep -O runs a program"
+    elif name in ("archive", "format-patch", "bundle", "fast-export") and text.startswith("-o"):
+        yield f"git {name} -o writes a file"
+
+
+def _is_listing(name: str, words: Sequence[ShellWord], start: int) -> bool:
+    """Subcommands that list or change, by their words."""
+    rest = [word.text for word in words[start + 1 :]]
+    if name in _LISTING_OPTIONS and _has_only_list_options(name, rest):
+        return True
+    if name == "reflog" and not rest:
+        return True
+    if name == "symbolic-ref":
+        return len([text for text in rest if not text.startswith("-")]) == 1 and not {"-d", "--delete"} & set(rest)
+    if name == "config" and any(re.match(_CHANGES_CONFIG, text) for text in rest):
+        return False
+    if name == "config" and len(rest) == 1 and not rest[0].startswith("-") and "." in rest[0]:
+        return True
+    return name in _READING_ACTIONS and bool(rest) and rest[0] in _READING_ACTIONS[name]
+
+
+def _has_only_list_options(name: str, rest: list[str]) -> bool:
+    options = [text for text in rest if text.startswith("-")]
+    if not all(re.fullmatch(_LISTING_OPTIONS[name], option) for option in options):
+        return False
+    operands = len(rest) - len(options)
+    return not operands or (name != "remote" and any(re.match(rf"-l|--({_LISTS})", option) for option in options))
+
+
+def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[ShellWord]:
+    """Words that are or may be paths: everything after `--`, and what looks like a path before it. In `REV:PATH` the
+    path counts."""
+    found: list[ShellWord] = []
+    after = False
+    for word in words[start + 1 :]:
+        if word.text == "--":
+            after = True
+        elif after or (not word.text.startswith("-") and _may_be_path(name, word)):
+            found.append(word)
+        elif word.text.startswith("-"):
+            found += _find_joined_files(name, word)
+        elif ":" in word.text:
+            found.append(make_part_of(word, word.text.partition(":")[2]))
+    return found
+
+
+def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
+    """The file in `--contents=FILE` or `-fFILE`."""
+    option, equals, path = word.text.partition("=")
+    if not (equals and any(one.startswith(option[2:]) for one in _FILE_OPTIONS)) or not option.startswith("--"):
+        letter = _FILE_LETTERS.get(name)
+        path = word.text.partition(letter)[2] if letter and not word.text.startswith("--") else ""
+    return [make_part_of(word, path)] if path else []
+
+
+def _may_be_path(name: str, word: ShellWord) -> bool:
+    if ".." in word.text and not re.match(_PATH_LIKE, word.text):
+        return False
+    return (
+        bool(re.match(_PATH_LIKE, word.text))
+        or (name not in ("config", "grep") and word.text.startswith("."))
+        or (name in _PATH_TAKING and ":" not in word.text)
+    )
+
+
+def _unwrap_git(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:
+    """Commands handed to git: in settings, `rebase --exec`, `bisect run`, `submodule foreach`, `grep -O`, filters."""
+    texts = [word.text for word in words]
+    inner: list[InnerCommand] = []
+    for index, word in enumerate(words[1:], 1):
+        before, (option, equals, value) = texts[index - 1], word.text.partition("=")
+        if before == "-c":
+            inner += _unwrap_setting(word.text)
+        elif "config" in texts[:index] and re.fullmatch(_PROGRAM_SETTINGS, before):
+            inner += _unwrap_setting(f"{before}={word.text}")
+        elif (
+            before in ("-x", *_COMMAND_OPTIONS)
+            or (before == "-u" and "clone" in texts)
+            or ("filter-branch" in texts and " " in word.text)
+        ):
+            inner.append(make_guess(word.text))
+        if word.text.startswith("ext::"):
+            inner.append(make_guess(word.text[5:].replace("% ", "\\ ")))
+        if equals and option in _COMMAND_OPTIONS:
+            inner.append(make_guess(value))
+        if word.text.startswith(("-O", "-x")) and len(word.text) > 2:
+            inner.append(make_guess(word.text[2:]))
+        if word.text in ("run", "foreach") and before in ("bisect", "submodule"):
+            inner.append(join_script([one for one in words[index + 1 :] if one.text != "--recursive"]))
+    return inner
+
+
+def _unwrap_setting(text: str) -> list[InnerCommand]:
+    name, _, value = text.partition("=")
+    if not value or not re.fullmatch(_PROGRAM_SETTINGS, name):
+        return []
+    script = value.removeprefix("!") if value.startswith("!") or not name.startswith("alias.") else f"git {value}"
+    return [make_guess(script)]
+
+
+GIT = Program(
+    inspect=_inspect_git,
+    find_commands=_unwrap_git,
+    grants=Granting(depth=2, subcommands=split_names("add commit fetch pull switch stash merge log diff status show")),
+    versioned=True,
+    steering="FtsC",
+    flag_letters={
+        "push": {"delete": "d", "all": "", "quiet": "q"},
+        "branch": {"delete": "dD", "force": "fD", "all": "a"},
+        "commit": {"no-verify": "n", "all": "a"},
+        "clean": {"directories": "d"},
+        "tag": {"delete": "d"},
+    },
+    global_values=_GLOBAL_VALUES,
+    harmless_globals=_HARMLESS_GLOBALS,
+)
