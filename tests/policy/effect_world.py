@@ -75,8 +75,15 @@ class EffectWorld:
             with suppress(OSError):
                 os.close(descriptor)
 
+    def settle(self) -> None:
+        """What is there now is how it should be."""
+        self._before = self._list_files()
+
     def fill(self, line: str) -> str:
-        return line.replace("KEY", str(self.key)).replace("OUT", str(self.out)).replace("MARK", str(self.mark))
+        places = {"KEYDIR": self.key.parent, "KEY": self.key, "OUT": self.out, "MARK": self.mark}
+        for name, path in places.items():
+            line = line.replace(name, str(path))
+        return line
 
     def allows(self, line: str) -> bool:
         return self.judge.judge({"command": line}, (), "ask").verdict.decision == "allow"

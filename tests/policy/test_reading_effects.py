@@ -25,7 +25,7 @@ def run_sample(level: Level, boxed: bool, lines: Iterable[str], count: int) -> C
         signal.alarm(SECONDS)
         world = EffectWorld(directory, level, boxed=boxed)
         every = list(lines)
-        chosen = random.Random(os.environ.get("OLLM_SEED")).sample(every, min(count, len(every)))
+        chosen = random.Random(os.environ.get("OLLM_SEED", "1")).sample(every, min(count, len(every)))
         allowed = [line for line in map(world.fill, chosen) if world.allows(line)]
         effects = [f"{line}: {effect}" for line in allowed if (effect := world.find_effect(line))]
         world.close()

@@ -67,9 +67,8 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
     objections = _check_option_values(found, reading, judge)
     for word in find_targets(program, part.words).written:
         objections += judge.check_write(word)
-    if reading.responses:
-        files = [drop_prefix(word, 1) for word in part.words[1:] if word.text.startswith("@")]
-        objections += sum((judge.check_read(word) for word in files), NO_OBJECTIONS)
+    responses = [word for word in part.words[1:] if reading.responses and word.text.startswith("@")]
+    objections += sum((judge.check_read(drop_prefix(word, 1)) for word in responses), NO_OBJECTIONS)
     if reading.paths:
         objections += judge.check_directory() + _check_operands(found, reading, judge)
     else:
@@ -81,7 +80,9 @@ def _inspect_reader(part: CommandPart, judge: PathJudge, name: str, program: Pro
     if part.may_differ and reading.paths:
         objections += Objections(remarks=(f"what {name} reads is computed at run time",))
     reads = not reading.only_with or (len(part.words) > 2 and part.words[1].text in reading.only_with)
-    return add_objections(part, objections, runs, reads=reads, unknown=_list_unknown(name, found, reading, judge))
+    named = [f"{name} reads the files that a file names"] if responses else []
+    unknown = [*named, *_list_unknown(name, found, reading, judge)]
+    return add_objections(part, objections, runs, reads=reads, unknown=unknown)
 
 
 def _find_reading_dangers(part: CommandPart, name: str, reading: Reading, found: OptionScan) -> WordDangers:

@@ -30,11 +30,11 @@ _READ_SUBCOMMANDS = frozenset(
     split_names(
         "status diff log show rev-parse ls-files ls-tree blame annotate describe shortlog grep cat-file rev-list"
         " name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr diff-tree diff-index"
-        " diff-files whatchanged range-diff cherry version show-branch merge-tree verify-pack"
+        " diff-files whatchanged range-diff cherry version show-branch verify-pack"
     )
 )
-_LISTS = "list|merged|no-merged|contains|no-contains|points-at|sort|format"
-_LOOKS = "color|no-color|column|no-column|ignore-case"
+_LISTS = "list|merged|no-merged|contains|no-contains|points-at"
+_LOOKS = "sort|format|color|no-color|column|no-column|ignore-case"
 _LISTING_OPTIONS = {
     "branch": rf"-[arvl]+|-vv|--(all|remotes|verbose|show-current|abbrev|{_LISTS}|{_LOOKS})(=.*)?",
     "tag": rf"-[ln]\d*|--({_LISTS}|{_LOOKS})(=.*)?",
@@ -47,7 +47,7 @@ _READING_ACTIONS = {
     "worktree": {"list"},
     "submodule": {"status", "summary"},
     "notes": {"list", "show"},
-    "bisect": {"log", "view"},
+    "bisect": {"log"},
     "config": {"get", "list", "--get", "--list", "-l", "--get-all", "--get-regexp", "--show-origin"},
 }
 _CHANGES_CONFIG = r"--(unset|add|replace|rename|remove|edit|set|comment)|-e$"
@@ -55,8 +55,6 @@ _RUNNING_SUBCOMMANDS = frozenset(
     {"filter-branch", "bisect run", "submodule foreach", "send-email", "instaweb", "daemon"}
 )
 _WRITING_SUBCOMMANDS = ("checkout", "restore", "rm", "mv", "clean", "apply", "init", "clone", "worktree")
-_PATH_TAKING = ("blame", "annotate", "diff", "ls-files", "check-ignore", "grep", "add")
-_PATH_LIKE = r"/|~|\.\.(/|$)|.*/\.\.(/|$)"
 _COMMAND_OPTIONS = ("--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager", "--extcmd")
 _PROGRAM_SETTINGS = (
     r"(?i)(alias\..*|.*pager.*|.*editor|.*command|.*cmd|.*\.external|.*textconv|.*helper|.*program|core\.fsmonitor"
@@ -188,23 +186,22 @@ def _has_only_list_options(name: str, rest: list[str]) -> bool:
     if not all(re.fullmatch(_LISTING_OPTIONS[name], option) for option in options):
         return False
     operands = len(rest) - len(options)
-    return not operands or (name != "remote" and any(re.match(rf"-l|--({_LISTS})", option) for option in options))
+    return not operands or (name != "remote" and any(re.match(rf"-[a-z]*l|--({_LISTS})", option) for option in options))
 
 
 def _find_paths(name: str, words: Sequence[ShellWord], start: int) -> list[ShellWord]:
-    """Words that are or may be paths: everything after `--`, and what looks like a path before it. In `REV:PATH` the
-    path counts."""
+    """Every operand: one that is a revision names no place outside. In `REV:PATH` the path counts."""
     found: list[ShellWord] = []
     after = False
     for word in words[start + 1 :]:
         if word.text == "--":
             after = True
-        elif after or (not word.text.startswith("-") and _may_be_path(name, word)):
-            found.append(word)
-        elif word.text.startswith("-"):
+        elif not after and word.text.startswith("-"):
             found += _find_joined_files(name, word)
-        elif ":" in word.text:
+        elif not after and ":" in word.text:
             found.append(make_part_of(word, word.text.partition(":")[2]))
+        else:
+            found.append(word)
     return found
 
 
@@ -215,16 +212,6 @@ def _find_joined_files(name: str, word: ShellWord) -> list[ShellWord]:
         letter = _FILE_LETTERS.get(name)
         path = word.text.partition(letter)[2] if letter and not word.text.startswith("--") else ""
     return [make_part_of(word, path)] if path else []
-
-
-def _may_be_path(name: str, word: ShellWord) -> bool:
-    if ".." in word.text and not re.match(_PATH_LIKE, word.text):
-        return False
-    return (
-        bool(re.match(_PATH_LIKE, word.text))
-        or (name not in ("config", "grep") and word.text.startswith("."))
-        or (name in _PATH_TAKING and ":" not in word.text)
-    )
 
 
 def _unwrap_git(_program: Program, words: Sequence[ShellWord]) -> list[InnerCommand]:

@@ -48,7 +48,7 @@ SEARCH_TOOLS: dict[str, Program] = {
         danger=("r", "R", "recursive", "dereference-recursive", "f", "file", "d", "directories"),
     ),
     "jq": read_files(
-        "cCMaSjhVnrResb0123456789",
+        "cCMaSjhVnrResb",
         "Lf",
         "compact-output color-output monochrome-output ascii-output sort-keys join-output null-input raw-input"
         " raw-output raw-output0 slurp exit-status tab indent= stream stream-errors seq unbuffered from-file= arg"

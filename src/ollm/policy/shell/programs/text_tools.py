@@ -62,6 +62,7 @@ TEXT_TOOLS: dict[str, Program] = {
         " dereference-command-line-symlink-to-dir hide= hyperlink? indicator-style= inode ignore= kibibytes"
         " dereference numeric-uid-gid literal hide-control-chars show-control-chars quote-name quoting-style= reverse"
         " recursive size sort= time= time-style= tabsize= width= context zero",
+        following=("L", "dereference"),
         exact=True,
     ),
     "head": read_files("qvz" + _DIGITS, "nc", "bytes= lines= quiet silent verbose zero-terminated", exact=True),
@@ -151,6 +152,7 @@ TEXT_TOOLS: dict[str, Program] = {
         " exclude-from= exclude= one-file-system",
         danger=("files0-from",),
         read_options=("X", "exclude-from"),
+        following=("L", "dereference"),
     ),
     "df": read_files(
         "ahHiklPTv",
