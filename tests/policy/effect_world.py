@@ -90,8 +90,12 @@ class EffectWorld:
 
     def find_effect(self, line: str) -> str:
         """What a line has read or changed that it must not; nothing when it has not."""
-        self._age_key()
+        self.age_key()
         said = self._run(line)
+        return self.find_trace(said)
+
+    def find_trace(self, said: bytes) -> str:
+        """What a line that was run has said or left that it must not."""
         told = self._find_told(said)
         if told or (self.notices_reads and self.key.stat().st_atime_ns > 2 * 10**9):
             return f"it read the key{told}"
@@ -127,18 +131,19 @@ class EffectWorld:
         shown += [hashlib.new(name, whole).hexdigest() for name in HASHES]
         return next((f" ({one[:20]})" for one in shown if one.encode() in said), "")
 
-    def _age_key(self) -> None:
+    def age_key(self) -> None:
         os.utime(self.key, ns=(10**9, 2 * 10**9))
 
     def _try_access_time(self) -> bool:
         """Whether this file system tells that a file was read."""
-        self._age_key()
+        self.age_key()
         self.key.read_bytes()
         return self.key.stat().st_atime_ns > 2 * 10**9
 
     def _list_files(self) -> dict[str, tuple[int, int, int]]:
         found = (Path(folder) / name for folder, _, names in os.walk(self.root) for name in names)
-        states = {str(path.relative_to(self.root)): path.lstat() for path in found if path != self.key}
+        others = (path for path in found if path != self.key and ".ollm" not in path.parts)  # the agent's own files
+        states = {str(path.relative_to(self.root)): path.lstat() for path in others}
         states["key"] = self.key.lstat()
         return {
             name: (state.st_mode, state.st_size, 0 if name == "key" else state.st_mtime_ns)

@@ -52,7 +52,7 @@ def _join_name(place: ShellWord, source: ShellWord) -> ShellWord:
     name = source.text.rstrip("/").rsplit("/", 1)[-1]
     if name in ("", ".", ".."):
         return place
-    text = f"{place.text.rstrip('/') or '/'}/{name}"
+    text = f"{place.text.rstrip('/')}/{name}"
     static = place.static and source.static
     return ShellWord(text=text, known=text if static else place.known, static=static, glob=place.glob or source.glob)
 

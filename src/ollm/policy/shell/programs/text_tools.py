@@ -192,8 +192,8 @@ TEXT_TOOLS: dict[str, Program] = {
     ),
     "base64": read_files(
         "dD",
-        "w",
-        "decode ignore-garbage wrap=",
+        "wo",
+        "decode ignore-garbage wrap= output=",
         danger=("o", "output"),
         writes=Writing(shape="option", targets=("o", "output")),
     ),

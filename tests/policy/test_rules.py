@@ -1,0 +1,79 @@
+"""Rules as people write them are read whole, and a mistake becomes a rule that asks and says why."""
+
+from typing import Any
+
+import pytest
+
+from ollm.domain.tools import Risk
+from ollm.policy.rules import RuleSet, RuleSource, compile_pattern, find_strictest_rule, read_rules
+
+CONDITION = {"param": "command", "operator": "program", "value": ["rm", "dd"], "flags": ["force"]}
+MISTAKES: list[tuple[Any, str]] = [
+    ("x", "not a mapping"), ({"tool": "x", "action": "deny", "why": 1}, "unknown key why"),
+    ({"action": "deny"}, "tool must be a name"), ({"tool": "", "action": "deny"}, "tool must be a name"),
+    ({"tool": "x", "action": "no"}, "action must be one of allow, ask, deny"),
+    ({"tool": "x", "action": "deny", "conditions": "y"}, "conditions must be a list"),
+    ({"tool": "x", "action": "deny", "conditions": {}}, "conditions must be a list"),
+    ({"tool": "x", "action": "deny", "risk": "huge"}, "risk must be low, medium or high"),
+    ({"tool": "x", "action": "deny", "message": 3}, "message must be text"),
+]  # fmt: skip
+BAD_CONDITIONS: list[tuple[Any, str]] = [
+    ("x", "a condition is not a mapping"), ({**CONDITION, "x": 1}, "unknown key x"),
+    ({**CONDITION, "param": ""}, "needs a param"), ({**CONDITION, "operator": "is"}, "operator must be one of"),
+    ({**CONDITION, "value": None}, "needs a value"), ({**CONDITION, "value": []}, "needs a value"),
+    ({**CONDITION, "value": 3}, "the value of program must be text"), ({**CONDITION, "value": ""}, "must be text"),
+    ({**CONDITION, "flags": [3]}, "flags must be names"), ({**CONDITION, "flags": ["--"]}, "flags must be names"),
+    ({**CONDITION, "operator": "equals"}, "flags go with the operator program"),
+    ({"param": "x", "operator": "matches", "value": "("}, "is not a regular expression"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("entry", "said"), MISTAKES)
+def test_a_mistake_in_a_rule_makes_its_tool_ask(entry: Any, said: str) -> None:
+    (rule,) = read_rules([entry])
+
+    assert (rule.action, said in rule.problem, rule.message) == ("ask", True, rule.problem)
+    assert rule.tool == ((isinstance(entry, dict) and entry.get("tool")) or "*")
+    assert RuleSet(rules=(rule,)).problems == (rule.problem,)
+
+
+@pytest.mark.parametrize(("entry", "said"), BAD_CONDITIONS)
+def test_a_mistake_in_a_condition_makes_its_tool_ask(entry: Any, said: str) -> None:
+    (rule,) = read_rules([{"tool": "shell", "action": "allow", "conditions": [entry]}])
+
+    assert (rule.tool, rule.action, said in rule.problem) == ("shell", "ask", True)
+
+
+def test_a_rule_is_read_whole_with_where_it_stands() -> None:
+    source = RuleSource(file="f.yaml", lines=(7,))
+    entry = {"tool": "shell", "action": "deny", "conditions": [CONDITION], "risk": "low", "message": "no"}
+    first, second = read_rules([entry, {"tool": "*", "action": "ask"}], source)
+
+    assert (first.reference.file, first.reference.line, second.reference.line) == ("f.yaml", 7, None)
+    assert first.reference.text == "deny shell, command program rm | dd with force"
+    assert (first.risk, first.message, first.problem, first.tightens) == (Risk("low"), "no", "", False)
+    assert first.conditions[0].flags == ("force",)
+    assert second.conditions == ()
+    assert RuleSet(rules=(first, second)).problems == ()
+
+
+def test_a_workspace_allows_nothing_and_only_tightens() -> None:
+    source = RuleSource(workspace=True)
+    rules = read_rules([{"tool": "a", "action": "allow"}, {"tool": "b", "action": "deny"}, "bad"], source)
+
+    assert [(rule.tool, rule.action, rule.tightens) for rule in rules] == [("b", "deny", True), ("*", "ask", True)]
+
+
+def test_the_strictest_rule_counts_and_among_equals_the_first() -> None:
+    written = {"a": "allow", "b": "deny", "c": "deny", "d": "ask"}
+    rules = read_rules([{"tool": tool, "action": action} for tool, action in written.items()])
+    found = find_strictest_rule(rules)
+
+    assert found is not None
+    assert found.tool == "b"
+    assert find_strictest_rule([]) is None
+
+
+def test_the_longest_match_is_found_where_it_is_asked_for() -> None:
+    assert compile_pattern("a|ab", longest=True).match("ab").end() == 2
+    assert compile_pattern("a|ab").match("ab").end() == 1
