@@ -15,14 +15,15 @@ from pathlib import Path
 SECONDS = 120
 
 
-def as_ordinary_user(body: Callable[[Path], None]) -> None:
-    """Call `body` with a new directory that the user running it owns; fail when it fails, never skip."""
+def as_ordinary_user(body: Callable[[Path], None], *, starts_command: bool = False) -> None:
+    """Call `body` with a new directory that the user running it owns; fail when it fails, never skip. One that starts the
+    command stays root, whose Python may lie where nobody else can go, and what it starts has none of root's powers."""
     directory = Path(tempfile.mkdtemp(prefix="ollm-user-")).resolve()
     try:
         if os.geteuid() != 0:
             body(directory)
         else:
-            _in_child(body, directory)
+            _in_child(body, directory, pwd.getpwnam("root" if starts_command else "nobody"))
     finally:
         _remove(directory)
 
@@ -41,14 +42,13 @@ def without_capabilities() -> None:
             ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
 
 
-def _in_child(body: Callable[[Path], None], directory: Path) -> None:
-    nobody = pwd.getpwnam("nobody")
-    os.chown(directory, nobody.pw_uid, nobody.pw_gid)
+def _in_child(body: Callable[[Path], None], directory: Path, user: pwd.struct_passwd) -> None:
+    os.chown(directory, user.pw_uid, user.pw_gid)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _run(body, directory, nobody, writing)
+        _run(body, directory, user, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         report = pipe.read().decode("utf-8", "replace")
@@ -63,6 +63,8 @@ def _run(body: Callable[[Path], None], directory: Path, user: pwd.struct_passwd,
     code = 1
     try:
         signal.alarm(SECONDS)
+        if user.pw_uid == 0:
+            without_capabilities()
         os.setgroups([])
         os.setgid(user.pw_gid)
         os.setuid(user.pw_uid)

@@ -60,7 +60,7 @@ def test_no_line_has_an_effect_through_the_shell_tool(level: str) -> None:
         assert len(verdicts) == len(lines)
         assert len(allowed) < 12, allowed
 
-    as_ordinary_user(body)
+    as_ordinary_user(body, starts_command=True)
 
 
 @pytest.mark.parametrize("level", ["full", "landlock"])
@@ -79,7 +79,7 @@ def test_no_line_has_an_effect_in_a_conversation_that_may_only_read(level: str) 
             assert world.find_trace(said) == "", turn
         world.close()
 
-    as_ordinary_user(body)
+    as_ordinary_user(body, starts_command=True)
 
 
 async def converse(world: EffectWorld, lines: list[str]) -> bytes:
