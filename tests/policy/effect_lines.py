@@ -5,6 +5,7 @@ number, a name or a subscript is expected.
 """
 
 import itertools
+import random
 import re
 import shutil
 import subprocess
@@ -96,3 +97,17 @@ def make_value_lines() -> Iterator[str]:
         yield f"for x in {source}; do {line}\ndone"
         yield f"for x in 1 2; do for x in {source}; do :; done; {line}\ndone"
         yield f": {source}; {line}"
+
+
+QUOTE_PIECES = (
+    '"', "'", "${x:-", "${x#", "${x/a/", "}", "; touch MARK ", "\n touch MARK\n", "#", "\\", "$(", ")", "`", "$'", '$"', "a",
+    " ", "<<< ", "<<E\n", "E\n", "\nE\n", "((", "))", "[[ ", " ]]", "${x", "[", "]", "|", "&", "(", "{", "$((", "~", "!", "=",
+)  # fmt: skip
+
+
+def make_quote_lines(chance: random.Random, count: int) -> Iterator[str]:
+    """Quotes, expansions and here-documents in any order, around a command: two parsers must not take it for text."""
+    for _ in range(count):
+        pieces = chance.choices(QUOTE_PIECES, k=chance.randint(3, 9))
+        pieces.insert(chance.randint(0, len(pieces)), "; touch MARK ")
+        yield "echo " + "".join(pieces)

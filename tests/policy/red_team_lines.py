@@ -441,4 +441,7 @@ echo "${a[`touch MARK`]}"
 echo $'\x24(touch MARK)' | bash
 cat <<E | bash⏎touch MARK⏎E
 cat <<'E' > MARK⏎x⏎E
+cat <<E⏎${x:-'}⏎E⏎cat link #'}⏎E
+cat <<E⏎${x#'}⏎E⏎touch MARK #'}⏎E
+echo "${x:-'}"; cat link #'}"
 """

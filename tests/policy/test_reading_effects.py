@@ -1,5 +1,5 @@
 """What policy lets run as only reading is run by a real bash, as an ordinary user, and judged by its effect: nothing
-outside is read, no file changes, no mark is made. A sample in every run, all of it in the soak."""
+outside is read, no file changes, no mark is made. A small sample in every run, a large one in the soak."""
 
 import os
 import random
@@ -11,7 +11,7 @@ import pytest
 
 from ollm.system.sandbox.box import Level
 from tests.ordinary_user import as_ordinary_user
-from tests.policy.effect_lines import list_option_lines, make_value_lines
+from tests.policy.effect_lines import list_option_lines, make_quote_lines, make_value_lines
 from tests.policy.effect_world import EffectWorld
 from tests.sizes import size
 
@@ -33,19 +33,24 @@ def run_sample(level: Level, boxed: bool, lines: Iterable[str], count: int) -> C
             with Path(report).open("a") as file:
                 file.write(f"{level} {boxed}: {len(every)} lines, {len(chosen)} judged, {len(allowed)} run\n")
         assert effects == []
-        assert len(allowed) > len(chosen) // 100
+        assert allowed
 
     return body
 
 
 @pytest.mark.parametrize(("level", "boxed"), MODES, ids=IDS)
 def test_no_option_of_a_reading_program_has_an_effect_unasked(level: Level, boxed: bool) -> None:
-    as_ordinary_user(run_sample(level, boxed, list_option_lines(), size(150, 10**9)))
+    as_ordinary_user(run_sample(level, boxed, list_option_lines(), size(100, 20_000)))
 
 
 @pytest.mark.parametrize(("level", "boxed"), MODES, ids=IDS)
 def test_no_value_that_bash_evaluates_runs_unasked(level: Level, boxed: bool) -> None:
-    as_ordinary_user(run_sample(level, boxed, make_value_lines(), size(150, 10**9)))
+    as_ordinary_user(run_sample(level, boxed, make_value_lines(), size(100, 20_000)))
+
+
+def test_no_command_hides_between_quotes() -> None:
+    lines = make_quote_lines(random.Random(os.environ.get("OLLM_SEED", "1")), size(150, 30_000))
+    as_ordinary_user(run_sample("landlock", False, lines, 10**9))
 
 
 def test_the_judge_of_effects_sees_them() -> None:

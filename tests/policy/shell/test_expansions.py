@@ -43,6 +43,9 @@ ask: echo $(( 'a[$(rm x)]' ))
 ask: for ((i = x; i < 2; i++)); do :; done
 allow: for ((i = 0; i < 2; i++)); do :; done
 ask: echo @($(rm x))
+ask: cat <<E⏎${x:-'}⏎E⏎cat a #'}⏎E
+allow: cat <<E⏎${x:-a}⏎E
+allow: echo "${x:-$HOME}" "${x%.py}"
 """
 
 

@@ -63,6 +63,8 @@ class ExpansionVisitor(SyntaxVisitor):
             self._add_command(node, (), scope, (), "it runs what a variable holds")
         if expansion or node.get("Repl") or node.get("Slice") or node.get("Index"):
             self._visit_hidden_commands(node, scope)
+            if self._quoted and set(self._parsed.get_text(node)) & set("'\"\\"):
+                self._add_command(node, (), scope, (), "it is not sure where a quoted part of it ends")
         before, self._loose = self._loose, True
         self._visit_children(node, scope)
         self._loose = before
