@@ -18,7 +18,7 @@ from tests.policy.test_red_team import LINES, lay_traps
 from tests.servers.answers import Answer
 from tests.sizes import size
 
-ASKED_EVERY = size(100, 4)  # of the lines that ask, one in so many is run as well
+ASKED_EVERY = size(250, 4)  # of the lines that ask, one in so many is run as well
 SECONDS = size(300, 3000)
 CALLS_PER_TURN = 6
 
@@ -65,7 +65,7 @@ def test_no_line_has_an_effect_through_the_shell_tool(level: str) -> None:
 
 @pytest.mark.parametrize("level", ["full", "landlock"])
 def test_no_line_has_an_effect_in_a_conversation_that_may_only_read(level: str) -> None:
-    chosen = LINES[:: size(24, 2)]
+    chosen = LINES[:: size(75, 2)]
     turns = [chosen[start : start + CALLS_PER_TURN] for start in range(0, len(chosen), CALLS_PER_TURN)]
 
     def body(directory: Path) -> None:
