@@ -67,7 +67,7 @@ coverage: $(VENV)/.test  ## run the tests and print which lines they reach
 docs: $(VENV)/.test  ## write the generated pages of docs/
 	@$(BIN)/python docs/generate.py
 
-pictures: $(VENV)/.test  ## draw the picture of the screen in docs/ from a scripted talk
+pictures: $(VENV)/.test  ## draw the pictures of the screen and the film in docs/ from a scripted talk
 	@$(BIN)/python docs/pictures.py
 
 lock: $(BIN)/uv  ## resolve the dependencies anew

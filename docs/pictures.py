@@ -1,4 +1,5 @@
-"""Makes docs/screen*.svg: a scripted talk, run for real on a terminal of its own. `make pictures` runs it."""
+"""Makes docs/screen*.svg and the moving docs/demo.svg: a scripted talk, run for real on a terminal of its own. `make
+pictures` runs it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from tests.cli.running import running  # noqa: E402 - the root of the project is no package
+from tests.cli.running import Runner, running  # noqa: E402 - the root of the project is no package
 from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, Terminal, at_terminal  # noqa: E402
 from tests.servers.answers import Answer  # noqa: E402
 
@@ -61,6 +62,12 @@ SCRIPT = [
     PLAN,
 ]
 
+LATER_SHOTS = (
+    ("screen-sessions", (SIZE[0], 14), ("Resume a chat", "Esc new chat"), ()),
+    ("screen-resume", (SIZE[0], 30), ("Resumed", "code·ask"), ("-c",)),
+    ("screen-narrow", (40, 20), ("Resumed", "code·ask"), ("-c",)),
+)  # file, size, what to wait for, arguments
+
 
 class Picture(NamedTuple):
     """The cells of a terminal, row by row."""
@@ -68,42 +75,69 @@ class Picture(NamedTuple):
     rows: list[list[Any]]
 
 
-async def talk(directory: Path) -> dict[str, Picture]:
-    """A picture of each main state, by the name of its file."""
+class Frame(NamedTuple):
+    """A picture of the film, and how long it stands."""
+
+    picture: Picture
+    seconds: float
+
+
+async def talk(directory: Path) -> dict[str, str]:
+    """Each picture by the name of its file."""
     async with running(directory, SCRIPT, model="qwen3:8b") as runner:
-        (runner.workspace / "shop").mkdir()
-        (runner.workspace / "shop" / "cart.py").write_text(BEFORE, encoding="utf-8")
-        (runner.workspace / ".git").mkdir()
-        (runner.workspace / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
-        (runner.home).mkdir(exist_ok=True)
+        make_project(runner.workspace)
+        runner.home.mkdir(exist_ok=True)
         shots: dict[str, Picture] = {}
-        async with at_terminal(runner, "--allow", "shell", size=SIZE, OLLM_MODEL="qwen3:8b") as terminal:
-            await terminal.wait_for("qwen3:8b @")
+        film = await film_chat(runner, shots)
+        for name, size, wanted, arguments in LATER_SHOTS:
+            async with at_terminal(runner, *arguments, size=size, OLLM_MODEL="qwen3:8b") as terminal:
+                await terminal.wait_for(*wanted)
+                await terminal.settle(0.5)
+                shots[name] = taken(terminal, size[1])
+                terminal.type(CTRL_C if name == "screen-sessions" else CTRL_D)
+                await terminal.ended()
+        drawings = {name: drawn(picture) for name, picture in shots.items()}
+        return {**drawings, "screen-light": drawn(shots["screen"], "light"), "demo": draw_film(film)}
+
+
+def make_project(workspace: Path) -> None:
+    (workspace / "shop").mkdir()
+    (workspace / "shop" / "cart.py").write_text(BEFORE, encoding="utf-8")
+    (workspace / ".git").mkdir()
+    (workspace / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+
+
+async def film_chat(runner: Runner, shots: dict[str, Picture]) -> list[Frame]:
+    """A first chat, with the pictures of its main states."""
+    film: list[Frame] = []
+    async with at_terminal(runner, "--allow", "shell", size=SIZE, OLLM_MODEL="qwen3:8b") as terminal:
+
+        async def shoot(seconds: float) -> Picture:
             await terminal.settle(0.5)
-            shots["screen-start"] = taken(terminal, 12)
-            terminal.type("Why is the total wrong? @shop/cart.py" + ENTER)
-            await terminal.wait_for("[y] yes")
-            shots["screen"] = taken(terminal)
-            terminal.type("y")
-            await terminal.wait_for("adds them up now.", gone="[y] yes")
-            terminal.type("And the tests?" + ENTER)
-            await terminal.wait_for("tests/test_cart.py", gone="· Esc stops")
-            terminal.type("/context" + ENTER)
-            await terminal.wait_for("tokens used", "████")
-            shots["screen-answer"] = taken(terminal)
-            terminal.type(CTRL_D)
-            await terminal.ended()
-        async with at_terminal(runner, size=(SIZE[0], 12), OLLM_MODEL="qwen3:8b") as terminal:
-            await terminal.wait_for("Resume a chat", "Esc new chat")
-            shots["screen-sessions"] = taken(terminal, 12)
-            terminal.type(CTRL_C)
-            await terminal.ended()
-        async with at_terminal(runner, "-c", size=(40, 20), OLLM_MODEL="qwen3:8b") as terminal:
-            await terminal.wait_for("Resumed", "code·ask")
-            shots["screen-narrow"] = taken(terminal, 20)
-            terminal.type(CTRL_D)
-            await terminal.ended()
-        return shots
+            film.append(Frame(taken(terminal), seconds))
+            return film[-1].picture
+
+        await terminal.wait_for("qwen3:8b @")
+        shots["screen-start"] = Picture((await shoot(1.5)).rows[:12])
+        for part in ("Why is", " the total", " wrong?", " @shop/cart.py "):
+            terminal.type(part)
+            await terminal.wait_for(part.strip())
+            await shoot(0.5)
+        terminal.type(ENTER)
+        await terminal.wait_for("[y] yes")
+        shots["screen"] = await shoot(4)
+        terminal.type("y")
+        await terminal.wait_for("adds them up now.", gone="[y] yes")
+        await shoot(2.5)
+        terminal.type("And the tests?" + ENTER)
+        await terminal.wait_for("tests/test_cart.py", gone="· Esc stops")
+        await shoot(3)
+        terminal.type("/context" + ENTER)
+        await terminal.wait_for("tokens used", "████")
+        shots["screen-answer"] = await shoot(4)
+        terminal.type(CTRL_D)
+        await terminal.ended()
+    return film
 
 
 def taken(terminal: Terminal, rows: int = SIZE[1]) -> Picture:
@@ -129,20 +163,64 @@ def taken(terminal: Terminal, rows: int = SIZE[1]) -> Picture:
 
 def drawn(picture: Picture, theme: str = "dark") -> str:
     """Every run of a style at its own place: no renderer can lose a blank."""
-    ink = INKS[theme]
-    width, height = max(map(len, picture.rows)) * CELL[0] + 24, len(picture.rows) * CELL[1] + 28
-    parts = [
+    rows = [part for number, row in enumerate(picture.rows) for part in draw_row(row, number, INKS[theme])]
+    return "\n".join([*head(max(map(len, picture.rows)), len(picture.rows), INKS[theme]), *rows, "</g>", "</svg>", ""])
+
+
+def head(columns: int, rows: int, ink: dict[str, str]) -> list[str]:
+    width, height = columns * CELL[0] + 24, rows * CELL[1] + 28
+    return [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">',
         f'<rect width="100%" height="100%" rx="8" fill="{ink["ground"]}"/>',
         '<g font-family="Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="14">',
     ]
-    for number, row in enumerate(picture.rows):
-        column = 0
-        for look, run in groupby(row, style):
-            text = "".join(cell.data for cell in run)
-            parts += draw_run(text, column, number, look, ink)
-            column += len(text)
+
+
+def draw_row(row: list[Any], number: int, ink: dict[str, str]) -> list[str]:
+    parts, column = [], 0
+    for look, run in groupby(row, style):
+        text = "".join(cell.data for cell in run)
+        parts += draw_run(text, column, number, look, ink)
+        column += len(text)
+    return parts
+
+
+def draw_film(frames: list[Frame], theme: str = "dark") -> str:
+    """One picture after the other, over and over, without a script. A row stands as long as it is the same; where
+    nothing moves the last picture is seen."""
+    ink, whole = INKS[theme], sum(frame.seconds for frame in frames)
+    columns, rows = (
+        max(len(row) for frame in frames for row in frame.picture.rows),
+        max(len(f.picture.rows) for f in frames),
+    )
+    parts = head(columns, rows, ink)
+    for number in range(rows):
+        shown = [
+            "\n".join(draw_row(frame.picture.rows[number], number, ink)) if number < len(frame.picture.rows) else ""
+            for frame in frames
+        ]
+        start = 0.0
+        place = 0
+        for drawing, run in groupby(shown):
+            count = len(list(run))
+            seconds = sum(frame.seconds for frame in frames[place : place + count])
+            if drawing:
+                parts += animate(drawing, start / whole, (start + seconds) / whole, whole)
+            start, place = start + seconds, place + count
     return "\n".join([*parts, "</g>", "</svg>", ""])
+
+
+def animate(drawing: str, begin: float, end: float, whole: float) -> list[str]:
+    """A drawing that is seen from one share of the film to another."""
+    if begin <= 0 and end >= 1:
+        return [drawing]
+    times = [(0.0, "hidden"), (begin, "visible"), (end, "hidden")]
+    kept = [(at, what) for at, what in times if at < 1 and not (at == 0 and what == "hidden" and begin <= 0)]
+    values, at = ";".join(what for _, what in kept), ";".join(f"{time:.4f}".rstrip("0").rstrip(".") for time, _ in kept)
+    last = "visible" if end >= 1 - 1e-9 else "hidden"
+    timing = f'calcMode="discrete" dur="{whole:g}s" repeatCount="indefinite"'
+    moving = f'<animate attributeName="visibility" values="{values}" keyTimes="{at}" {timing}/>'
+    return [f'<g visibility="{last}">{moving}', drawing, "</g>"]
 
 
 def draw_run(text: str, column: int, row: int, look: tuple[str, str, bool, bool], ink: dict[str, str]) -> list[str]:
@@ -177,10 +255,8 @@ def style(cell: Any) -> tuple[str, str, bool, bool]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
-        for name, picture in asyncio.run(talk(Path(directory))).items():
-            (HERE / f"{name}.svg").write_text(drawn(picture), encoding="utf-8")
-            if name == "screen":
-                (HERE / f"{name}-light.svg").write_text(drawn(picture, "light"), encoding="utf-8")
+        for name, drawing in asyncio.run(talk(Path(directory))).items():
+            (HERE / f"{name}.svg").write_text(drawing, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -138,3 +138,26 @@ async def leaves(terminal: Terminal) -> None:
     await terminal.wait_for(gone="half a line")
     terminal.type(CTRL_D)
     assert await terminal.ended() == 0
+
+
+async def test_a_directory_after_the_at_sign_attaches_its_listing(tmp_path: Path) -> None:
+    async with running(tmp_path, ["I see.", "Many."]) as runner:
+        for name in ("src/a.py", "src/deep/b.py", "src/secret.log"):
+            (runner.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+            (runner.workspace / name).write_text("the content\n")
+        (runner.workspace / ".gitignore").write_text("*.log\nmany/x1*\n")
+        (runner.workspace / "many").mkdir()
+        for number in range(300):
+            (runner.workspace / "many" / f"f{number:03}").touch()
+        async with at_terminal(runner, "chat", "--new") as terminal:
+            await terminal.wait_for("scripted @")
+            terminal.type("what is in @src/ ?" + ENTER)
+            await terminal.wait_for("+ src/ (2 files)", "I see.")
+            terminal.type("and @many" + ENTER)
+            await terminal.wait_for("+ many/ (300 files)", "Many.")
+
+    first, second = sent(runner, 0), sent(runner)
+    assert "a.py\ndeep/b.py" in first
+    assert "secret.log" not in first
+    assert "the content" not in first
+    assert "f199\n(100 more)" in second

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.diagnosis import suggest_real_model
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_C, CTRL_D, ENTER, ESCAPE, TAB, UP, at_terminal
@@ -225,8 +224,3 @@ def test_make_install_puts_the_command_on_a_path(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert shown.stdout.startswith("ollm ")
-
-
-@pytest.mark.parametrize(("gigabytes", "size"), [(4, "1.5b"), (8, "3b"), (16, "7b"), (32, "14b"), (64, "32b")])
-def test_the_model_that_is_suggested_fits_into_memory(gigabytes: int, size: str) -> None:
-    assert f"`ollama pull qwen2.5-coder:{size}`" in suggest_real_model(gigabytes * 2**30)

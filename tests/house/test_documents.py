@@ -57,3 +57,20 @@ def test_no_blank_of_a_picture_depends_on_who_draws_it(picture: Path) -> None:
 
     assert runs
     assert [run for run in runs if run != run.strip() or "  " in run] == []
+
+
+def test_the_film_moves_without_a_script_and_stands_still_on_its_last_picture() -> None:
+    film = (ROOT / "docs" / "demo.svg").read_text(encoding="utf-8")
+
+    assert "<script" not in film
+    assert film.count("<animate ") > 10
+    assert len(film) < 200_000
+    for shown in (
+        "ollm 0.1.0",
+        "Why is the total wrong?",
+        "test_many FAILED",
+        "? Edit shop/cart.py",
+        "adds them up now.",
+    ):
+        assert shown in film
+    assert "(docs/demo.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")

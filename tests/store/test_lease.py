@@ -47,7 +47,10 @@ def holder(directory: Path) -> Iterator[subprocess.Popen[str]]:
 
 @covers("W159", "W107")
 def test_a_held_workspace_is_refused_with_who_and_since(tmp_path: Path) -> None:
-    with holder(tmp_path) as other, pytest.raises(BusyError, match=f"process {other.pid} on .* started just now"):
+    with (
+        holder(tmp_path) as other,
+        pytest.raises(BusyError, match=f"another ollm .process {other.pid}, started just now"),
+    ):
         Lease(tmp_path, now).acquire()
 
 
@@ -113,3 +116,26 @@ def test_of_two_processes_racing_for_it_exactly_one_wins(tmp_path: Path) -> None
     for racer in racers:
         racer.kill()
         racer.wait()
+
+
+def test_one_that_asks_politely_is_heard_by_an_idle_owner_alone(tmp_path: Path) -> None:
+    lease = Lease(tmp_path, now, "daemon")
+    lease.acquire()
+    asking = Lease(tmp_path, now)
+    owner = asking.find_other_owner()
+
+    assert owner is not None
+    assert owner.is_daemon
+    assert owner.describe() == f"the ollm daemon (process {os.getpid()}, started just now)"
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        assert asking.ask_owner_to_close(only_when_idle=True)
+        assert (lease.is_asked_to_close(), lease.is_asked_to_close(idle=True)) == (False, True)
+        assert asking.ask_owner_to_close()
+        assert lease.is_asked_to_close()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    asking.withdraw_request()
+    assert not lease.is_asked_to_close(idle=True)
+    lease.release()
+    assert asking.find_other_owner() is None

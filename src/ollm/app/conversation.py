@@ -51,7 +51,7 @@ class ConversationScope:
         self.prompts = PromptFactory(self.storage, Lazy(lambda: self.toolbox.hooks))
         self.workspace_sessions = Lazy(lambda: self.scope.context)
         self.resume_point: ResumePoint | None = None
-        self.asked_to_close: Callable[[], bool] = lambda: False
+        self.asked_to_close: Callable[..., bool] = lambda **_: False
 
     async def open(self) -> LocalConversation:
         """Take the workspace, the session that was asked for and a model, and put them together."""
@@ -86,6 +86,8 @@ class ConversationScope:
         if not self.options.newest:
             return None
         unarchived = [found for found in self.workspace_sessions.get().list_sessions() if found.status != "archived"]
+        if self.options.beside:
+            unarchived = [found for found in unarchived if not self.process.session_files.is_open(found.session_id)]
         if self.options.interactive and unarchived:
             one_shots = self.workspace_sessions.get().list_one_shot_ids()
             unarchived = [found for found in unarchived if found.session_id not in one_shots] or unarchived
@@ -108,11 +110,11 @@ class ConversationScope:
         return 0 if self.options.full else self.workspace_sessions.get().find_known_until(session_id)
 
     async def hold_workspace(self) -> None:
+        if self.options.beside or self.process.settings.workspace.sessions == "many":
+            return
         from ollm.runtime.resume.lease import take_lease
-        from ollm.store.lease import Lease
-        from ollm.store.workspace_place import ensure_workspace_directory
 
-        lease = Lease(ensure_workspace_directory(self.scope.path, self.process.home), self.process.clock)
+        lease = self.scope.create_lease(self.options.holder)
         await take_lease(lease, force=self.options.force)
         self.asked_to_close = lease.is_asked_to_close
         self.stack.callback(lease.release)
@@ -238,6 +240,7 @@ class ConversationScope:
         return ConversationParts(
             workspace=self.options.workspace,
             command_directories=storage.command_directories,
+            skill_directories=storage.skill_directories,
             notices=storage.notices,
             state=state,
             session=storage.session,

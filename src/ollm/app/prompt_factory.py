@@ -32,6 +32,7 @@ class PromptFactory:
         counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
         prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
         self.add_project_instructions()
+        self.add_skills(model.window)
         return Prompt(prompt_model, self.process.settings, counter, self.storage.entries, goals=self.storage.goals)
 
     def build_compactor(self, prompt: Prompt) -> Compactor:
@@ -56,6 +57,17 @@ class PromptFactory:
         for entry in found:
             self.storage.entries.add_entry(entry)
         self.storage.notices.extend(warnings)
+
+    def add_skills(self, window: int) -> None:
+        """Tell the model which skills there are, each in a line."""
+        directories = [directory for directory in self.storage.skill_directories if directory.is_dir()]
+        if not directories:
+            return
+        from ollm.runtime.prompt.skills import build_skills_entry, find_skills
+
+        entry = build_skills_entry(find_skills(directories, self.scope.path), window)
+        if entry is not None:
+            self.storage.entries.add_entry(entry)
 
     async def add_project_map(self, window: int) -> None:
         """Tell the model which files there are, where that is wanted; the same words for the whole conversation."""

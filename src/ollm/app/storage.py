@@ -121,6 +121,12 @@ class Storage:
         theirs = (self.options.workspace / ".ollm" / "commands",) if self.process.trusted else ()
         return (*theirs, *ours)
 
+    @property
+    def skill_directories(self) -> tuple[Path, ...]:
+        """Where skills are; those of the workspace come first, if it is trusted."""
+        theirs = (self.options.workspace / ".ollm" / "skills",) if self.process.trusted else ()
+        return (*theirs, self.process.home.skills)
+
     @cached_property
     def archive(self) -> SessionArchive:
         from ollm.runtime.resume.session_archive import SessionArchive

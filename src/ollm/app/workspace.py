@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.services.file_discovery import FileDiscoveryService
+    from ollm.store.lease import Lease
     from ollm.store.notes import NoteStore
     from ollm.store.workspace_db import WorkspaceDatabase
     from ollm.system.paths import Boundary
@@ -51,6 +52,7 @@ class WorkspaceScope:
             user_home=self.process.user_home,
             ollm_home=self.process.home.root,
             executed=self._find_executed_files(),
+            readable=(self.process.home.skills,),
         )
 
     def _find_executed_files(self) -> list[Path]:
@@ -80,6 +82,13 @@ class WorkspaceScope:
         apart = ensure_fallback_directory(self.path, self.process.home)
         self.report(f"{own / 'memory.db'} was written by a newer ollm and is left alone; this run uses {apart}.")
         return apart
+
+    def create_lease(self, holder: str = "") -> Lease:
+        """The right to be the one active session of this workspace."""
+        from ollm.store.lease import Lease
+        from ollm.store.workspace_place import ensure_workspace_directory
+
+        return Lease(ensure_workspace_directory(self.path, self.process.home), self.process.clock, holder)
 
     @cached_property
     def database(self) -> WorkspaceDatabase:
@@ -150,7 +159,7 @@ class WorkspaceScope:
             network=settings.network,
             writable=(*map(resolve, settings.writable), *self.boundary.places.roots[1:]),
             hidden=map(resolve, settings.hidden),
-            readable=(process.home.extensions,),
+            readable=(process.home.extensions, process.home.skills),
             executed=self.boundary.places.executed,
             auto_approve=settings.auto_approve,
             programs=process.environment.get("PATH", ""),

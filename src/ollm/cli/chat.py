@@ -9,6 +9,9 @@ from typing import Any
 import click
 
 from ollm.cli.chat_options import OPTIONS, ChatOption
+from ollm.cli.completers import complete_model, complete_session
+
+COMPLETERS = {"session": complete_session, "model": complete_model}
 
 
 def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -19,6 +22,7 @@ def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     names = (*option.names, option.destination)
+    complete = COMPLETERS.get(option.destination)
     if option.kind == "flag":
         return click.option(*names, is_flag=True, help=option.help)
     kind = (
@@ -29,7 +33,9 @@ def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[
         else None
     )
     if option.kind == "optional":
-        return click.option(*names, is_flag=False, flag_value="", metavar=option.metavar, help=option.help)
+        return click.option(
+            *names, is_flag=False, flag_value="", metavar=option.metavar, help=option.help, shell_complete=complete
+        )
     return click.option(
         *names,
         type=kind,
@@ -37,6 +43,7 @@ def _make_option(option: ChatOption) -> Callable[[Callable[..., Any]], Callable[
         default=option.default,
         metavar=option.metavar,
         help=option.help,
+        shell_complete=complete,
     )
 
 

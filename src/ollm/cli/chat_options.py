@@ -54,6 +54,7 @@ OPTIONS = (
     ChatOption(("-c", "--continue"), "Resume the newest session in this workspace.", "flag", to="continue_"),
     ChatOption(("--full",), "Resume with as much of the full history as fits.", "flag"),
     ChatOption(("--force",), "Take over from the running instance.", "flag"),
+    ChatOption(("--beside",), "Open beside a running instance.", "flag"),
     ChatOption(("--workspace",), "Project directory (default: current directory).", "path"),
     ChatOption(("--provider",), "Model server type.", metavar="TYPE"),
     ChatOption(("--base-url",), "Address of the model server.", metavar="URL"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ollm.cli.completers import complete_setting, complete_value
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.cli.table import warn
 from ollm.config.environment import copy_environment, find_home
@@ -67,9 +68,47 @@ def check(context: click.Context, workspace: str | None, as_json: bool) -> None:
     context.exit(ExitCode.USAGE if problems else ExitCode.DONE)
 
 
+@config.command()
+@click.argument("key", shell_complete=complete_setting)
+@workspace_option
+def get(key: str, workspace: str | None) -> None:
+    """Print the value of KEY.
+
+    A secret is hidden; lists and sections are printed as JSON.
+    """
+    from ollm.app import ProcessScope
+    from ollm.config.show import find_value, redact_settings
+
+    value = find_value(redact_settings(ProcessScope(workspace=resolve_workspace(workspace)).settings), key)
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        print(value)
+    else:
+        print_json(value)
+
+
+@config.command()
+@click.argument("key", shell_complete=complete_setting)
+def unset(key: str) -> None:
+    """Remove KEY from your config file, so that its default counts."""
+    from ollm.config.change import unset_setting
+
+    warn(f"Removed {key} from {unset_setting(find_home(copy_environment()), key)}")
+
+
+@config.command()
+@click.pass_context
+def edit(context: click.Context) -> None:
+    """Open your config file in $VISUAL or $EDITOR, then check it."""
+    from ollm.cli.editor import edit_file
+
+    environment = copy_environment()
+    edit_file(find_home(environment).config, environment)
+    context.invoke(check, workspace=None, as_json=False)
+
+
 @config.command(name="set")
-@click.argument("key")
-@click.argument("value")
+@click.argument("key", shell_complete=complete_setting)
+@click.argument("value", shell_complete=complete_value)
 def set_(key: str, value: str) -> None:
     """Set KEY to VALUE in your config file.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.cli.completers import complete_session
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.cli.table import print_table, warn
 from ollm.domain.errors import NotFoundError
@@ -24,7 +25,7 @@ def context() -> None:
 
 
 @context.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @workspace_option
 @json_option
 def show(session: str | None, workspace: str | None, as_json: bool) -> None:

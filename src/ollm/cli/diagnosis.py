@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ollm.cli.hardware import Hardware, inspect_hardware, suggest_models
 from ollm.cli.machine import DiskUsage, MachineCheck, check_machine, measure_disk_usage
 from ollm.domain.errors import OllmError
 from ollm.domain.model_facts import ModelFacts
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from ollm.app import ProcessScope
     from ollm.providers.base import Provider
 
-MODEL_SIZES = ((40, "32b"), (20, "14b"), (10, "7b"), (6, "3b"), (0, "1.5b"))  # from so many GB of memory on
 RECOMMENDED_WINDOW_TOKENS = 8192
+TINY_MODEL_NOTE = "SmolLM2 135M is for trying ollm, not for work."
+NEXT_MODEL = "qwen2.5-coder-1.5b"
 
 
 class ServerReport(Data, frozen=True):
@@ -48,6 +50,8 @@ class Diagnosis(Data, frozen=True):
     facts: ModelFacts | None
     answering: tuple[ReachableServer, ...]
     machine: tuple[MachineCheck, ...]
+    hardware: Hardware
+    models: dict[str, str]  # by server, commands for a model that fits; empty where a good one is in use
     sandbox: str
     problems: tuple[str, ...]
     log: Path
@@ -64,7 +68,8 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         server, facts = await _inspect_server(process, measured=measured)
     except OllmError as found:
         error = found
-    machine = check_machine()
+    machine, hardware = check_machine(), inspect_hardware()
+    wanting = server is None or (server.type == "embedded" and server.model == "smollm2")
     answering = await _find_reachable_servers(process)
     problems = tuple(str(problem) for problem in process.loaded_settings.problems)
     log = process.home.log
@@ -74,6 +79,8 @@ async def diagnose(process: ProcessScope, *, measured: bool) -> tuple[Diagnosis,
         facts=facts,
         answering=answering,
         machine=machine,
+        hardware=hardware,
+        models=suggest_models(hardware) if wanting else {},
         sandbox=_describe_sandbox(process),
         problems=problems,
         log=log,
@@ -184,7 +191,9 @@ def suggest_next_step(found: Diagnosis, error: OllmError | None) -> str:
 
 def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if server.type == "embedded" and server.model == "smollm2":
-        return suggest_real_model(read_memory_bytes())
+        return (
+            f"{TINY_MODEL_NOTE} Start a real model with one of the commands above, or `ollm models get {NEXT_MODEL}`."
+        )
     if server.guessed:
         return "The server does not say its context window: set provider.contextWindow to what it serves."
     if server.served and server.window > server.served:
@@ -196,21 +205,3 @@ def _suggest_improvement(server: ServerReport, facts: ModelFacts) -> str:
     if facts.probed is None:
         return "Run `ollm`. To test what this model can do first: `ollm models probe` (about a minute)."
     return "All set: run `ollm`."
-
-
-def suggest_real_model(memory_bytes: int) -> str:
-    """The commands that bring a model for work which fits into this memory."""
-    gigabytes = memory_bytes / 2**30
-    size = next((name for least, name in MODEL_SIZES if gigabytes >= least), MODEL_SIZES[-1][1])
-    return (
-        "SmolLM2 135M is for trying ollm, not for work. To get a real model"
-        f" ({gigabytes:.0f} GB of memory): `ollama pull qwen2.5-coder:{size}`,"
-        f" or `llama-server -hf Qwen/Qwen2.5-Coder-{size.upper()}-Instruct-GGUF`,"
-        " or `ollm models get qwen2.5-coder-1.5b`."
-    )
-
-
-def read_memory_bytes() -> int:
-    import os
-
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

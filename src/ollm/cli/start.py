@@ -23,6 +23,7 @@ class ChatArguments(Data, frozen=True):
     continue_: bool = False
     full: bool = False
     force: bool = False
+    beside: bool = False
     mode: ModeName | None = None
     allow: tuple[str, ...] = ()
     yes: bool = False
@@ -38,6 +39,7 @@ class ChatArguments(Data, frozen=True):
             newest=self.continue_,
             full=self.full,
             force=self.force,
+            beside=self.beside,
             one_shot=one_shot and not (self.session or self.continue_),
             interactive=not one_shot,
             mode=self.mode,
@@ -66,7 +68,7 @@ class ChatArguments(Data, frozen=True):
         )
 
 
-COPIED_OPTIONS = ("new", "session", "continue_", "full", "force", "mode", "allow", "yes", "daemon")
+COPIED_OPTIONS = ("new", "session", "continue_", "full", "force", "beside", "mode", "allow", "yes", "daemon")
 
 
 def build_settings_flags(options: Mapping[str, Any]) -> dict[str, Any]:

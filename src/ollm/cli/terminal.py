@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from ollm.app import ProcessScope
 from ollm.cli.line_chat.line_reader import LineReader
 from ollm.cli.signals import ShutdownHandler, get_signal_exit_code, handle_signals
 from ollm.cli.start import ChatArguments
+from ollm.config.environment import wants_plain
 from ollm.domain.errors import ExitCode, UnsavedError
 from ollm.runtime.base import CommandReply, Conversation
 from ollm.system.terminal_text import make_printable
@@ -42,6 +43,13 @@ def run_terminal_chat(start: ChatArguments) -> int:
     from ollm.cli.trust_question import ask_trust
 
     ask_trust(process.trust_book, start.workspace)
+    if not start.daemon and not start.force and not start.beside:
+        from ollm.cli.second_chat import settle_workspace
+
+        settled = settle_workspace(process, start)
+        if settled is None:
+            return ExitCode.DONE
+        start = settled
     return asyncio.run(Terminal(process, start).run())
 
 
@@ -149,12 +157,14 @@ class Terminal:
     def _build_screen_options(self) -> ScreenOptions:
         from ollm.cli.screen.resizing import detect_rewrap
         from ollm.cli.screen.screen_options import ScreenOptions
-        from ollm.config.environment import wants_colour
+        from ollm.cli.screen.themes import choose_theme
 
+        theme = choose_theme(self._settings.theme, self._process.environment)
         return ScreenOptions(
             history=self._process.home.input_history,
             workspace=self._start.workspace,
-            colour=wants_colour(self._process.environment),
+            colour=theme.colour,
+            theme=theme,
             vi=self._settings.keys == "vi",
             bell=self._settings.bell,
             wraps_again=detect_rewrap(self._process.environment),
@@ -201,7 +211,7 @@ class Terminal:
                 return await choose_session(lines, self._lines)
         from ollm.cli.screen.picker import Picker
 
-        picker = Picker(lines, sessions, colour=self._build_screen_options().colour, first=without is None)
+        picker = Picker(lines, sessions, theme=self._build_screen_options().theme, first=without is None)
         with self._ending.override_leave(picker.leave):
             return await picker.choose()
 
@@ -216,11 +226,6 @@ class Terminal:
             daemon = " --daemon" if self._start.daemon else ""
             print(f"Resume with: ollm -r {places.shorten_id(self._left)}{daemon}")
             sys.stdout.flush()
-
-
-def wants_plain(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal can do no more than lines, or the person wants no more."""
-    return environment.get("TERM", "dumb") in ("dumb", "") or bool(environment.get("OLLM_PLAIN"))
 
 
 def tune_garbage_collection() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ollm.cli.completers import complete_tool
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option, yes_option
 from ollm.cli.table import print_table
 from ollm.domain.errors import ExitCode, UsageError
@@ -46,7 +47,7 @@ def list_tools(workspace: str | None, as_json: bool) -> None:
 
 
 @tools.command("run")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_tool)
 @click.option("--args", "arguments", metavar="JSON", default="{}", help="Arguments as JSON; - reads stdin.")
 @click.option("--allow", "grants", metavar="GRANT", multiple=True, help="TOOL or TOOL:TEXT to allow without asking.")
 @workspace_option

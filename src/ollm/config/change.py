@@ -31,6 +31,25 @@ def set_setting(home: Home, key: str, text: str) -> Path:
     return _rewrite_config(home, lambda before: set_key(before, _find_key_path(before, key, home.config), value))
 
 
+def unset_setting(home: Home, key: str) -> Path:
+    """Take `key` out of the file, which must set it; the file that was written."""
+    require_known_key(key)
+    return _rewrite_config(home, lambda before: remove_key(before, _find_key_path(before, key, home.config)))
+
+
+def require_known_key(key: str) -> None:
+    """Raises `UsageError` with the likely right key when there is none of this name; a section is one too."""
+    kinds = list_known_keys(Settings)
+    if key in kinds or key.partition(".")[0] in FREE_FORM_KEYS or any(name.startswith(f"{key}.") for name in kinds):
+        return
+    from ollm.domain.suggest import suggest_names
+
+    last = [name for name in kinds if name.rpartition(".")[2].casefold() == key.casefold()]
+    near = last[:1] or suggest_names(key, kinds)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    raise UsageError(f"{key}: unknown key{hint}", action="See docs/configuration.md for all keys.")
+
+
 def put_mapping_entry(home: Home, key: str, name: str, value: Any) -> Path:
     """Set the entry `name` of a mapping whose keys are the user's own; the file that was written."""
     return _rewrite_config(home, lambda before: set_key(before, [key, name], value))

@@ -41,3 +41,8 @@ def has_proxy(environment: Mapping[str, str]) -> bool:
 def wants_colour(environment: Mapping[str, str]) -> bool:
     """False when NO_COLOR is set to anything, or the terminal is a dumb one."""
     return not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+
+
+def wants_plain(environment: Mapping[str, str]) -> bool:
+    """Whether the terminal can do no more than lines, or the person wants no more."""
+    return environment.get("TERM", "dumb") in ("dumb", "") or bool(environment.get("OLLM_PLAIN"))

@@ -22,6 +22,7 @@ USER_ONLY_KEYS = (
     "sessions",
     "daemon",
     "sandbox",
+    "workspace",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",
     "tools.webSearch.baseUrl",

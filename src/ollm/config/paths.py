@@ -84,6 +84,10 @@ class Home:
         return self.root / "extensions"
 
     @property
+    def skills(self) -> Path:
+        return self.root / "skills"
+
+    @property
     def cache(self) -> Path:
         """What may be deleted at any time."""
         return self.root / "cache"

@@ -233,6 +233,16 @@ class ScreenSettings(Data, frozen=True):
     keys: Annotated[Literal["emacs", "vi"], Meta(description="Key bindings of the input line.")] = "emacs"
     bell: Annotated[bool, Meta(description="Ring the bell for questions and when a long turn ends.")] = True
     plain: Annotated[bool, Meta(description="Plain line output, for screen readers.")] = False
+    theme: Annotated[
+        Literal["auto", "dark", "light", "plain"],
+        Meta(description="Colours; auto: as the terminal's ground, else dark."),
+    ] = "auto"
+
+
+class WorkspaceSettings(Data, frozen=True):
+    sessions: Annotated[
+        Literal["one", "many"], Meta(description="one: a second chat in a workspace asks first; many: it just opens.")
+    ] = "one"
 
 
 class Settings(Data, frozen=True):
@@ -253,6 +263,7 @@ class Settings(Data, frozen=True):
     resume: ResumeSettings = ResumeSettings()
     daemon: DaemonSettings = DaemonSettings()
     screen: ScreenSettings = ScreenSettings()
+    workspace: WorkspaceSettings = WorkspaceSettings()
     extensions: ExtensionSettings = ExtensionSettings()
     hooks: Annotated[dict[str, Any], Meta(description="Commands to run on events; see docs/extending.md.")] = field(
         default_factory=dict

@@ -38,6 +38,17 @@ def _hide_entry(key: str, value: Any, everything: bool) -> Any:
     return _hide_secrets(value, everything=everything or secret or key in ("env", "headers"))
 
 
+def find_value(document: Mapping[str, Any], key: str) -> Any:
+    """What a dotted key says in it; a section is the mapping of its keys."""
+    from ollm.config.change import require_known_key
+
+    require_known_key(key)
+    value: Any = document
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
 def render_yaml(document: Mapping[str, Any], sources: Mapping[str, SourcePosition]) -> str:
     """Block YAML; what is not a default is followed by where it was set."""
     return "\n".join(_render_lines(document, sources, "", "")) + "\n"

@@ -117,6 +117,22 @@ def list_known_keys(kind: type[msgspec.Struct], prefix: str = "") -> dict[str, A
     return keys
 
 
+def describe_keys(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """Every dotted key there is, with what it is for."""
+    return {key: _get_description(found) for key, found in list_known_keys(kind).items()}
+
+
+def list_key_choices(kind: type[msgspec.Struct], key: str) -> list[str]:
+    """The words a key takes, where they are few."""
+    found = _strip_annotation(list_known_keys(kind).get(key))
+    return ["true", "false"] if found is bool else [word for word in _list_choices(found) if isinstance(word, str)]
+
+
+def _get_description(kind: Any) -> str:
+    notes = typing.get_args(kind)[1:] if typing.get_origin(kind) is typing.Annotated else ()
+    return next((note.description for note in notes if isinstance(note, msgspec.Meta) and note.description), "")
+
+
 def _strip_annotation(kind: Any) -> Any:
     return typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
 

@@ -253,9 +253,9 @@ class Hub:
             raise failed[0]
 
     async def close_requested(self) -> None:
-        """Close what another process has asked for."""
+        """Close what another process has asked for; one that asks politely gets what nobody uses here."""
         for session_id, held in list(self._held.items()):
-            if held.conversation.asked_to_close():
+            if held.conversation.asked_to_close(idle=held.idle):
                 await self.close(session_id)
 
     def _refuse_when_closing(self) -> None:

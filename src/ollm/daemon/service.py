@@ -25,6 +25,7 @@ from ollm.domain.workspace import ChatSession
 from ollm.runtime.base import CommandReply, Status
 from ollm.runtime.conversation_options import ConversationOptions
 from ollm.runtime.history import load_history_page
+from ollm.store.lease import DAEMON
 from ollm.store.session_files import SessionFiles
 
 T = TypeVar("T")
@@ -110,6 +111,7 @@ class DaemonService:
             full=body.full,
             force=body.force,
             interactive=True,
+            holder=DAEMON,
         )
         session_id, resumed = await self.hub.open(options)
         notices = self.hub.get(session_id).conversation.parts.notices

@@ -42,6 +42,8 @@ def find_concern(boundary: Boundary, target: str, access: Access) -> PathConcern
         fixed = judged if not _GLOB_CHARACTERS & set(target) else boundary.judge(_find_glob_base(target))
     except ToolFailure as failure:
         return PathConcern(decision="ask", text=str(failure))
+    if access == "read" and boundary.is_readable(judged) and boundary.is_readable(fixed):
+        return None
     if not (judged.inside and fixed.inside):
         return _make_outside_concern(boundary, target, access, str(fixed.resolved))
     reason = judged.read_protection if access == "read" else judged.write_protection

@@ -104,9 +104,9 @@ class LocalConversation:
         self.parts.registry.get().register(tool)
         update_tools(self.parts)
 
-    def asked_to_close(self) -> bool:
+    def asked_to_close(self, *, idle: bool = False) -> bool:
         """Whether another process wants this workspace."""
-        return self.parts.asked_to_close()
+        return self.parts.asked_to_close(idle=idle)
 
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
         return self.parts.bus.get().respond(correlation_id, answer)

@@ -41,6 +41,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
 
     workspace: Path
     command_directories: tuple[Path, ...]  # where `/NAME` finds NAME.md
+    skill_directories: tuple[Path, ...]
     notices: list[str]  # what the person is told when it opens
 
     state: ConversationState
@@ -67,7 +68,7 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     choose_model: Callable[[str], Awaitable[Model]]
     trust: Callable[[bool], str]
     export: Callable[[str, Path], None]
-    asked_to_close: Callable[[], bool]
+    asked_to_close: Callable[..., bool]
     closing: AsyncExitStack
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic

@@ -1,7 +1,8 @@
 """One active session per workspace: an operating system's lock on `lease.lock`, held while the session is open.
 
 There is no heartbeat: the lock of an owner that died is free. Who holds it is inside the file, for people to read.
-An owner is asked to give way by a word in `asked.lock` beside it and a SIGUSR1.
+An owner is asked to give way by a word in `asked.lock` beside it and a SIGUSR1: `close`, or `idle` for one that need
+only let go when nobody uses it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ollm.domain.clock import Clock, format_age, format_stamp
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
 
+DAEMON = "daemon"
+
 
 class LeaseOwner(Data, frozen=True):
     """Who holds a workspace, and since when."""
@@ -28,18 +31,26 @@ class LeaseOwner(Data, frozen=True):
     host: str
     since: str
     session_id: str = ""
+    holder: str = ""
+
+    @property
+    def is_daemon(self) -> bool:
+        return self.holder == DAEMON
 
     def describe(self) -> str:
-        return f"process {self.pid} on {self.host} started {format_age(self.since)}"
+        who = "the ollm daemon" if self.is_daemon else "another ollm"
+        host = "" if self.host == socket.gethostname() else f" on {self.host}"
+        return f"{who} (process {self.pid}{host}, started {format_age(self.since)})"
 
 
 class Lease:
     """The right to be the active session of one workspace."""
 
-    def __init__(self, directory: Path, clock: Clock) -> None:
+    def __init__(self, directory: Path, clock: Clock, holder: str = "") -> None:
         self.path = directory / "lease.lock"
         self.request = directory / "asked.lock"
         self._clock = clock
+        self._holder = holder
         self._descriptor: int | None = None
 
     @property
@@ -66,19 +77,40 @@ class Lease:
             return msgspec.json.decode(self.path.read_bytes(), type=LeaseOwner)
         return None
 
-    def ask_owner_to_close(self) -> bool:
+    def find_other_owner(self) -> LeaseOwner | None:
+        """Who holds it while it is not ours and cannot be had; None when it is free."""
+        try:
+            descriptor = self._acquire_lock()
+        except BusyError:
+            return self.read_owner() or LeaseOwner(pid=0, started=0.0, host=socket.gethostname(), since="")
+        os.close(descriptor)
+        return None
+
+    def ask_owner_to_close(self, *, only_when_idle: bool = False) -> bool:
         """Leave word and wake the owner; False when there is none to be reached from this machine."""
         owner = self.read_owner()
         if owner is None or owner.host != socket.gethostname() or get_process_start(owner.pid) != owner.started:
             return False
-        self.request.touch(mode=0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(self.request, flags, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write("idle" if only_when_idle else "close")
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(owner.pid, signal.SIGUSR1)
             return True
         return False
 
-    def is_asked_to_close(self) -> bool:
-        return self.held and self.request.exists()
+    def withdraw_request(self) -> None:
+        self.request.unlink(missing_ok=True)
+
+    def is_asked_to_close(self, *, idle: bool = False) -> bool:
+        """Whether another wants it; one that asks for what nobody uses is heard by an `idle` owner alone."""
+        if not self.held:
+            return False
+        with contextlib.suppress(OSError):  # there is none, or it was withdrawn
+            word = self.request.read_text(encoding="utf-8")
+            return idle or word != "idle"
+        return False
 
     def _acquire_lock(self) -> int:
         try:
@@ -93,7 +125,8 @@ class Lease:
             owner = self.read_owner()
             who = owner.describe() if owner else "another process"
             raise BusyError(
-                f"This workspace is in use by {who}.", action="Close it there, or take over with --force."
+                f"This workspace is in use by {who}.",
+                action="Close it there, open beside it with --beside, or take over with --force.",
             ) from error
         return descriptor
 
@@ -106,6 +139,7 @@ class Lease:
             host=socket.gethostname(),
             since=format_stamp(self._clock()),
             session_id=session_id,
+            holder=self._holder,
         )
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, msgspec.json.encode(owner), 0)

@@ -127,6 +127,7 @@ class Boundary(Data, frozen=True):
     workspace: Path
     places: KnownDirectories
     approved: frozenset[Path] = frozenset()
+    readable: tuple[Path, ...] = ()  # the person's own texts for the agent, wherever they are: to read, never to write
 
     @classmethod
     def around(
@@ -137,6 +138,7 @@ class Boundary(Data, frozen=True):
         user_home: Path | None = None,
         ollm_home: Path | None = None,
         executed: Iterable[Path] = (),
+        readable: Iterable[Path] = (),
     ) -> Self:
         real = Path(os.path.realpath(workspace))
         places = KnownDirectories(
@@ -145,7 +147,11 @@ class Boundary(Data, frozen=True):
             roots=(real, *(Path(os.path.realpath(real / root)) for root in allowed_roots)),
             executed=frozenset(one for path in executed for one in (path, Path(os.path.realpath(path)))),
         )
-        return cls(workspace=real, places=places)
+        return cls(
+            workspace=real,
+            places=places,
+            readable=tuple(one for path in readable for one in (path, Path(os.path.realpath(path)))),
+        )
 
     def approving(self, resolved: Iterable[Path]) -> Self:
         """The same boundary for one call whose protected or outside paths a person has just approved.
@@ -166,7 +172,7 @@ class Boundary(Data, frozen=True):
     def check(self, given: str, access: Access = "read") -> Path:
         """The resolved path if it may be used in this way, or a ToolFailure (OutsideWorkspace, Denied)."""
         judged = self.judge(given)
-        approved = self._is_approved(judged.resolved)
+        approved = self._is_approved(judged.resolved) or (access == "read" and self.is_readable(judged))
         if not judged.inside and not (access == "read" and approved):
             raise ToolFailure("OutsideWorkspace", f"{given} is outside the workspace {self.workspace}.")
         if not approved and access != "run":
@@ -211,6 +217,13 @@ class Boundary(Data, frozen=True):
             except OSError as error:
                 raise make_tool_failure(error, given) from error
         raise _make_changing_failure(given, path)
+
+    def is_readable(self, judged: Judgement) -> bool:
+        """Whether a path lies, as it was named and where it leads, among what may be read anyway."""
+        return all(
+            any(path.is_relative_to(one) for one in self.readable) and not is_environment_file(path.name)
+            for path in (judged.named, judged.resolved)
+        )
 
     def _find_root(self, path: Path) -> Path | None:
         parts = path.parts

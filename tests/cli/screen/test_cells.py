@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ollm.cli.screen.cells import pad_cells, truncate_cells
+from ollm.cli.screen.cells import pad_cells, shorten_line, truncate_cells
 from ollm.system.terminal_text import clean_lines
 
 
@@ -36,3 +36,9 @@ def test_wide_letters_take_two_cells(text: str, cells: int, short: str) -> None:
 def test_padding_fills_to_the_cell() -> None:
     assert pad_cells("日", 4) == "日  "
     assert pad_cells("abcdef", 4) == "abcd"
+
+
+def test_a_line_that_is_too_long_ends_behind_a_word_with_a_mark() -> None:
+    assert shorten_line("short", 10) == "short"
+    assert shorten_line("one two three four", 12) == "one two…"
+    assert shorten_line("x" * 30, 10) == "x" * 9 + "…"

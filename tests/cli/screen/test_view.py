@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ollm.cli.screen.view import merge_style_runs, read_git_branch
+from ollm.cli.screen.view import merge_style_runs, read_git_branch, wrap_choices
 
 
 def test_the_branch_is_read_without_git(tmp_path: Path) -> None:
@@ -48,3 +48,13 @@ def test_a_head_that_cannot_be_read_is_no_branch(tmp_path: Path) -> None:
     assert read_git_branch(tmp_path) == ""
     (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe")
     assert read_git_branch(tmp_path) == ""
+
+
+def test_choices_are_broken_between_two_of_them() -> None:
+    choices = "[y] yes · [s] this session · [a] always in this workspace (edit_file:a.py) · [n] no"
+
+    assert wrap_choices(choices, 60).split("\n") == [
+        "[y] yes · [s] this session",
+        "[a] always in this workspace (edit_file:a.py) · [n] no",
+    ]
+    assert wrap_choices(choices, 200) == choices

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ollm.cli.line_chat.line_reader import LineReader
-from ollm.cli.oneshot import TextPrinter
 from ollm.cli.other_terminals import wait_for_input
 from ollm.cli.screen.composing import collect_mentions, read_file
 from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
 from ollm.cli.signals import ShutdownHandler
+from ollm.cli.text_printer import TextPrinter
 from ollm.domain.errors import OllmError
 from ollm.domain.events import AnyEvent, ConfirmationRequested
 from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails

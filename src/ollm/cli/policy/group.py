@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ollm.cli.completers import complete_tool
 from ollm.cli.options import confirm_or_fail, json_option, print_json, resolve_workspace, workspace_option, yes_option
 from ollm.domain.errors import UsageError
 
@@ -61,7 +62,7 @@ def revoke(number: int | None, everything: bool, yes: bool, as_json: bool) -> No
 
 
 @policy.command()
-@click.argument("tool")
+@click.argument("tool", shell_complete=complete_tool)
 @click.option(
     "--param", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter of the call (repeatable)."
 )

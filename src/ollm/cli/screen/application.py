@@ -14,15 +14,6 @@ from ollm.cli.screen.view import ScreenView
 
 ESCAPE_WAIT_SECONDS = 0.25  # how long Esc waits for the key that would make it Alt-something
 VI_WAIT_SECONDS = 1.0  # the same for keys of several letters
-STYLE = Style.from_dict(
-    {
-        "frame": "ansibrightblack",
-        "prompt": "ansicyan bold",
-        "question": "bold",
-        "chosen": "reverse",
-        "hint": "ansibrightblack",
-    }
-)
 
 
 def build_chat_application(actions: keys.KeyActions, view: ScreenView, options: ScreenOptions) -> ChatApplication:
@@ -32,7 +23,7 @@ def build_chat_application(actions: keys.KeyActions, view: ScreenView, options: 
             actions.buffer, view.render_live, view.render_question, view.render_footer, view.render_prompt
         ),
         key_bindings=keys.build_key_bindings(actions),
-        style=STYLE,
+        style=Style.from_dict(options.theme.toolkit),
         color_depth=None if options.colour else ColorDepth.DEPTH_1_BIT,
         editing_mode=EditingMode.VI if options.vi else EditingMode.EMACS,
         output=open_output(),

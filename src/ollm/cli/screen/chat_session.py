@@ -122,6 +122,8 @@ class ConversationRunner:
             self._display.print(render_recap(past, self._display.painter))
         for notice in status.notices:
             self._print_aside(notice, "dim")
+        if status.notices:
+            self._display.print("\n")
         self._display.refresh(status)
         await self._run_safely(self._learn_commands(conversation))
         if status.turn_after is not None:

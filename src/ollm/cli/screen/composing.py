@@ -1,4 +1,4 @@
-"""From what was typed to what is sent: folded pastes unfolded, `@file` attached."""
+"""From what was typed to what is sent: folded pastes unfolded, `@file` and the listing of `@directory` attached."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
 MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
+MAX_LISTED_FILES = 200
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
 
@@ -58,7 +59,8 @@ def collect_mentions(
                 problems.append(f"@{name} was not attached: no such file")
             continue
         try:
-            attachments.append(make_attachment(name, path, read))
+            whole = path.is_dir()
+            attachments.append(list_directory(name, path, workspace) if whole else make_attachment(name, path, read))
         except OSError as error:
             problems.append(f"@{name} was not attached: {error.strerror or error}")
         except ValueError as error:
@@ -89,6 +91,24 @@ def make_attachment(name: str, path: Path, read: Callable[[Path, int], bytes]) -
         raise ValueError("not a text file")
     cut = " (truncated)" if len(data) > MAX_TEXT_BYTES else ""
     return Attachment(name=f"{name}{cut}", text=data[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
+
+
+def list_directory(name: str, path: Path, workspace: Path) -> Attachment:
+    """The files below a directory that the agent can see, the first of them where there are many."""
+    from ollm.app import ProcessScope, WorkspaceScope
+    from ollm.domain.files import DiscoveryOptions
+
+    scope = WorkspaceScope(ProcessScope(workspace=workspace), workspace)
+    inside = path.resolve().is_relative_to(workspace.resolve())
+    try:
+        options = DiscoveryOptions(root=str(path), within=str(workspace) if inside else None)
+        found = scope.discovery.read_paths(options)
+    finally:
+        scope.close()
+    shown = found.paths[:MAX_LISTED_FILES]
+    more = [f"({len(found.paths) - len(shown):,} more)"] if len(shown) < len(found.paths) else []
+    count = f"{len(found.paths):,} file{'' if len(found.paths) == 1 else 's'}"
+    return Attachment(name=f"{name.rstrip('/')}/ ({count})", text="\n".join([*shown, *more]) or "(empty)")
 
 
 def read_file(path: Path, most: int) -> bytes:

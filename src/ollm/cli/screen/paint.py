@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ollm.cli.screen.themes import THEMES, ScreenTheme
 from ollm.system.terminal_text import clean_lines, clean_prose
 
 if TYPE_CHECKING:
@@ -14,17 +15,16 @@ if TYPE_CHECKING:
 
 Width = Callable[[], int]
 GUTTER = "  "
-MARKDOWN_STYLES = {"markdown.code": "cyan", "markdown.code_block": ""}  # no ground: it must read on any theme
-THEME = "ansi_dark"
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Painter:
     """Makes what is printed. `width` is asked each time, so that a resize counts at once."""
 
-    def __init__(self, width: Width, *, colour: bool) -> None:
+    def __init__(self, width: Width, *, colour: bool, theme: ScreenTheme = THEMES["dark"]) -> None:
         self._width = width
-        self.colour = colour
+        self._theme = theme
+        self.colour = colour and theme.colour
 
     def paint(self, *renderables: RenderableType, indent: int = 0) -> str:
         from rich.console import Console
@@ -35,13 +35,13 @@ class Painter:
             file=out,
             width=max(20, self._width() - indent),
             force_terminal=self.colour,
-            color_system="256" if self.colour else None,
+            color_system="standard" if self.colour else None,
             no_color=not self.colour,
             highlight=False,
             markup=False,
             emoji=False,
             legacy_windows=False,
-            theme=Theme(MARKDOWN_STYLES),
+            theme=Theme(self._theme.styles),
         )
         for renderable in renderables:
             console.print(renderable)
@@ -50,14 +50,14 @@ class Painter:
     def paint_markdown(self, text: str) -> str:
         from ollm.cli.screen.markdown import ChatMarkdown
 
-        painted = self.paint(ChatMarkdown(clean_prose(text), code_theme=THEME, hyperlinks=False))
+        painted = self.paint(ChatMarkdown(clean_prose(text), code_theme=self._theme.code, hyperlinks=False))
         return _strip_blank_edges(painted)
 
     def paint_answer(self, text: str, *, first: bool) -> str:
         """Markdown of the model, with a gutter: a mark where a message begins, blanks below it."""
         from ollm.cli.screen.markdown import ChatMarkdown
 
-        markdown = ChatMarkdown(clean_prose(text), code_theme=THEME, hyperlinks=False)
+        markdown = ChatMarkdown(clean_prose(text), code_theme=self._theme.code, hyperlinks=False)
         lines = _strip_blank_edges(self.paint(markdown, indent=len(GUTTER))).split("\n")
         mark = self.paint_mark("● ", "cyan") if first else GUTTER
         return "\n".join(
@@ -118,6 +118,13 @@ class Painter:
         from ollm.cli.screen.diffs import render_diff
 
         return self.paint(render_diff(clean_lines(text), self._width()))
+
+
+def create_terminal_painter(theme: ScreenTheme) -> Painter:
+    """A painter for the terminal this runs on, as wide as it is now."""
+    import shutil
+
+    return Painter(lambda: shutil.get_terminal_size().columns, colour=theme.colour, theme=theme)
 
 
 def _strip_blank_edges(painted: str) -> str:

@@ -16,17 +16,18 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
-from ollm.cli.screen.cells import pad_cells
+from ollm.cli.screen.cells import pad_cells, shorten_line
 from ollm.cli.screen.choice import SessionChoice, filter_sessions
 from ollm.cli.screen.output import open_output
-from ollm.cli.sessions.session_list import SessionList, SessionListItem
+from ollm.cli.screen.themes import ScreenTheme
+from ollm.cli.sessions.session_list import SessionList, SessionListItem, flatten_markdown
 from ollm.domain.clock import format_age
 from ollm.domain.errors import OllmError
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 10
+PREVIEW_LINES = 4
 PREVIEW_MIN_LINES = 14  # a terminal of fewer lines shows no preview
-STYLE = Style.from_dict({"chosen": "reverse", "hint": "ansibrightblack"})
 HINT = "Enter resume · Ctrl-A archive · Ctrl-X delete"
 ARCHIVE_HINT = "Enter resume · Ctrl-A unarchive · Ctrl-X delete"
 FIRST_HINT = "Esc new chat · Ctrl-C quit"
@@ -43,7 +44,7 @@ class Picker:
     """
 
     def __init__(
-        self, lines: list[SessionListItem], sessions: SessionList, *, colour: bool, first: bool = True
+        self, lines: list[SessionListItem], sessions: SessionList, *, theme: ScreenTheme, first: bool = True
     ) -> None:
         self._lines = lines
         self._first = first
@@ -57,9 +58,9 @@ class Picker:
         self._app: Application[SessionChoice] = Application(
             layout=self._build_layout(),
             key_bindings=self._build_keys(),
-            style=STYLE,
+            style=Style.from_dict(theme.toolkit),
             output=open_output(),
-            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            color_depth=None if theme.colour else ColorDepth.DEPTH_1_BIT,
             erase_when_done=True,
         )
         self._app.ttimeoutlen = 0.05
@@ -83,7 +84,7 @@ class Picker:
     def _build_layout(self) -> Layout:
         field = Window(BufferControl(self._filter, input_processors=[BeforeInput(self._render_title)]), height=1)
         listed = Window(FormattedTextControl(self._render_list), height=self._get_list_height, dont_extend_height=True)
-        preview = Window(FormattedTextControl(self._render_preview), height=Dimension(max=4), wrap_lines=True)
+        preview = Window(FormattedTextControl(self._render_preview), height=Dimension(max=PREVIEW_LINES))
         is_tall = Condition(lambda: self._app.output.get_size().rows >= PREVIEW_MIN_LINES)
         hint = Window(FormattedTextControl(self._render_hint), height=Dimension(min=1, max=3), wrap_lines=True)
         return Layout(HSplit([field, listed, ConditionalContainer(preview, is_tall), hint]), focused_element=field)
@@ -120,7 +121,8 @@ class Picker:
 
     def _render_preview(self) -> StyleAndTextTuples:
         chosen = self._get_selected()
-        return [("class:hint", make_printable(" ".join(chosen.preview.split()))[:600])] if chosen else []
+        width = self._app.output.get_size().columns - 1
+        return [("class:hint", "\n".join(format_preview(chosen.preview, width)))] if chosen else []
 
     def _render_hint(self) -> StyleAndTextTuples:
         if self._doomed or self._problem:
@@ -218,6 +220,13 @@ class Picker:
 
 def get_view(line: SessionListItem) -> View:
     return "archived" if line.archived else "one-shot" if line.one_shot else "chats"
+
+
+def format_preview(text: str, width: int) -> list[str]:
+    """The first lines of what is known of a session, each cut between words where it is too long."""
+    said = (line.strip() for line in text.splitlines())
+    lines = [flatten_markdown(make_printable(line)) for line in said if line and not line.endswith(":")]
+    return [f"  {shorten_line(line, width - 2)}" for line in lines[:PREVIEW_LINES]]
 
 
 def format_row(line: SessionListItem, width: int) -> str:

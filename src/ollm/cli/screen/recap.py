@@ -2,56 +2,72 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from ollm.cli.screen.blocks import MarkdownBlocks
 from ollm.cli.screen.paint import Painter
+from ollm.domain.call_summary import summarize_call
 
 MAX_MESSAGE_CHARACTERS = 1_500
-SUMMARIES = {
-    "shell": ("Run", "command"),
-    "read_file": ("Read", "path"),
-    "edit_file": ("Edit", "path"),
-    "write_file": ("Write", "path"),
-    "grep": ("Search for", "pattern"),
-    "glob": ("Find files matching", "pattern"),
-    "ls": ("List", "path"),
-    "web_fetch": ("Fetch", "url"),
-    "web_search": ("Search the web for", "query"),
-}
-MARKS = {"ok": ("✓", "dim"), "running": ("…", "dim")}
+ATTACHMENT = re.compile(r"\n\n\[([^\]\n]+)\]\n")
+OUTCOME_CELLS = 24  # beside a call, for what became of it
+MARKS = {"ok": ("✓", "green"), "running": ("…", "dim")}
 
 
 def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     """A page of the archive as the screen would have shown it."""
     earlier = page[0]["id"] - 1
     text = painter.paint_aside(f"{earlier} earlier messages: /history all", "dim") if earlier else ""
-    return text + "".join(render_message(message, painter) for message in page)
+    after_call = False
+    for message in page:
+        shown = render_message(message, painter)
+        text += f"\n{shown}" if after_call and starts_with_words(message) else shown
+        after_call = bool(message.get("toolCalls")) or (after_call and not shown)
+    return text + ("\n" if after_call else "")
+
+
+def starts_with_words(message: dict[str, Any]) -> bool:
+    return message["role"] in ("user", "assistant") and any(
+        part["type"] == "text" and part["text"].strip() for part in message["parts"]
+    )
 
 
 def render_message(message: dict[str, Any], painter: Painter) -> str:
-    said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
     if message["role"] == "user":
-        return painter.paint_user_message(shorten(said)) + "\n"
+        return render_user_message(message["parts"], painter)
+    said = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
     if message["role"] != "assistant":
         return ""
-    text = painter.paint_answer(shorten(said), first=True) + "\n" if said.strip() else ""
+    text = render_answer(shorten(said), painter) if said.strip() else ""
     return text + "".join(render_call(call, painter) for call in message["toolCalls"])
+
+
+def render_user_message(parts: list[dict[str, Any]], painter: Painter) -> str:
+    """What was typed, and the names of what was put beside it."""
+    typed, *beside = [part["text"] for part in parts if part["type"] == "text"] or [""]
+    names = [found[1] for text in beside if (found := ATTACHMENT.match(text))]
+    typed += "".join(text for text in beside if not ATTACHMENT.match(text))
+    attached = "".join(painter.paint_aside(f"+ {name}", "dim") for name in names)
+    return painter.paint_user_message(shorten(typed)) + "\n" + (attached + "\n" if attached else "")
+
+
+def render_answer(said: str, painter: Painter) -> str:
+    """Block by block, as it was printed while it came."""
+    blocks = MarkdownBlocks()
+    found = [*blocks.feed(said), blocks.finish()]
+    painted = [painter.paint_answer(block, first=number == 0) for number, block in enumerate(filter(None, found))]
+    return "".join(f"{block}\n" for block in painted)
 
 
 def render_call(call: dict[str, Any], painter: Painter) -> str:
     mark, style = MARKS.get(call["status"], ("✗", "yellow"))
     code = (call.get("result") or {}).get("exitCode")
     if code:
-        mark, style = "✗", "yellow"
+        mark, style = "✗", "red"
     outcome = f" · exit {code}" if code else "" if call["status"] == "ok" else f" · {call['status']}"
-    return painter.paint_aside(f"{mark} {summarize_call(call)}{outcome}", style)
-
-
-def summarize_call(call: dict[str, Any]) -> str:
-    """A recorded call in the words it had when it ran."""
-    verb, key = SUMMARIES.get(call["name"], ("", ""))
-    value = str(call["args"].get(key, "")) if key else ""
-    return f"{verb} {' '.join(value.split())[:200]}" if value else str(call["name"])
+    summary = painter.fit_line(summarize_call(call["name"], call["args"]), OUTCOME_CELLS)
+    return painter.paint_aside(f"{mark} {summary}{outcome}", style)
 
 
 def shorten(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from prompt_toolkit.application.current import get_app
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.utils import get_cwidth
 
 from ollm.cli.screen.cells import pad_cells, truncate_cells
 from ollm.cli.screen.option_list import OptionList
@@ -19,6 +20,7 @@ from ollm.runtime.base import Status
 from ollm.system.terminal_text import make_printable
 
 MAX_QUEUED_SHOWN = 3
+CHOICE_GAP = " · "
 
 
 class ScreenView:
@@ -66,7 +68,7 @@ class ScreenView:
         if self.hint:
             return [("class:hint", self.hint)]
         choices = self._questions.format_choices()
-        return [("class:question", choices)] if choices else []
+        return [("class:question", wrap_choices(choices, get_width() - 1))] if choices else []
 
     def render_footer(self) -> StyleAndTextTuples:
         line = format_status_line(self.status, self._transcript, self.branch, len(self._queue()), get_width())
@@ -74,6 +76,17 @@ class ScreenView:
 
     def render_prompt(self) -> StyleAndTextTuples:
         return [("class:prompt", "reason: " if self._questions.refusing else "› ")]
+
+
+def wrap_choices(choices: str, width: int) -> str:
+    """The choices on as many lines as they need, broken between two of them."""
+    lines: list[str] = []
+    for choice in choices.split(CHOICE_GAP):
+        if lines and get_cwidth(lines[-1]) + len(CHOICE_GAP) + get_cwidth(choice) <= width:
+            lines[-1] += CHOICE_GAP + choice
+        else:
+            lines.append(choice)
+    return "\n".join(lines)
 
 
 def merge_style_runs(text: str) -> StyleAndTextTuples:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ollm.cli.completers import complete_session
 from ollm.cli.options import confirm_or_fail, workspace_option, yes_option
 from ollm.cli.table import warn
 from ollm.domain.errors import OllmError, UsageError
@@ -13,7 +14,7 @@ DELETE_WARNING = "This also deletes its snapshots and cannot be undone."
 
 
 @click.command()
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", shell_complete=complete_session)
 @yes_option
 def delete(session: str, yes: bool) -> None:
     """Delete a session permanently."""
@@ -68,7 +69,7 @@ def cleanup(keep: int, yes: bool) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", shell_complete=complete_session)
 def restore(session: str) -> None:
     """Restore a session from the trash."""
     from ollm.app import ProcessScope
@@ -81,7 +82,7 @@ def restore(session: str) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @workspace_option
 def archive(session: str | None, workspace: str | None) -> None:
     """Keep a session, but offer it no longer; without ID the newest one of the workspace."""
@@ -89,7 +90,7 @@ def archive(session: str | None, workspace: str | None) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @workspace_option
 def unarchive(session: str | None, workspace: str | None) -> None:
     """Offer an archived session again; without ID the newest one of the workspace."""
@@ -97,7 +98,7 @@ def unarchive(session: str | None, workspace: str | None) -> None:
 
 
 @click.command()
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", shell_complete=complete_session)
 @click.argument("title")
 def rename(session: str, title: str) -> None:
     """Rename a session."""

@@ -130,6 +130,12 @@ def make_item(record: ChatSession, count: int | None, origin: str | None) -> Ses
 
 
 def extract_last_words(messages: Sequence[dict[str, Any]]) -> str:
-    """What was said last, on one line."""
+    """What was said last, on one line, without the marks of Markdown."""
     said = (str(message.get("content") or "") for message in reversed(messages))
-    return " ".join(next((text for text in said if text.strip()), "").split())[:200]
+    return flatten_markdown(next((text for text in said if text.strip()), ""))[:200]
+
+
+def flatten_markdown(text: str) -> str:
+    """On one line, without the marks that only a rendering needs."""
+    words = (line.strip().lstrip("#>*-| ") for line in text.splitlines())
+    return " ".join(" ".join(words).replace("**", "").replace("`", "").replace("## ", "").split())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
+from ollm.cli.completers import complete_session
 from ollm.cli.options import json_option, resolve_workspace, style_text, workspace_option
 from ollm.cli.table import warn
 from ollm.domain.errors import NotFoundError, StorageError, UsageError
@@ -25,7 +26,7 @@ CHUNKS_PER_UPDATE = 16  # chunks between two looks at the bar
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @click.option("--unfold", is_flag=True, help="Show tool calls with their arguments and results.")
 @workspace_option
 @json_option
@@ -66,7 +67,7 @@ def _append_damage(chunks: Iterator[str], stream: SessionStream) -> Iterator[str
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
 @click.option("--output", "-o", required=True, metavar="FILE", help="File to write; - for stdout.")
 @click.option(
     "--format", "form", type=click.Choice(["json", "markdown", "html"]), help="Default: from the file extension."

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ollm.domain.front_matter import split_front_matter
+
 MAX_COMMAND_CHARS = 100_000
 MAX_DESCRIPTION_CHARS = 200
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -41,17 +43,6 @@ class CustomCommands:
             if file.is_file() and not file.is_symlink():
                 return file.read_text(encoding="utf-8", errors="replace")[:MAX_COMMAND_CHARS]
         return None
-
-
-def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The `key: value` lines between two lines of `---` at the top, and the text without them."""
-    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
-    ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
-    if len(ends) < 2 or ends[0] != 0:
-        return {}, text
-    pairs = (line.partition(":") for line in lines[1 : ends[1]] if not line.startswith((" ", "#")))
-    fields = {key.strip(): value.strip().strip("\"'") for key, mark, value in pairs if mark}
-    return fields, "".join(lines[ends[1] + 1 :]).lstrip("\n")
 
 
 def _list_files(directory: Path) -> list[Path]:

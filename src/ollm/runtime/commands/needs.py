@@ -59,6 +59,12 @@ class SettingsNeeds(Changeable, Protocol):
     @property
     def command_directories(self) -> tuple[Path, ...]: ...
 
+    @property
+    def skill_directories(self) -> tuple[Path, ...]: ...
+
+    @property
+    def workspace(self) -> Path: ...
+
 
 class WorkNeeds(Protocol):
     """For commands about goals, plan, todos, memory and edits."""

@@ -38,6 +38,7 @@ def register_commands(commands: CommandTable) -> None:
     )
     commands.register("status", "Show model, context, mode and session.", during_turn=True)(show_status)
     commands.register("permissions", "Show what runs without asking.", during_turn=True)(show_permissions)
+    commands.register("skills", "List the skills the model can read.", during_turn=True)(show_skills)
     commands.register("tools", "List the tools the model can use.", during_turn=True)(tools)
     commands.register("trust", "Trust this workspace's own settings and instructions.", usage="[yes]")(trust)
     commands.register("help", "List the commands.", usage="[NAME]", during_turn=True)(show_help)
@@ -117,6 +118,17 @@ async def tools(conversation: SettingsNeeds, arguments: str) -> CommandReply:
     rows = [(spec.name, spec.risk, "yes" if spec.name in shown else "", spec.description) for spec in specs]
     text = render_table(("tool", "risk", "shown", "description"), rows)
     return CommandReply(text=text, data=[{"name": spec.name, "shown": spec.name in shown} for spec in specs])
+
+
+async def show_skills(conversation: SettingsNeeds, arguments: str) -> CommandReply:
+    from ollm.runtime.prompt.skills import find_skills
+
+    found = find_skills(conversation.skill_directories, conversation.workspace)
+    if not found:
+        return CommandReply(text="No skills. Put one into `.ollm/skills/NAME/SKILL.md` or `~/.ollm/skills`.", data=[])
+    rows = [(skill.name, skill.description, skill.path) for skill in found]
+    data = [{"name": skill.name, "description": skill.description, "path": skill.path} for skill in found]
+    return CommandReply(text=render_table(("skill", "description", "file"), rows), data=data)
 
 
 async def trust(conversation: SettingsNeeds, arguments: str) -> CommandReply:

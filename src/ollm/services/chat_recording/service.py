@@ -24,6 +24,7 @@ from ollm.domain.session import SCHEMA_VERSION, Session, SessionMetadata, Sessio
 from ollm.services.chat_recording.guarded_writes import GuardedWrites
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.services.chat_recording.long_work import LongWork
+from ollm.services.chat_recording.title import make_title
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean_json
 
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Emit = Callable[[Event], None]
-MAX_TITLE_CHARS = 80
 _TEXT_PARTS = (TextPart, ThinkingPart)
 INDEX_INTERVAL = timedelta(seconds=60)
 MIN_INDEXED_BYTES = 256 * 1024  # a smaller one is read faster than a row is written
@@ -48,12 +48,6 @@ def ignore_event(event: Event) -> None:
 def count_bytes(text: str) -> int:
     """Bytes of a text; the archive is counted as a token for every four of them."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
-def make_title(message: Message) -> str:
-    """The first line of a message, cut (W)."""
-    first = next((line.strip() for line in message.text.splitlines() if line.strip()), "")
-    return first if len(first) <= MAX_TITLE_CHARS else first[: MAX_TITLE_CHARS - 1].rstrip() + "…"
 
 
 class ChatRecordingService:

@@ -1,39 +1,25 @@
-"""A session as one HTML file that needs nothing else and runs nothing: everything escaped, no script, no address."""
+"""A session as one HTML file that needs nothing else and runs nothing: no script, and nothing loaded from elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
 
+from ollm.domain.call_summary import summarize_call
 from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export.html_markdown import render_markdown_as_html
+from ollm.services.session_export.html_page import PAGE_HEAD
 from ollm.services.session_export.markdown import ROLE_NAMES, describe_outcome, format_arguments
 from ollm.services.session_export.source import ExportSource
 from ollm.services.session_export.text import gather_pieces, slice_text
 from ollm.system.terminal_text import escape_controls
 
+MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
+MAX_CONTENTS_ENTRIES = 2_000
+MAX_ENTRY_CHARS = 70
 _IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
-_HEAD = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #222; }}
-pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; margin: .3rem 0; }}
-details pre {{ font: 13px/1.4 ui-monospace, monospace; background: #f4f4f4; padding: .6rem; }}
-section {{ border-left: 4px solid #ccc; padding-left: 1rem; margin: 1.2rem 0; }}
-section.user {{ border-color: #2a6; }} section.assistant {{ border-color: #26a; }}
-h2 {{ font-size: 1rem; margin: 0; }} time, .meta {{ color: #777; font-size: .85rem; }}
-@media (prefers-color-scheme: dark) {{
-  body {{ background: #181818; color: #ddd; }} details pre {{ background: #222; }}
-}}
-</style>
-</head>
-<body>
-"""
+_DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
 
 
 def render_html(session: ExportSource) -> Iterator[str]:
@@ -42,17 +28,28 @@ def render_html(session: ExportSource) -> Iterator[str]:
 
 
 def _render_pieces(source: ExportSource) -> Iterator[str]:
+    """The contents come last, when they are known; the page shows them first."""
     session = source.session
     title = escape(session.metadata.title or "Session")
-    yield _HEAD.format(title=title)
+    yield PAGE_HEAD.replace("{title}", title)
     about = f"{session.model} ({session.provider}), {session.start_time} to {session.last_activity}"
-    yield f'<h1>{title}</h1>\n<p class="meta">{escape(about)}<br>{escape(session.session_id)}</p>\n'
+    meta = f'<p class="meta">{escape(about)}<br>{escape(session.session_id)}</p>'
+    yield f"<header><h1>{title}</h1>\n{meta}</header>\n<main>\n"
+    contents: list[str] = []
     for message in source.iter_messages():
+        if message.role == "user" and len(contents) < MAX_CONTENTS_ENTRIES:
+            contents.append(_render_entry(message))
         if message.role != "tool" or message.text:
             yield from _render_message(message, source)
     for call in source.iter_other_calls():
         yield from _render_call(call)
-    yield "</body>\n</html>\n"
+    yield f"</main>\n<nav><h2>Contents</h2>\n<ol>\n{''.join(contents)}</ol></nav>\n</body>\n</html>\n"
+
+
+def _render_entry(message: Message) -> str:
+    line = next((line.strip() for line in message.text.splitlines() if line.strip()), "(no text)")
+    short = line if len(line) <= MAX_ENTRY_CHARS else f"{line[: MAX_ENTRY_CHARS - 1]}…"
+    return f'<li><a href="#m{message.id}">{escape(short)}</a></li>\n'
 
 
 def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
@@ -62,10 +59,10 @@ def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
     yield f"<h2>{message.id}. {ROLE_NAMES[message.role]}{mark} <time>{when}</time></h2>\n"
     for part in message.parts:
         if isinstance(part, TextPart):
-            yield from _render_block(part.text)
+            yield from _render_text(part.text, markdown=message.role == "assistant")
         elif isinstance(part, ThinkingPart):
             yield "<details><summary>Thinking</summary>"
-            yield from _render_block(part.text)
+            yield from _render_text(part.text, markdown=True)
             yield "</details>\n"
         elif isinstance(part, ImagePart):
             yield _render_image(part)
@@ -74,8 +71,16 @@ def _render_message(message: Message, source: ExportSource) -> Iterator[str]:
     yield "</section>\n"
 
 
-def _render_block(text: str) -> Iterator[str]:
-    yield "<pre>"
+def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
+    """What a person typed is shown as it is."""
+    if markdown and len(text) <= MAX_RENDERED_CHARS:
+        yield f'<div class="text">{render_markdown_as_html(text)}</div>\n'
+    else:
+        yield from _render_block(text, "said")
+
+
+def _render_block(text: str, kind: str = "") -> Iterator[str]:
+    yield f'<pre class="{kind}">' if kind else "<pre>"
     for piece in slice_text(text):
         yield escape(piece, quote=False)
     yield "</pre>\n"
@@ -88,8 +93,24 @@ def _render_image(part: ImagePart) -> str:
 
 
 def _render_call(call: ToolCallRecord) -> Iterator[str]:
-    yield f"<details><summary>{escape(call.name)} ({describe_outcome(call)})</summary>"
-    yield from _render_block(format_arguments(call))
-    if call.result:
+    """A change stands open, everything else is folded."""
+    outcome = describe_outcome(call)
+    diff = call.result.diff if call.result else ""
+    kind = "ok" if outcome == "ok" else "failed"
+    summary = f"<b>{escape(summarize_call(call.name, call.args))}</b> {escape(outcome)}"
+    yield f'<details class="call {kind}"{" open" if diff else ""}><summary>{summary}</summary>\n'
+    if diff:
+        yield from _render_diff(diff)
+    else:
+        yield from _render_block(f"{call.name} {format_arguments(call)}", "arguments")
+    if call.result and not diff:
         yield from _render_block(call.result.full_output or call.result.llm_content)
     yield "</details>\n"
+
+
+def _render_diff(diff: str) -> Iterator[str]:
+    yield '<pre class="diff">'
+    for line in diff.splitlines():
+        kind = "head" if line.startswith(("--- ", "+++ ")) else _DIFF_CLASSES.get(line[:1], "")
+        yield f'<span class="{kind}">{escape(line, quote=False)}\n</span>' if kind else f"{escape(line, quote=False)}\n"
+    yield "</pre>\n"

@@ -1,0 +1,76 @@
+"""The looks of the screen: colours that read on a dark ground, on a light one, or none at all.
+
+Only the sixteen colours every terminal has are used, so that a terminal's own palette counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ollm.domain.struct import Data
+
+LIGHT_GROUNDS = ("7", "15")
+
+
+class ScreenTheme(Data, frozen=True):
+    """`styles` replaces the words of style that the screen uses, `toolkit` those of the input line."""
+
+    name: str
+    code: str  # how source code is coloured
+    styles: dict[str, str]
+    toolkit: dict[str, str]
+    colour: bool = True
+
+
+_DARK = ScreenTheme(
+    name="dark",
+    code="ansi_dark",
+    styles={"markdown.code": "cyan", "markdown.code_block": ""},  # no ground: the terminal's own shows through
+    toolkit={
+        "frame": "ansibrightblack",
+        "prompt": "ansicyan bold",
+        "question": "bold",
+        "chosen": "reverse",
+        "hint": "ansibrightblack",
+    },
+)
+_LIGHT = ScreenTheme(
+    name="light",
+    code="ansi_light",
+    styles={
+        "markdown.code": "blue",
+        "markdown.code_block": "",
+        "markdown.table.border": "blue",
+        "markdown.table.header": "blue",
+        "markdown.item.bullet": "bold blue",
+        "markdown.item.number": "bold blue",
+        "markdown.block_quote": "magenta",
+        "markdown.h1": "bold underline",
+        "cyan": "blue",
+        "bold cyan": "bold blue",
+        "yellow": "magenta",
+        "bold yellow": "bold magenta",
+    },
+    toolkit={**_DARK.toolkit, "prompt": "ansiblue bold"},
+)
+_PLAIN = ScreenTheme(
+    name="plain",
+    code="ansi_dark",
+    styles=_DARK.styles,
+    toolkit={"frame": "", "prompt": "bold", "question": "bold", "chosen": "reverse", "hint": ""},
+    colour=False,
+)
+THEMES = {theme.name: theme for theme in (_DARK, _LIGHT, _PLAIN)}
+
+
+def choose_theme(wanted: str, environment: Mapping[str, str]) -> ScreenTheme:
+    """The theme of the settings; `auto` asks the terminal's own variable for its ground, and takes it for dark when it
+    does not say. Where no colour is wanted it is plain."""
+    from ollm.config.environment import wants_colour
+
+    if not wants_colour(environment):
+        return _PLAIN
+    if wanted in THEMES:
+        return THEMES[wanted]
+    ground = environment.get("COLORFGBG", "").rpartition(";")[2]
+    return _LIGHT if ground in LIGHT_GROUNDS else _DARK

@@ -1,0 +1,58 @@
+"""What a stranger installs: the wheel and the source archive, each in an environment of its own."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.servers.openai import ScriptedServer
+from tests.sizes import SOAK
+
+ROOT = Path(__file__).parents[2]
+UV = Path(sys.executable).parent / "uv"
+
+
+def run(*words: str | Path, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        list(map(str, words)), cwd=cwd, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def install(archive: Path, place: Path) -> Path:
+    """The command, in a new environment that has nothing but it and what it needs."""
+    run(UV, "venv", "-q", "--python", sys.executable, place, cwd=ROOT)
+    run(UV, "pip", "install", "-q", "--python", place / "bin" / "python", archive, cwd=ROOT)
+    return place / "bin" / "ollm"
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="downloads the dependencies: make soak")
+async def test_the_wheel_and_the_source_archive_install_and_answer(tmp_path: Path) -> None:
+    run(UV, "build", "-q", "--python", sys.executable, "--out-dir", tmp_path / "dist", cwd=ROOT)
+    (wheel,), (source,) = (tmp_path / "dist").glob("*.whl"), (tmp_path / "dist").glob("*.tar.gz")
+    workspace = tmp_path / "project"
+    workspace.mkdir()
+    async with ScriptedServer(["From the wheel.", "From the source archive."]) as server:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path / "home"),
+            "OLLM_PROVIDER": "openai",
+            "OLLM_BASE_URL": server.base_url,
+            "OLLM_MODEL": "scripted",
+        }
+        for archive, answer in ((wheel, "From the wheel."), (source, "From the source archive.")):
+            command = await asyncio.to_thread(install, archive, tmp_path / archive.suffix.strip("."))
+
+            version = await asyncio.to_thread(run, command, "--version", cwd=workspace, environment=environment)
+            said = await asyncio.to_thread(run, command, "-p", "hi", cwd=workspace, environment=environment)
+            help_text = await asyncio.to_thread(run, command, "--help", cwd=workspace, environment=environment)
+
+            assert version.startswith("ollm ")
+            assert said == f"{answer}\n"
+            assert "doctor" in help_text

@@ -1,0 +1,1 @@
+"""Tests of the recording of sessions, module by module."""

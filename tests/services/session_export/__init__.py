@@ -1,0 +1,1 @@
+"""Tests of the exports of a session, module by module."""

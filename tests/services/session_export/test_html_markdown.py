@@ -1,0 +1,36 @@
+"""Markdown of a model as HTML that does no harm."""
+
+from ollm.services.session_export.html_markdown import render_markdown_as_html as render
+
+HOSTILE = """<script>alert(1)</script> [x](javascript:alert(1)) [y](data:text/html,hi) ![p](http://evil.example/p.png)
+
+<img src=x onerror=alert(1)>
+"""
+
+
+def test_headings_lists_tables_and_code_become_their_tags() -> None:
+    page = render("# One\n\n- a **b**\n\n| x | y |\n|---|---|\n| 1 | 2 |\n\n```python\na < b\n```\n")
+
+    assert "<h1>One</h1>" in page
+    assert "<strong>b</strong>" in page
+    assert "<td>1</td>" in page
+    assert "a &lt; b" in page
+
+
+def test_nothing_of_it_runs_or_is_loaded() -> None:
+    page = render(HOSTILE)
+
+    assert "<script" not in page
+    assert "<img" not in page
+    assert 'href="javascript' not in page
+    assert 'href="data' not in page
+    assert "[p]" in page
+
+
+def test_a_link_leads_out_without_saying_where_one_came_from() -> None:
+    assert '<a href="https://example.org" rel="noreferrer noopener">e</a>' in render("[e](https://example.org)")
+
+
+def test_deep_nesting_is_no_error() -> None:
+    assert "deep" in render(">" * 5000 + " deep")
+    assert render("[" * 20_000)
