@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ollm.cli.diagnosis import Diagnosis, ServerReport, suggest_next_step
+from ollm.cli.hardware import Hardware
 from ollm.cli.machine import MachineCheck
 from ollm.domain.errors import NoServerError
 from ollm.domain.model_facts import ModelFacts
@@ -33,6 +34,8 @@ def found(server: ServerReport | None = REPORT, **more: Any) -> Diagnosis:
         "answering": (),
         "machine": (MachineCheck(name="rg", ok=True, detail=""), MachineCheck(name="[mcp]", ok=False, detail="")),
         "problems": (),
+        "hardware": Hardware(memory_bytes=0, cores=1),
+        "models": {},
     }
     place = {"sandbox": "", "log": Path("l"), "log_bytes": 0, "home": Path("h"), "disk": (), "next": ""}
     return Diagnosis(server=server, error=None, **{**known, **place, **more})  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def test_the_doctor_reports_a_configured_server_that_does_not_answer(home: Path)
 
     assert run.returncode == 3
     assert "No model server answers at http://127.0.0.1:9" in run.stdout
-    assert "next     Start it, or set provider.baseUrl." in run.stdout
+    assert "next      Start it, or set provider.baseUrl." in run.stdout
     assert "Traceback" not in run.stderr
 
 

@@ -32,14 +32,16 @@ def test_files_are_attached_by_name_and_what_cannot_be_is_said(tmp_path: Path) -
     (tmp_path / "b.bin").write_bytes(b"\0\1")
     (tmp_path / "p.png").write_bytes(b"\x89PNG")
     (tmp_path / "dir").mkdir()
+    (tmp_path / "dir" / "in.py").touch()
     text = 'see @a.txt. and @"two words.txt", @b.bin @p.png @dir me@a.txt @missing'
 
     found, problems = collect_mentions(text, tmp_path, read_file)
 
-    assert [attached.name for attached in found] == ["a.txt", "two words.txt", "p.png"]
+    assert [attached.name for attached in found] == ["a.txt", "two words.txt", "p.png", "dir/ (1 file)"]
     assert found[2].image is not None
     assert found[2].image.media_type == "image/png"
-    assert [problem.partition(" was")[0] for problem in problems] == ["@b.bin", "@dir"]
+    assert [problem.partition(" was")[0] for problem in problems] == ["@b.bin"]
+    assert (found[3].name, found[3].text) == ("dir/ (1 file)", "in.py")
 
 
 @pytest.mark.parametrize(
@@ -122,14 +124,12 @@ def test_what_cannot_be_attached_says_why(tmp_path: Path) -> None:
         file.truncate(10_000_001)
     (tmp_path / "b.bin").write_bytes(b"a\0b")
     (tmp_path / "late.txt").write_bytes(b"a" * 8192 + b"\0")
-    (tmp_path / "d.dir").mkdir()
-    found, problems = collect_mentions("@big.png @b.bin @d.dir @late.txt", tmp_path, read_file)
+    found, problems = collect_mentions("@big.png @b.bin @late.txt", tmp_path, read_file)
 
     assert [each.name for each in found] == ["late.txt"]
     assert problems == [
         "@big.png was not attached: the image is larger than 10 MB",
         "@b.bin was not attached: not a text file",
-        "@d.dir was not attached: not a file",
     ]
     with (tmp_path / "fits.png").open("wb") as file:
         file.truncate(10_000_000)
