@@ -47,12 +47,11 @@ class Chat:
             usage = piece.usage if isinstance(piece, FinishPiece) else usage
         await self.house.say("assistant", f"{text} " + f"Part {number} was looked at line by line. " * 7)
         self.counts.append(usage.prompt_tokens)
-        if cut := prompt.observe(usage):
+        if cut := prompt.observe_usage(usage):
             self.house.events.append(cut)
 
 
 @covers("D754")
-@pytest.mark.skip(reason="drives the old prompt: to be mended")
 async def test_a_chat_with_a_real_model_goes_on_whatever_is_compressed(tmp_path: Path, llama_server: str) -> None:
     house = House(tmp_path)
     prompt = await house.begin(WINDOW)
@@ -63,7 +62,7 @@ async def test_a_chat_with_a_real_model_goes_on_whatever_is_compressed(tmp_path:
         await chat.turn(turns)
     await chat.turn(turns + 1)
 
-    assert all(0 < count <= prompt.budget().limit for count in chat.counts)
+    assert all(0 < count <= prompt.compute_budget().limit for count in chat.counts)
     assert house.of(PromptTruncated) == []
     session = await house.recording.get_session(house.session)
     assert session is not None

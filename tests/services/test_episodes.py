@@ -22,7 +22,7 @@ def test_files_commands_decisions_and_errors_are_drawn_from_the_calls() -> None:
         call("goal", {"action": "decision", "text": "use sqlite"}),
     ]
 
-    episode = make_episode("s", 3, 0, "mend it", "done", "answered", calls)
+    episode = make_episode("s", 3, 0, "mend it", "done", "answered", calls, {"write_file", "edit_file"})
 
     assert episode.files == ("a.py",)
     assert [(c.command, c.outcome) for c in episode.commands] == [

@@ -222,6 +222,7 @@ class ConversationScope:
             self.process.settings.resume,
             parts,
             self.process.clock,
+            self.scope.list_writing_tools,
             opened=opened,
             resume_point=self.resume_point,
             at_end=self.options.one_shot,

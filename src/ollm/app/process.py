@@ -173,11 +173,18 @@ class ProcessScope(RunSettings):
         if facts.prefill_per_second and as_usual:
             provider.allow(READ_TIMEOUT_FACTOR * window / facts.prefill_per_second)
 
-    def create_recording_service(self, emit: Callable[[Event], None]) -> ChatRecordingService:
+    def create_recording_service(
+        self, emit: Callable[[Event], None], count_tokens: Callable[[str], int] | None = None
+    ) -> ChatRecordingService:
         from ollm.services.chat_recording import ChatRecordingService
 
         return ChatRecordingService(
-            self.session_files, self.settings.sessions, emit=emit, library=self.library, clock=self.clock
+            self.session_files,
+            self.settings.sessions,
+            emit=emit,
+            library=self.library,
+            clock=self.clock,
+            count_tokens=count_tokens,
         )
 
     @cached_property

@@ -27,9 +27,9 @@ class PromptFactory:
 
     def build_prompt(self, model: Model) -> Prompt:
         from ollm.runtime.prompt.prompt import Prompt, PromptModel
-        from ollm.services.token_counting import TokenCounter
 
-        counter = TokenCounter(model.facts.token_factor, model.facts.token_samples)
+        counter = self.storage.counter
+        counter.calibrate(model.facts.token_factor, model.facts.token_samples)
         prompt_model = PromptModel(session_id="", model=model.name, window=model.window, mode=self.storage.mode)
         self.add_project_instructions()
         self.add_skills(model.window)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ollm.services.goals import GoalKeeper
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
+    from ollm.services.token_counting import TokenCounter
     from ollm.store.notes import NoteStore
     from ollm.store.session_files import MessagePage
     from ollm.store.snapshot_files import SnapshotFiles
@@ -55,8 +56,15 @@ class Storage:
         from ollm.runtime.session import OpenSession
 
         origin = "one-shot" if self.options.one_shot else None
-        recording = self.process.create_recording_service(self.stream.emit)
+        recording = self.process.create_recording_service(self.stream.emit, self.counter.count_text)
         return OpenSession(recording, str(self.options.workspace), origin, self.process.clock)
+
+    @cached_property
+    def counter(self) -> TokenCounter:
+        """Counts tokens for the archive and the prompt alike; it is told about the model when that is known."""
+        from ollm.services.token_counting import TokenCounter
+
+        return TokenCounter()
 
     @cached_property
     def snapshots(self) -> SnapshotManager:

@@ -123,7 +123,11 @@ class WorkspaceScope:
         from ollm.runtime.resume.workspace_sessions import WorkspaceContext
 
         context = WorkspaceContext(
-            self.path, self.database, self.process.library.list_summaries, self.process.settings.resume
+            self.path,
+            self.database,
+            self.process.library.list_summaries,
+            self.process.settings.resume,
+            self.list_writing_tools,
         )
         context.detect_move()
         return context
@@ -194,6 +198,10 @@ class WorkspaceScope:
             trusted=self.process.trusted,
             categories=self._list_categories(),
         )
+
+    def list_writing_tools(self) -> frozenset[str]:
+        """The tools that change files, as they say themselves."""
+        return frozenset(name for name, category in self._list_categories().items() if category == "write")
 
     def _list_categories(self) -> Mapping[str, ToolCategory]:
         from ollm.tools.catalogue import list_categories

@@ -117,6 +117,7 @@ async def change_model(conversation: Changeable, name: str) -> None:
     await take_snapshot(conversation, "window")
     await conversation.state.model.provider.close()
     conversation.state.model = chosen
+    conversation.prompt.counter.calibrate(chosen.facts.token_factor, chosen.facts.token_samples)
     conversation.prompt.set_window(chosen.window, chosen.name)
     update_tools(conversation)
     changes = {"model": chosen.name, "provider": chosen.provider.name, "contextWindow": chosen.window}

@@ -174,8 +174,8 @@ class LocalConversation:
         try:
             await self._run_turn(text, attachments)
         except Exception as error:
-            log.exception("A turn failed.", extra={"operation": "turn"})
-            self.parts.stream.emit(Notice(level="error", text=f"Internal error: {error}"))
+            if not over:
+                self._report_fault(error)
             raise
         finally:
             if not over:
@@ -199,9 +199,16 @@ class LocalConversation:
         self._in_turn = True
         try:
             await turn.run(build_message_parts(text, attachments))
+        except Exception as error:
+            self._report_fault(error)  # before the turn's end: nobody listens after that
+            raise
         finally:
             self._in_turn = False
             await self._after_turn(held[0] if held else TurnFinished(reason="model-error"))
+
+    def _report_fault(self, error: Exception) -> None:
+        log.error("A turn failed.", exc_info=error, extra={"operation": "turn"})
+        self.parts.stream.emit(Notice(level="error", text=f"Internal error: {error}"))
 
     def _create_guide(self) -> TurnGuide | None:
         """Help for a model that writes blocks; none for the others."""

@@ -9,7 +9,7 @@ import msgspec
 from ollm.domain.clock import Clock
 from ollm.domain.context import CompressionRecord
 from ollm.domain.errors import NotFoundError
-from ollm.domain.session import Session
+from ollm.domain.session import Session, SessionMetadata
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolCallRecord
 from ollm.runtime.model.model import Model
@@ -40,7 +40,7 @@ class OpenSession:
         self.origin = origin
         self._clock = clock
         self._recorder: Recorder | None = None
-        self._compressions: list[dict[str, Any]] = []
+        self._metadata = SessionMetadata()  # as it was when the session was opened, with the compressions since
 
     @property
     def id(self) -> str | None:
@@ -69,7 +69,7 @@ class OpenSession:
         session = loaded.session
         self._recorder = Recorder(self.service, session.session_id, loaded.calls_so_far, self._clock)
         self._recorder.title = session.metadata.title
-        self._compressions = list(session.metadata.compression_history)
+        self._metadata = session.metadata
         return ResumedSession(session=session, damage=str(loaded.damage or ""), skipped=loaded.skipped)
 
     @property
@@ -95,10 +95,15 @@ class OpenSession:
 
     async def record_compression(self, record: CompressionRecord) -> None:
         """A compression happened: it counts, and its checkpoint stands whole in the history."""
-        self._compressions.append(msgspec.to_builtins(record))
-        await self.update_metadata(
-            {"compressionCount": len(self._compressions), "compressionHistory": self._compressions}
+        from ollm.services.chat_compression import make_compression_changes
+
+        changes = make_compression_changes(self._metadata, record)
+        self._metadata = msgspec.structs.replace(
+            self._metadata,
+            compression_count=changes["compressionCount"],
+            compression_history=tuple(changes["compressionHistory"]),
         )
+        await self.update_metadata(changes)
 
     async def record_tool_call(self, record: ToolCallRecord) -> None:
         await self.recorder.record_tool_call(record)

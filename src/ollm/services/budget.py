@@ -7,7 +7,6 @@ import math
 from ollm.domain.context import Budget
 
 DEFAULT_THRESHOLD_SHARE = 0.80
-OVERFLOW_SHARE = 0.95
 MIN_ANSWER_TOKENS = 64
 
 

@@ -79,8 +79,12 @@ class ContextManager:
         """Whether there was one."""
         return self._entries.pop(key, None) is not None
 
-    def clear_context(self) -> None:
-        self._entries.clear()
+    def clear_context(self, source: EntrySource | None = None) -> int:
+        """Remove all entries, or those of one source; how many went."""
+        gone = [key for key, entry in self._entries.items() if source in (None, entry.source)]
+        for key in gone:
+            del self._entries[key]
+        return len(gone)
 
     def begin_turn(self) -> tuple[str, ...]:
         """Drop what has outlived its TTL; the keys of what went."""

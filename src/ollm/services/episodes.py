@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ollm.domain.tools import ToolCallRecord
 from ollm.domain.workspace import CommandOutcome, Episode
 
-WRITING_TOOLS = frozenset({"write_file", "edit_file"})
 MAX_COMMAND_CHARS = 300
 MAX_TEXT_CHARS = 2_000
 
@@ -20,8 +19,9 @@ def make_episode(
     answer: str,
     reason: str,
     calls: Sequence[ToolCallRecord],
+    writing_tools: Collection[str],
 ) -> Episode:
-    """One turn as a row of the workspace's memory."""
+    """One turn as a row of the workspace's memory. `writing_tools` change the file that their `path` names."""
     return Episode(
         session_id=session_id,
         number=number,
@@ -29,16 +29,16 @@ def make_episode(
         request=request[:MAX_TEXT_CHARS],
         answer=answer[:MAX_TEXT_CHARS],
         reason=reason,
-        files=list_changed_files(calls),
+        files=list_changed_files(calls, writing_tools),
         commands=tuple(make_outcome(call) for call in calls if call.name == "shell" and "command" in call.args),
         decisions=tuple(str(call.args.get("text", "")) for call in calls if is_decision(call)),
         errors=tuple(f"{call.name}: {call.error.message}"[:MAX_COMMAND_CHARS] for call in calls if call.error),
     )
 
 
-def list_changed_files(calls: Sequence[ToolCallRecord]) -> tuple[str, ...]:
+def list_changed_files(calls: Sequence[ToolCallRecord], writing_tools: Collection[str]) -> tuple[str, ...]:
     """Paths that were written, in the order of their first change."""
-    paths = (str(call.args.get("path", "")) for call in calls if call.name in WRITING_TOOLS and call.status == "ok")
+    paths = (str(call.args.get("path", "")) for call in calls if call.name in writing_tools and call.status == "ok")
     return tuple(dict.fromkeys(path for path in paths if path))
 
 

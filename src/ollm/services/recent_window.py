@@ -41,8 +41,8 @@ class RecentWindow:
         """What fits, oldest first. When no user message does, the newest one stands at the front, before the rest."""
         units = [shorten_unit(unit, self._settings) for unit in group_units(self._ring)]
         first = [shorten_unit([self._request], self._settings)[0]] if self._request else []
-        room = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)
-        kept = select_newest(units, *room)
+        available = self._settings.messages - len(first), self._settings.total_chars - count_json_chars(first)
+        kept = select_newest(units, *available)
         start = next((i for i, unit in enumerate(kept) if unit[0].role == "user"), None)
         if start is not None:
             return tuple(message for unit in kept[start:] for message in unit)
@@ -111,8 +111,8 @@ def cut_text(text: str, limit: int) -> str:
     mark = f"\n[… {len(text) - limit} characters omitted …]\n"
     if len(mark) >= limit:
         return text[:limit]
-    room = limit - len(mark)
-    return text[: room - room // 3] + mark + (text[-(room // 3) :] if room >= 3 else "")
+    available = limit - len(mark)
+    return text[: available - available // 3] + mark + (text[-(available // 3) :] if available >= 3 else "")
 
 
 def select_newest(units: Sequence[list[PromptMessage]], messages: int, characters: int) -> list[list[PromptMessage]]:

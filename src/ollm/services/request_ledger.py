@@ -40,12 +40,12 @@ def shorten_request(text: str, tokens: int, cost: TextCost) -> str:
     chosen: dict[int, str] = {}
     left = tokens
     for place in ranked:
-        room = left - (1 if chosen else 0)
-        said = sentences[place] if cost(sentences[place]) <= room else _clip(sentences[place], room, cost)
+        available = left - (1 if chosen else 0)
+        said = sentences[place] if cost(sentences[place]) <= available else _clip(sentences[place], available, cost)
         if not said:
             continue
         chosen[place] = said
-        left = room - cost(said)
+        left = available - cost(said)
         if left < MIN_LINE_TOKENS // 2:
             break
     return " ".join(chosen[place] for place in sorted(chosen)) or plain[: max(1, tokens)]
@@ -107,12 +107,12 @@ def make_lines(
 
 def fold_ledger(ledger: Sequence[RequestLine], cap: int, cost: TextCost) -> tuple[RequestLine, ...]:
     """The ledger written anew within its share: the newest longest, the very oldest left to their numbers."""
-    room = int(cap * KEPT_SHARE)
+    available = int(cap * KEPT_SHARE)
     for sizes in (LINE_TOKENS, LINE_TOKENS[1:], LINE_TOKENS[-1:]):
         lines = _shorten_lines(ledger, sizes, cost)
-        if count_lines(lines, cost) <= room:
+        if count_lines(lines, cost) <= available:
             return tuple(lines)
-    while lines and count_lines(lines, cost) > room:
+    while lines and count_lines(lines, cost) > available:
         lines = lines[max(1, len(lines) // 16) :]
     return tuple(lines)
 

@@ -78,10 +78,15 @@ class TokenCounter:
     """Counts for one model. Each text is looked at once; what the server counted exactly is remembered as such."""
 
     def __init__(self, factor: float = 1.0, samples: int = 0) -> None:
-        self.factor = _bound_factor(factor)
-        self.samples = max(0, samples)
         self._units: OrderedDict[str, float] = OrderedDict()
         self._exact: OrderedDict[str, int] = OrderedDict()
+        self.calibrate(factor, samples)
+
+    def calibrate(self, factor: float, samples: int) -> None:
+        """Count for a model of which this factor is known, from so many exact counts."""
+        self.factor = _bound_factor(factor)
+        self.samples = max(0, samples)
+        self._exact.clear()
 
     def count_units(self, text: str) -> float:
         known = self._units.get(text)

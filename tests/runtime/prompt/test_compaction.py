@@ -22,7 +22,7 @@ from ollm.domain.events import (
     SnapshotError,
 )
 from ollm.domain.messages import Message, PromptMessage, Role, TextPart
-from ollm.runtime.prompt.compaction import Compactor, ContextFull
+from ollm.runtime.prompt.compaction import CONTEXT_FULL_ACTIONS, Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.runtime.resume.rebuild import collect_user_messages, rebuild_context
 from ollm.services.chat_compression import ChatCompressionService, CompressionOptions, make_compression_changes
@@ -127,8 +127,8 @@ async def test_the_archive_is_whole_whatever_was_compressed_and_the_context_can_
     assert other.build_request_messages()[0].content == other.get_system_prompt()
 
 
-@covers("H248", "H355", "H374")
-async def test_with_compression_off_a_snapshot_is_taken_once_the_threshold_is_passed(tmp_path: Path) -> None:
+@covers("H248", "H355", "H369", "H374")
+async def test_with_compression_off_a_snapshot_is_taken_at_the_threshold_and_before_an_overflow(tmp_path: Path) -> None:
     settings = Settings(
         compression=CompressionSettings(enabled=False), snapshots=SnapshotSettings(auto_threshold=0.5, max_count=9)
     )
@@ -141,8 +141,11 @@ async def test_with_compression_off_a_snapshot_is_taken_once_the_threshold_is_pa
         while True:
             await house.turn()
 
-    assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["threshold"]
+    assert [entry.trigger for entry in await house.snapshots.list_snapshots(house.session)] == ["threshold"] * 2
     assert seen == [0.5, 0.95]
+    (told,) = [event.text for event in house.events if isinstance(event, Notice) and "nearly full" in event.text]
+    assert told.startswith("The context is nearly full (3,")
+    assert told.endswith(CONTEXT_FULL_ACTIONS)
     assert prompt.used_tokens > prompt.compute_budget().limit
 
 
@@ -266,3 +269,11 @@ async def test_a_hundred_messages_are_compressed_well_within_two_seconds() -> No
         assert not result.skipped
 
     assert time.perf_counter() - begin < 2
+
+
+@covers("H369")
+async def test_a_context_that_compaction_keeps_small_is_never_called_nearly_full(house: House) -> None:
+    await house.begin()
+    await until_compressed(house, 3)
+
+    assert not [event for event in house.events if isinstance(event, Notice) and "nearly full" in event.text]

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from ollm.config.settings import CompressionSettings, Settings
-from ollm.domain.context import ActiveContext, CompressionRecord, Usage
+from ollm.domain.context import ActiveContext, CompressionRecord
 from ollm.domain.errors import ModelError
-from ollm.domain.events import CheckpointCreated, Compressed, CompressionError, CompressionSkipped, Event, Notice
+from ollm.domain.events import CheckpointCreated, Compressed, CompressionError, CompressionSkipped, Event
 from ollm.domain.messages import (
     AnyPart,
     Message,
@@ -20,8 +20,7 @@ from ollm.domain.messages import (
     ToolCallPart,
     ToolResultPart,
 )
-from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord, ToolSchema
-from ollm.runtime.prompt.breakdown import list_context_parts
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
 from ollm.runtime.prompt.compaction import Compactor, ContextFull
 from ollm.runtime.prompt.prompt import Prompt, PromptModel
 from ollm.services.context_manager import ContextManager
@@ -108,61 +107,6 @@ def test_a_request_is_the_system_prompt_and_what_was_said_in_order() -> None:
     assert (sent[3].call_id, sent[3].content) == ("c1-0", "all good")
 
 
-@covers("S5.7", "D762")
-def test_context_entries_stand_at_the_end_of_the_system_prompt_and_volatile_ones_with_the_newest_words() -> None:
-    talk = Talk()
-    talk.entries.add_context("style", "Tabs, never spaces")
-    talk.entries.add_context("git", "On branch main", volatile=True, source="system")
-    talk.user("Hello")
-    first = talk.prompt.build_request_messages()
-    talk.assistant("Hi.")
-    talk.entries.add_context("git", "On branch other", volatile=True, source="system")
-    talk.user("Again")
-    second = talk.prompt.build_request_messages()
-
-    assert first[0].content.endswith("Tabs, never spaces")
-    assert "On branch main" in first[1].content
-    assert second[: len(first)] == first
-    assert "On branch other" in second[-1].content
-    assert talk.prompt.ledger.last is not None
-    assert talk.prompt.ledger.last.reused_share == 1.0
-
-
-def test_a_changed_entry_is_named_as_what_broke_the_front() -> None:
-    talk = Talk()
-    talk.user("Hello")
-    talk.prompt.build_request_messages()
-    talk.entries.add_context("style", "Tabs")
-    talk.assistant("Hi.")
-    talk.user("Again")
-    talk.prompt.build_request_messages()
-
-    assert talk.prompt.measure_usage().broken_by == "context entry"
-    assert talk.prompt.measure_usage().reused_share == 0.0
-
-
-def test_an_entry_added_inside_a_turn_waits_for_the_next_one() -> None:
-    talk = Talk()
-    talk.user("Hello")
-    talk.entries.add_context("late", "Later words")
-
-    assert "Later words" not in talk.prompt.build_request_messages()[0].content
-    talk.user("Again")
-    assert "Later words" in talk.prompt.build_request_messages()[0].content
-
-
-async def test_entries_over_a_quarter_of_the_window_are_left_out_and_said() -> None:
-    talk = Talk()
-    talk.entries.add_context("big", filler(400), priority=1)
-    talk.entries.add_context("small", "Short words", priority=90)
-    talk.user("Hello")
-    await talk.make_room()
-
-    assert "Short words" in talk.prompt.get_system_prompt()
-    assert "nothing of note" not in talk.prompt.get_system_prompt()
-    assert any("Skipped context entry 'big'" in event.text for event in talk.of(Notice) if isinstance(event, Notice))
-
-
 def test_thinking_is_kept_and_never_sent() -> None:
     talk = Talk()
     talk.user("Hello")
@@ -182,45 +126,6 @@ def test_a_failure_is_known_as_one_by_its_first_words() -> None:
 
     results = [message.content for message in talk.prompt.build_request_messages() if message.role == "tool"]
     assert results == ["Error FileNotFound: No such file: a.py", "Exit code: 2\nboom"]
-
-
-@covers("T9.1", "T9.3")
-def test_a_long_result_takes_a_quarter_of_what_is_available_and_says_how_to_read_the_rest() -> None:
-    talk = Talk()
-    talk.user("Go")
-    talk.step(filler(2000))
-
-    content = talk.prompt.build_request_messages()[-1].content
-    assert talk.counter.count_text(content) <= talk.prompt.compute_budget().available // 4
-    first_missing = content.split("[...")[0].count("\n") + 1
-    assert f'recall {{"callId": "c1-0", "startLine": {first_missing}}} reads them' in content
-    assert "characters omitted" in content
-    assert content.startswith("line 0 says")
-    assert content.endswith("line 1999 says nothing of note to anybody")
-
-
-def test_the_results_of_one_step_take_half_of_what_is_available() -> None:
-    talk = Talk()
-    talk.user("Go")
-    talk.step("short", *[filler(500)] * 5)
-
-    results = [message for message in talk.prompt.build_request_messages() if message.role == "tool"]
-    assert sum(talk.counter.count_text(m.content) for m in results) <= talk.prompt.compute_budget().available // 2
-    assert results[0].content == "short"
-
-
-async def test_a_message_longer_than_half_the_window_stands_as_head_tail_and_number() -> None:
-    talk = Talk()
-    talk.user("FIRST " + filler(3000) + " LAST")
-    await talk.make_room()
-
-    content = talk.prompt.build_request_messages()[-1].content
-    assert content.startswith("FIRST")
-    assert content.endswith("LAST")
-    assert 'recall {"messageId": 1, "startLine": ' in content
-    assert talk.prompt.used_tokens <= talk.prompt.compute_budget().limit
-    assert talk.of(Notice)
-    assert talk.prompt.capture_state().user_messages[1].endswith(" LAST")
 
 
 @covers("S3.1", "H39", "H66", "H693")
@@ -305,90 +210,6 @@ async def test_compacting_by_hand_makes_room_or_says_why_not() -> None:
     assert talk.records[0].trigger == "manual"
 
 
-@covers("D204")
-def test_exact_counts_of_the_server_are_used_and_learnt_from() -> None:
-    talk = Talk()
-    talk.user("Hello there, " * 50)
-    sent = talk.prompt.used_tokens
-    talk.prompt.build_request_messages()
-    talk.prompt.observe_usage(Usage(prompt_tokens=sent * 2))
-
-    assert talk.prompt.used_tokens == sent * 2
-    assert 1.9 < talk.counter.factor < 2.1
-    talk.assistant("Hi.")
-    assert talk.prompt.used_tokens > sent * 2
-
-
-@covers("D612")
-@pytest.mark.parametrize("reported", [0, -1, 1, 10**9])
-def test_missing_and_absurd_counts_mean_unknown(reported: int) -> None:
-    talk = Talk()
-    talk.user("Hello there, " * 50)
-    talk.prompt.build_request_messages()
-    talk.prompt.observe_usage(Usage(prompt_tokens=300))
-    exact = talk.prompt.used_tokens
-    talk.prompt.build_request_messages()
-
-    assert talk.prompt.observe_usage(Usage(prompt_tokens=reported)) is None
-    assert talk.prompt.used_tokens >= exact
-
-
-def test_a_count_below_that_of_an_earlier_request_proves_a_cut_prompt() -> None:
-    talk = Talk(window=8192)
-    talk.user("Hello there, " * 400)
-    talk.prompt.build_request_messages()
-    assert talk.prompt.observe_usage(Usage(prompt_tokens=1800)) is None
-    talk.assistant("Hi.")
-    talk.user("And again, " * 200)
-    talk.prompt.build_request_messages()
-    proof = talk.prompt.observe_usage(Usage(prompt_tokens=1500))
-
-    assert proof is not None
-    assert proof.read_tokens == 1500
-    assert talk.prompt.model.window == 1800
-
-
-def test_a_server_that_leaves_out_what_it_had_cached_proves_nothing() -> None:
-    talk = Talk(window=8192)
-    talk.user("Hello there, " * 400)
-    talk.prompt.build_request_messages()
-    talk.prompt.observe_usage(Usage(prompt_tokens=1800))
-    talk.assistant("Hi.")
-    talk.prompt.build_request_messages()
-
-    assert talk.prompt.observe_usage(Usage(prompt_tokens=40)) is None
-    assert talk.prompt.used_tokens >= 1800
-    assert talk.prompt.model.window == 8192
-
-
-def test_a_server_that_always_says_the_same_is_not_believed() -> None:
-    talk = Talk()
-    for _ in range(10):
-        talk.user("Hello there, " * 20)
-        talk.prompt.build_request_messages()
-        talk.prompt.observe_usage(Usage(prompt_tokens=20))
-
-    assert talk.prompt.used_tokens == talk.counter.units_to_tokens(talk.prompt._meter.front + talk.prompt._meter.spoken)
-    assert talk.counter.factor == 1.0
-
-
-def test_a_server_that_says_it_cut_the_prompt_is_believed() -> None:
-    talk = Talk()
-    talk.user("Hello there")
-    talk.prompt.build_request_messages()
-
-    assert talk.prompt.observe_usage(Usage(), said_so=True) is not None
-    assert talk.prompt.model.window == 4096
-
-
-def test_an_exact_count_over_the_reported_one_proves_a_cut_prompt_only_when_it_is_clear() -> None:
-    for exact, cut in ((1010, False), (1030, True)):
-        talk = Talk(window=8192)
-        talk.user("Hello there, " * 300)
-        talk.prompt.build_request_messages()
-        assert (talk.prompt.observe_usage(Usage(prompt_tokens=1000), exact) is not None) == cut
-
-
 async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
     talk = Talk()
     talk.prompt.goals.set("Ship it")
@@ -405,14 +226,3 @@ async def test_a_kept_context_is_taken_up_byte_for_byte() -> None:
     assert again.build_request_messages() == sent
     assert again.get_active_context() == kept
     assert kept != ActiveContext()
-
-
-def test_tool_schemas_are_part_of_what_is_fixed() -> None:
-    talk = Talk()
-    before = talk.prompt.compute_budget()
-    talk.prompt.set_tools([ToolSchema(name="ls", description="List " * 50, parameters={"type": "object"})])
-
-    after = talk.prompt.compute_budget()
-    assert after.fixed > before.fixed + 40
-    assert after.available == before.available - (after.fixed - before.fixed)
-    assert {part.name for part in list_context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}

@@ -72,10 +72,10 @@ class Dispatch:
         return ToolCallRun(self._services, fresh, call, message_id, limits)
 
     def _share_limits(self, count: int) -> OutputSettings:
-        limits, room = self._services.context.settings.output, self._max_step_chars()
-        if room is None:
+        limits, max_chars = self._services.context.settings.output, self._max_step_chars()
+        if max_chars is None:
             return limits
-        share = max(room // max(count, 2), 1)
+        share = max(max_chars // max(count, 2), 1)
         return OutputSettings(max_chars=min(limits.max_chars, share), max_lines=limits.max_lines)
 
     async def _run_in_order(self, one: ToolCallRun) -> None:

@@ -57,8 +57,8 @@ class TurnGuide:
 
         self._request = request
         self._names = await self._files.list_names()
-        room = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
-        primed = prime_request(request, self._names, self._files.read_text, room)
+        max_chars = int(self._window * PRIMED_SHARE * CHARS_PER_TOKEN)
+        primed = prime_request(request, self._names, self._files.read_text, max_chars)
         for path in primed.whole:
             self._files.remember_whole(path)
         return primed.text

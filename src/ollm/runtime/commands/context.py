@@ -19,7 +19,7 @@ from ollm.runtime.prompt.breakdown import list_context_parts
 if TYPE_CHECKING:
     from ollm.tools.recall import Archive
 
-USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | size N]"
+USAGE = "[show | snapshot | list | restore ID | add KEY TEXT | entries | remove KEY | clear | size N]"
 CONTEXT_HELP = """\
 - `show`: each part of the next request, with its tokens
 - `snapshot`: keep the context as it is now, to go back to
@@ -28,6 +28,7 @@ CONTEXT_HELP = """\
 - `add KEY TEXT`: tell the model something on every request
 - `entries`: what was added, and by whom
 - `remove KEY`: no longer
+- `clear`: remove every entry you added
 - `size N`: another window, in tokens"""
 BAR_WIDTH_CHARS = 30
 MAX_SHOWN_CHARS = 20_000
@@ -129,6 +130,12 @@ async def remove_entry(conversation: ContextNeeds, arguments: str) -> CommandRep
     return CommandReply(text=f"Removed context entry {key!r}.")
 
 
+async def clear_entries(conversation: ContextNeeds, arguments: str) -> CommandReply:
+    count = conversation.prompt.entries.clear_context("user")
+    conversation.prompt.refresh_system_prompt()
+    return CommandReply(text=f"Removed {count} context entr{'y' if count == 1 else 'ies'}.", data={"removed": count})
+
+
 async def change_size(conversation: ContextNeeds, arguments: str) -> CommandReply:
     if not arguments.strip().isdigit() or int(arguments) < 512:
         raise make_usage_error("context", "size N (512 tokens or more)")
@@ -144,9 +151,7 @@ async def compact(conversation: ContextNeeds, arguments: str) -> CommandReply:
     )
     if not smaller:
         return CommandReply(text="Nothing to compact.")
-    return CommandReply(
-        text=f"Folded: {before} tokens became {conversation.prompt.used_tokens}. The archive has everything."
-    )
+    return CommandReply(text=f"Compacted {before:,} → {conversation.prompt.used_tokens:,} tokens; full history kept.")
 
 
 async def expand(conversation: ContextNeeds, arguments: str) -> CommandReply:
@@ -189,5 +194,6 @@ SUBCOMMANDS: dict[str, Callable[[ContextNeeds, str], Awaitable[CommandReply]]] =
     "add": add_entry,
     "entries": list_entries,
     "remove": remove_entry,
+    "clear": clear_entries,
     "size": change_size,
 }

@@ -97,7 +97,7 @@ async def show_status(conversation: SettingsNeeds, arguments: str) -> CommandRep
         ("context", f"{usage.used:,} of {conversation.prompt.compute_budget().limit:,} tokens (window {now.window:,})"),
         ("mode", conversation.prompt.mode),
         ("approval", conversation.policy.get().approval),
-        ("session", conversation.session.recorder.session_id or "not started"),
+        ("session", conversation.session.id or "not started"),
     ]
     return CommandReply(text=render_table(("", ""), rows), data=dict(rows))
 

@@ -153,6 +153,13 @@ class Compactor:
         self._window = 0
         self._kept_revision = -1
         self._told_open = False
+        self._near_overflow = False
+        if snapshots:
+            snapshots.on_before_overflow(self._note_overflow)
+
+    def _note_overflow(self) -> None:
+        """The context passed 95 % of its limit."""
+        self._near_overflow = True
 
     async def compact_if_needed(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> None:
         """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
@@ -161,6 +168,7 @@ class Compactor:
         await self._check_thresholds(prompt)
         if rules.needs_compression(prompt.compute_budget(), prompt.message_tokens) and not prompt.sent_as_restored:
             await self._compact_or_warn(prompt, emit, summarise)
+        await self._warn_before_overflow(prompt, emit)
         if prompt.used_tokens > prompt.compute_budget().limit:
             raise ContextFull(
                 f"The conversation has {prompt.used_tokens:,} tokens; the limit is {prompt.compute_budget().limit:,}.",
@@ -204,6 +212,15 @@ class Compactor:
             await self._take_snapshot(prompt, "threshold")
         prompt.snapshot_armed = not passed
         await self._snapshots.check_thresholds(prompt.used_tokens, limit)
+
+    async def _warn_before_overflow(self, prompt: Prompt, emit: Emit) -> None:
+        """Nearly full, and no compaction made room: a snapshot to go back to, and what the person can do."""
+        near, self._near_overflow = self._near_overflow, False
+        budget = prompt.compute_budget()
+        if near and rules.needs_compression(budget, prompt.message_tokens):
+            await self._take_snapshot(prompt, "threshold")
+            used = f"{prompt.used_tokens:,} of {budget.limit:,} tokens"
+            emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
 
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.compression.enabled:

@@ -57,12 +57,12 @@ def shrink_last_step(
     only the first and last of its calls stand. The user's words before it are never touched."""
     start = _find_last_step(messages)
     before, step = messages[:start], list(messages[start:])
-    room = max(0, sum(map(counter.count_message, step)) - over)
+    available = max(0, sum(map(counter.count_message, step)) - over)
     if hardness < 2:
         least = MIN_RESULT_TOKENS if hardness == 0 else MIN_RESULT_TOKENS // 4
-        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], room, len(step)))
+        cap = max(least, _find_share([counter.count_text(entry.content) for entry in step], available, len(step)))
         return (*before, *(_shrink_message(entry, cap, least, counter) for entry in step))
-    return (*before, *_fold_pairs(step, room, counter))
+    return (*before, *_fold_pairs(step, available, counter))
 
 
 def _find_last_step(messages: Sequence[PromptMessage]) -> int:
@@ -73,9 +73,9 @@ def _find_last_step(messages: Sequence[PromptMessage]) -> int:
     return place - 1 if place > 0 and messages[place - 1].role != "user" else place
 
 
-def _find_share(sizes: Sequence[int], room: int, count: int) -> int:
+def _find_share(sizes: Sequence[int], available: int, count: int) -> int:
     """The most each may take so that all together fit: short ones leave their part to the others."""
-    left, waiting = room - count * 6, count
+    left, waiting = available - count * 6, count
     for size in sorted(sizes):
         if size > left // max(1, waiting):
             return max(0, left // waiting)
@@ -87,14 +87,14 @@ def _shrink_message(entry: PromptMessage, cap: int, least: int, counter: TokenCo
     return entry if is_folded_line(entry) else fold_calls(cut_message(entry, cap, counter), least, counter.count_text)
 
 
-def _fold_pairs(step: Sequence[PromptMessage], room: int, counter: TokenCounter) -> list[PromptMessage]:
+def _fold_pairs(step: Sequence[PromptMessage], available: int, counter: TokenCounter) -> list[PromptMessage]:
     """The first and the last calls with their results, and a line for the others between them."""
     if not step or len(step[0].calls) < 3:
         return list(step)
     head, results = step[0], {entry.call_id: entry for entry in step[1:]}
     for kept in range(len(head.calls) - 1, 0, -max(1, len(head.calls) // 20)):
         folded = _keep_pairs(head, results, kept)
-        if counter.count_messages(folded) <= room:
+        if counter.count_messages(folded) <= available:
             return folded
     return _keep_pairs(head, results, 1)
 

@@ -22,7 +22,7 @@ MESSAGE_TOO_LONG = (
 
 
 class MessageHistory:
-    """The messages behind the front. `warn` hears what the user should know about their own."""
+    """The messages behind the prefix. `warn` hears what the user should know about their own."""
 
     def __init__(self, counter: TokenCounter, meter: Meter, warn: Callable[[str], None]) -> None:
         self.messages: list[PromptMessage] = []
@@ -30,7 +30,7 @@ class MessageHistory:
         self._counter = counter
         self._meter = meter
         self._warn = warn
-        self._fitting = MessageLimiter(counter)
+        self._limiter = MessageLimiter(counter)
 
     def add_message(
         self, message: Message, calls: Mapping[str, ToolCallRecord], budget: Budget, aside: str = "", primed: str = ""
@@ -40,12 +40,12 @@ class MessageHistory:
         cut = False
         new = render_message(message, calls)
         if message.role == "tool":
-            self._fitting.begin_step(budget, self._meter.message_tokens)
+            self._limiter.begin_step(budget, self._meter.message_tokens)
         for place, entry in enumerate(new):
             self.units += self._counter.count_message_units(entry)
             shown = self._limit_user_message(entry, budget, aside, primed) if entry.role == "user" else entry
             if entry.role == "tool":
-                shown = self._fitting.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
+                shown = self._limiter.limit_result(entry, budget, len(new) - place, self._meter.message_tokens)
             cut = cut or len(shown.content) < len(entry.content)
             self.messages.append(shown)
             self._meter.add_units(self._counter.count_message_units(shown))
@@ -58,11 +58,11 @@ class MessageHistory:
 
     def count_restored(self) -> None:
         """What stands here now was said before: it counts, if nothing more is known."""
-        self.units = max(self.units, self._meter.spoken)
+        self.units = max(self.units, self._meter.message_units)
 
     def _limit_user_message(self, entry: PromptMessage, budget: Budget, aside: str, primed: str) -> PromptMessage:
         """Cut to what one message may take of the window; the whole is in the archive."""
-        shown = self._fitting.limit_user_message(entry, budget)
+        shown = self._limiter.limit_user_message(entry, budget)
         if shown is not entry:
             self._warn(MESSAGE_TOO_LONG)
         return msgspec.structs.replace(shown, content=add_aside(add_primed(shown.content, primed), aside))

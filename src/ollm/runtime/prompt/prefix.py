@@ -23,7 +23,7 @@ ToolChoice = Callable[[], Sequence[ToolSchema]]
 
 class PromptPrefix:
     """Written again when a turn starts, and when mode, window, tools or checkpoints change. `warn` hears of each entry
-    that finds no room."""
+    that does not fit."""
 
     def __init__(self, counter: TokenCounter, entries: ContextManager, warn: Callable[[str], None]) -> None:
         self.system = PromptMessage(role="system", content="")
@@ -53,15 +53,17 @@ class PromptPrefix:
 
     def _shorten_entry(self, entry: ContextEntry, window: int, kept: Sequence[ContextEntry]) -> ContextEntry | None:
         """A file of instructions that does not fit whole, as its head and an outline. What was chosen once stays, so
-        that the front of the prompt does."""
+        that the prefix of the prompt does."""
         if entry.source != "system":
             return None
         known = entry.content, window
         if known not in self._shortened:
             from ollm.runtime.prompt.project_instructions import shorten_instructions
 
-            room = rules.compute_entries_cap(window) - self._counter.count_text(render_entries(list(kept)))
-            self._shortened[known] = shorten_instructions(entry, room - ENTRY_FRAME_TOKENS, self._counter.count_text)
+            available = rules.compute_entries_cap(window) - self._counter.count_text(render_entries(list(kept)))
+            self._shortened[known] = shorten_instructions(
+                entry, available - ENTRY_FRAME_TOKENS, self._counter.count_text
+            )
         return self._shortened[known]
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None) -> None:

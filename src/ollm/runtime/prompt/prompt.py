@@ -1,4 +1,4 @@
-"""What the model is sent: system prompt, context entries, checkpoints and messages, in a front that does not move.
+"""What the model is sent: system prompt, context entries, checkpoints and messages, with a prefix that does not move.
 
 A message is rendered and counted once, when it is recorded. Afterwards it changes only where a compression, a change of
 mode, or a changed context entry says so; the ledger names what did.
@@ -75,7 +75,7 @@ class Prompt:
         self.revision = 0
         self.refresh_system_prompt()
 
-    # What is in front
+    # The prefix
 
     def get_system_prompt(self) -> str:
         """Instructions and context entries, as settled when the turn started."""
@@ -93,7 +93,7 @@ class Prompt:
         self._count_prefix()
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None = None) -> None:
-        """The tools the model is shown, and those once a compression folded something away: it breaks the front of the
+        """The tools the model is shown, and those once a compression folded something away: it breaks the prefix of the
         prompt anyway, so that is when `recall` can be offered. Their schemas are part of every request."""
         self._prefix.set_tools(tools, when_folded)
         self._offer_recall()
@@ -105,7 +105,7 @@ class Prompt:
 
     def set_forms(self, facts: ModelFacts) -> None:
         """How the model calls and takes results, as far as it is known before a request: one that writes its calls is
-        shown some, in front of every request."""
+        shown some, before every request."""
         if self._prefix.set_forms(facts):
             self._cause = self._cause or "call form"
             self.refresh_system_prompt()
@@ -249,7 +249,7 @@ class Prompt:
 
     def compute_budget(self) -> Budget:
         records = self.counter.units_to_tokens(self._prefix.record_units)
-        fixed = max(0, self.counter.units_to_tokens(self._meter.front) - records)
+        fixed = max(0, self.counter.units_to_tokens(self._meter.prefix_units) - records)
         return rules.compute_budget(self.model.window, fixed, records, self._settings.compression.threshold)
 
     @property
@@ -331,7 +331,9 @@ class Prompt:
             token_count=self.used_tokens,
             context=self.get_active_context(),
             user_messages=self._words.load_all(),
-            archive_tokens=max(self.used_tokens, self.counter.units_to_tokens(self._meter.front + self._history.units)),
+            archive_tokens=max(
+                self.used_tokens, self.counter.units_to_tokens(self._meter.prefix_units + self._history.units)
+            ),
             reasoning_model=bool(self._context.reasoning.traces),
         )
 

@@ -1,4 +1,4 @@
-"""The parts of a request, in a front that does not move: a message is named and counted once, when it is first sent."""
+"""The parts of a request behind a prefix that stands: a message is named and counted once, when it is first sent."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ MIN_TRUNCATED_RATIO = 0.5  # servers that cut a prompt keep more than this of wh
 
 
 class SentRequest(msgspec.Struct, frozen=True):
-    """A request as it went out: units of everything in front of the messages, and of the messages."""
+    """A request as it went out: units of everything before the messages, and of the messages."""
 
-    front: float
-    spoken: float
+    prefix_units: float
+    message_units: float
     extends: bool  # the last counted request is the beginning of this one
 
 
@@ -36,8 +36,8 @@ class Meter:
 
     def __init__(self, counter: TokenCounter) -> None:
         self.counter = counter
-        self.spoken = 0.0  # units of all messages
-        self.front = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
+        self.message_units = 0.0  # units of all messages
+        self.prefix_units = 0.0  # units of system prompt, tool schemas, worked calls and checkpoints
         self._sent: SentRequest | None = None
         self._counted: SentRequest | None = None
         self._exact = 0
@@ -47,16 +47,16 @@ class Meter:
         self.most_read = 0  # the largest prompt known to have been read whole
 
     def add_units(self, units: float) -> None:
-        self.spoken += units
+        self.message_units += units
 
     def set_prefix_units(self, units: float) -> None:
-        if units != self.front:
-            self.front = units
+        if units != self.prefix_units:
+            self.prefix_units = units
             self._forget_count()
 
-    def restart(self, spoken: float) -> None:
+    def restart(self, message_units: float) -> None:
         """The messages were replaced: compression, restore."""
-        self.spoken = spoken
+        self.message_units = message_units
         self._forget_count()
 
     def _forget_count(self) -> None:
@@ -66,10 +66,12 @@ class Meter:
 
     @property
     def total_tokens(self) -> int:
-        estimate = self.counter.units_to_tokens((self.front + self.spoken) * self._short)
+        estimate = self.counter.units_to_tokens((self.prefix_units + self.message_units) * self._short)
         if self._counted is None:
             return estimate
-        exact = self._exact + self.counter.units_to_tokens(max(0.0, self.spoken - self._counted.spoken) * self._short)
+        exact = self._exact + self.counter.units_to_tokens(
+            max(0.0, self.message_units - self._counted.message_units) * self._short
+        )
         return max(exact, estimate) if self._unsure else exact
 
     @property
@@ -86,23 +88,23 @@ class Meter:
 
     @property
     def message_tokens(self) -> int:
-        return max(0, self.total_tokens - self.counter.units_to_tokens(self.front))
+        return max(0, self.total_tokens - self.counter.units_to_tokens(self.prefix_units))
 
     def mark_sent(self) -> None:
         """A request with everything counted so far goes out now."""
-        self._sent = SentRequest(self.front, self.spoken, self._counted is not None)
+        self._sent = SentRequest(self.prefix_units, self.message_units, self._counted is not None)
 
-    def correct_sent_prefix(self, front: float) -> None:
-        """The last request had another front than was counted on."""
+    def correct_sent_prefix(self, prefix_units: float) -> None:
+        """The last request had another prefix than was counted on."""
         if self._sent is not None:
-            self._sent = SentRequest(front, self._sent.spoken, extends=False)
-        self.set_prefix_units(front)
+            self._sent = SentRequest(prefix_units, self._sent.message_units, extends=False)
+        self.set_prefix_units(prefix_units)
 
     def should_verify_count(self, reported: int) -> bool:
         """Whether the server reports so much less than was sent that an exact count is worth asking for."""
         if self._sent is None or reported <= 0:
             return False
-        return self.counter.units_to_tokens(self._sent.front + self._sent.spoken) > DOUBT_RATIO * reported
+        return self.counter.units_to_tokens(self._sent.prefix_units + self._sent.message_units) > DOUBT_RATIO * reported
 
     def observe_usage(self, usage: Usage, exact: int | None = None, *, said_so: bool = False) -> PromptTruncated | None:
         """Learn from the server's count of the last request; the event when it proves that the prompt was cut.
@@ -116,7 +118,7 @@ class Meter:
             return PromptTruncated(
                 sent_tokens=max(exact or 0, self._exact, self.total_tokens), read_tokens=max(0, reported)
             )
-        amount = sent.front + sent.spoken
+        amount = sent.prefix_units + sent.message_units
         if not PLAUSIBLE_TOKENS_PER_UNIT[0] <= reported / max(1.0, amount) <= PLAUSIBLE_TOKENS_PER_UNIT[1]:
             self._unsure = True
             return None
@@ -142,7 +144,7 @@ class Meter:
         """Whether the count stands still while prompts grow: the server reads so much, and cuts the rest silently."""
         if self._counted is None or not sent.extends:
             return self._is_repeated(sent, reported)
-        grown = self.counter.units_to_tokens(max(0.0, sent.spoken - self._counted.spoken))
+        grown = self.counter.units_to_tokens(max(0.0, sent.message_units - self._counted.message_units))
         return grown >= MIN_PLATEAU_TOKENS and self._exact <= reported < self._exact + PLATEAU_SHARE * grown
 
     def _is_repeated(self, sent: SentRequest, reported: int) -> bool:
@@ -150,5 +152,5 @@ class Meter:
         before = self._last_counted
         if before is None or before[1] != reported:
             return False
-        amount = sent.front + sent.spoken
+        amount = sent.prefix_units + sent.message_units
         return abs(amount - before[0]) * self.counter.factor >= MIN_PLATEAU_TOKENS

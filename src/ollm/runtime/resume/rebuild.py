@@ -29,12 +29,12 @@ def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> A
     records = [record for record in _read_compression_records(session) if record.timestamp > begin]
     messages = [message for message in _drop_rewound_messages(session) if message.timestamp > begin or not begin]
     calls = {call.id: call for call in session.tool_calls}
-    spoken = [entry for message in messages for entry in render_message(message, calls)]
+    rendered = [entry for message in messages for entry in render_message(message, calls)]
     gone = {number for record in records for number in record.message_ids}
     checkpoints = _merge_checkpoints([*base.checkpoints], records)
     cited = {number for found in checkpoints for number in found.message_ids}
-    kept = [entry for entry in (*base.messages, *spoken) if not entry.sources or not set(entry.sources) <= gone]
-    uncited = [entry for entry in spoken if entry.sources and set(entry.sources) <= gone - cited]
+    kept = [entry for entry in (*base.messages, *rendered) if not entry.sources or not set(entry.sources) <= gone]
+    uncited = [entry for entry in rendered if entry.sources and set(entry.sources) <= gone - cited]
     return msgspec.structs.replace(
         base,
         messages=(*_fold_uncited_messages(uncited), *kept),

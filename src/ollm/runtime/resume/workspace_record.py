@@ -6,6 +6,7 @@ is when it is small, when as much again was said, and at the end.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Protocol
 
@@ -58,6 +59,7 @@ class WorkspaceMemory(TurnObserver):
         settings: ResumeSettings,
         conversation: RecordedConversation,
         clock: Clock,
+        list_writing_tools: Callable[[], Collection[str]],
         *,
         opened: datetime,
         resume_point: ResumePoint | None = None,
@@ -67,6 +69,7 @@ class WorkspaceMemory(TurnObserver):
         self._settings = settings
         self._conversation = conversation
         self._clock = clock
+        self._list_writing_tools = list_writing_tools
         self._opened = to_epoch_ms(opened)
         self._resume_point = resume_point
         self._at_end = at_end
@@ -110,8 +113,9 @@ class WorkspaceMemory(TurnObserver):
         """Take in what was said and done."""
         asked, calls = report.request, report.calls
         assert asked is not None
+        writing = self._list_writing_tools() if calls else ()
         self._episodes.append(
-            make_episode(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls)
+            make_episode(report.session_id, asked.id, now, asked.text, report.answer, report.reason, calls, writing)
         )
         by_id = {call.id: call for call in calls}
         for message in report.messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,11 +32,13 @@ class WorkspaceContext:
         database: WorkspaceDatabase,
         archived: Callable[[], Iterable[SessionSummary]],
         settings: ResumeSettings,
+        list_writing_tools: Callable[[], Collection[str]],
     ) -> None:
         self.path = path
         self._database = database
         self._archived = archived
         self._settings = settings
+        self._list_writing_tools = list_writing_tools
 
     def list_sessions(self) -> list[ChatSession]:
         """Every session of the workspace, newest first, with title and status as the archive has them; those the
@@ -95,7 +97,7 @@ class WorkspaceContext:
 
     def rebuild_record(self, session: Session, known: ChatSession | None) -> ChatSession:
         with self._database.begin_transaction():
-            self._database.add_episodes(build_episodes(session))
+            self._database.add_episodes(build_episodes(session, self._list_writing_tools()))
             plan = known.plan if known else PlanState()
             record = build_full_record(session, self._database.list_episodes(session.session_id), plan, self._settings)
             self._database.put_session(record)
@@ -104,7 +106,8 @@ class WorkspaceContext:
     def _catch_up(self, session: Session, known: ChatSession) -> ChatSession:
         """Add what was said after the record was written: a crash came in between."""
         done, until = self._find_newest_episode(session.session_id), find_newest_number(known)
-        self._database.add_episodes([found for found in build_episodes(session) if found.number > done])
+        made = build_episodes(session, self._list_writing_tools())
+        self._database.add_episodes([found for found in made if found.number > done])
         calls = {call.id: call for call in session.tool_calls}
         newer = (entry for m in session.messages if m.id > until for entry in render_message(m, calls))
         window = RecentWindow(self._settings, (*from_records(known.recent_messages), *newer))
@@ -205,7 +208,7 @@ def build_full_record(
     )
 
 
-def build_episodes(session: Session) -> list[Episode]:
+def build_episodes(session: Session, writing_tools: Collection[str]) -> list[Episode]:
     """One per user message, from what the archive holds."""
     starts = [index for index, message in enumerate(session.messages) if message.role == "user"]
     calls = {call.id: call for call in session.tool_calls}
@@ -216,5 +219,7 @@ def build_episodes(session: Session) -> list[Episode]:
         made = [calls[name] for m in rest if m.role == "assistant" for name in m.call_ids if name in calls]
         at = parse_epoch_ms(request.timestamp)
         reason = "answered" if answer and not rest[-1].interrupted else "cancelled"
-        found.append(make_episode(session.session_id, request.id, at, request.text, answer, reason, made))
+        found.append(
+            make_episode(session.session_id, request.id, at, request.text, answer, reason, made, writing_tools)
+        )
     return found

@@ -38,8 +38,8 @@ class CompressionState:
         self.target = self.total // 2 if options.target_tokens is None else options.target_tokens
 
     def _count_tokens(self) -> int:
-        spoken = sum(map(self.count_group, [*self.old, *self.recent]))
-        return self._counter.count_messages(self._system) + sum(old.tokens for old in self.checkpoints) + spoken
+        messages = sum(map(self.count_group, [*self.old, *self.recent]))
+        return self._counter.count_messages(self._system) + sum(old.tokens for old in self.checkpoints) + messages
 
     def count_group(self, group: Group) -> int:
         return self._counter.count_messages(group)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ollm.domain.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from ollm.services.chat_recording.erasable import ErasableStore as ErasableStore
-    from ollm.services.chat_recording.erasable import FindErasableStores as FindErasableStores
-    from ollm.services.chat_recording.erasable import find_no_stores as find_no_stores
+    from ollm.services.chat_recording.library import ErasableStore as ErasableStore
+    from ollm.services.chat_recording.library import FindErasableStores as FindErasableStores
     from ollm.services.chat_recording.library import SessionLibrary as SessionLibrary
+    from ollm.services.chat_recording.library import find_no_stores as find_no_stores
     from ollm.services.chat_recording.service import ChatRecordingService as ChatRecordingService
     from ollm.services.chat_recording.service import ignore_event as ignore_event
     from ollm.services.chat_recording.title import make_title as make_title
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
-        "erasable": (
+        "library": (
             "ErasableStore",
             "FindErasableStores",
+            "SessionLibrary",
             "find_no_stores",
         ),
-        "library": ("SessionLibrary",),
         "service": (
             "ChatRecordingService",
             "ignore_event",

@@ -5,15 +5,14 @@ What a person asks to delete is gone for good and everywhere; what the limit rem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ollm.config.settings import SessionSettings
 from ollm.domain.clock import Clock, now
 from ollm.domain.errors import BusyError, OllmError, StorageError, UsageError
 from ollm.domain.session import SessionSummary
-from ollm.services.chat_recording.erasable import FindErasableStores, find_no_stores
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter
 
 if TYPE_CHECKING:
@@ -21,6 +20,22 @@ if TYPE_CHECKING:
     from ollm.store.session_index.index import Progress, SessionIndex
 
 PURGE_TIMEOUT_SECONDS = 0.5  # that starting a session may spend on taking old words out of the index
+
+
+class ErasableStore(Protocol):
+    """A store that remembers something of sessions: snapshots, undo copies, a workspace's rows, the index."""
+
+    def erase(self, session_id: str) -> None:
+        """Forget a session for good; one that is unknown is no error."""
+
+
+FindErasableStores = Callable[[str | None], Iterable[ErasableStore]]
+"""The stores that may know a session, given the workspace it was held in."""
+
+
+def find_no_stores(_workspace: str | None) -> Iterable[ErasableStore]:
+    """For sessions that leave nothing anywhere else."""
+    return ()
 
 
 class SessionLibrary:

@@ -25,6 +25,7 @@ from ollm.services.chat_recording.guarded_writes import GuardedWrites
 from ollm.services.chat_recording.library import SessionLibrary, format_removed_notice
 from ollm.services.chat_recording.long_work import LongWork
 from ollm.services.chat_recording.title import make_title
+from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces, SessionWriter, parse_id
 from ollm.store.session_files.journal import clean_json
 
@@ -45,13 +46,10 @@ def ignore_event(event: Event) -> None:
     """For callers that listen to nothing."""
 
 
-def count_bytes(text: str) -> int:
-    """Bytes of a text; the archive is counted as a token for every four of them."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-
-
 class ChatRecordingService:
-    """Records sessions. A session is open from `create_session` or `open_session` until `close_session`."""
+    """Records sessions. A session is open from `create_session` or `open_session` until `close_session`.
+
+    `count_tokens` counts a text as the session's model does."""
 
     def __init__(
         self,
@@ -62,6 +60,7 @@ class ChatRecordingService:
         library: SessionLibrary | None = None,
         clock: Clock = now,
         make_id: NewId = new_id,
+        count_tokens: Callable[[str], int] | None = None,
     ) -> None:
         self._files = files
         self._settings = settings or SessionSettings()
@@ -69,6 +68,7 @@ class ChatRecordingService:
         self._library = library or SessionLibrary(files, settings=settings, clock=clock)
         self._clock = clock
         self._make_id = make_id
+        self._count_tokens = count_tokens or TokenCounter().count_text
         self._writers: dict[str, SessionWriter] = {}
         self._attempts = GuardedWrites(self._writers, emit)
         self._noted: dict[str, datetime] = {}
@@ -156,11 +156,8 @@ class ChatRecordingService:
         return recorded
 
     def _write_message(self, writer: SessionWriter, message: Message) -> None:
-        size = 0
-        for part in message.parts:
-            if isinstance(part, _TEXT_PARTS):
-                size += count_bytes(part.text)
-        writer.record_message(self._get_activity_time(writer), message, _add_tokens(writer, size))
+        tokens = sum(self._count_tokens(part.text) for part in message.parts if isinstance(part, _TEXT_PARTS))
+        writer.record_message(self._get_activity_time(writer), message, _add_tokens(writer, tokens))
 
     def _write_with_calls(self, writer: SessionWriter, message: Message, calls: Sequence[ToolCallRecord]) -> None:
         """With one sync: the title if it is the first, the message, and that its calls start."""
@@ -182,7 +179,7 @@ class ChatRecordingService:
         writer = await self._get_free_writer(session_id)
         at = self._get_activity_time(writer)
         said = call.result.llm_content if call.result else ""
-        tokens = _add_tokens(writer, count_bytes(said)) if said else 0
+        tokens = _add_tokens(writer, self._count_tokens(said)) if said else 0
         self._attempts.attempt_write(session_id, writer.record_call, at, _to_json(call), tokens)
         self._emit(ToolCallRecorded(session_id=session_id, call_id=call.id, name=call.name, status=call.status))
 
@@ -309,10 +306,10 @@ class ChatRecordingService:
             self._noted[writer.session_id] = self._clock()
 
 
-def _add_tokens(writer: SessionWriter, size: int) -> int:
-    """Of the whole archive, with `size` bytes more."""
+def _add_tokens(writer: SessionWriter, tokens: int) -> int:
+    """Of the whole archive, with these more."""
     held: int = writer.head["metadata"].get("tokenCount") or 0
-    return held + (size + 3) // 4
+    return held + tokens
 
 
 def _to_json(value: Any) -> Any:

@@ -30,7 +30,7 @@ _LINE_START = re.compile(r"[ \t]*(?:-[ \t]+|export[ \t]+|set[ \t]+|ENV[ \t]+|ARG
 
 
 def redact_assignments(text: str) -> str:
-    pieces: list[str] = []
+    parts: list[str] = []
     position = looked_at = 0
     for keyword in _KEYWORD.finditer(text):
         if keyword.start() < looked_at:
@@ -38,9 +38,9 @@ def redact_assignments(text: str) -> str:
         start, looked_at = _find_name(text, keyword, position)
         span = _find_secret_span(text, start, looked_at)
         if span is not None:
-            pieces += [text[position : span[0]], MARK]
+            parts += [text[position : span[0]], MARK]
             position = looked_at = span[1]
-    return "".join([*pieces, text[position:]]) if pieces else text
+    return "".join([*parts, text[position:]]) if parts else text
 
 
 def _find_secret_span(text: str, start: int, end: int) -> tuple[int, int] | None:

@@ -21,16 +21,16 @@ def redact_private_keys(text: str) -> str:
     """Blocks are taken out whole; one that was cut off, as far as it looks like a key."""
     if _BEGIN not in text:
         return text
-    pieces, position = [], 0
+    parts, position = [], 0
     begins = list(_compile_once(_PRIVATE).finditer(text))
     limits = [begin.start() for begin in begins[1:]] + [len(text)]
     for begin, limit in zip(begins, limits, strict=False):
         end = _compile_once(_PRIVATE_END).search(text, begin.end(), limit) or _compile_once(_KEY_BODY).match(
             text, begin.end(), limit
         )
-        pieces += [text[position : begin.start()], MARK]
+        parts += [text[position : begin.start()], MARK]
         position = end.end() if end else begin.end()
-    return "".join([*pieces, text[position:]])
+    return "".join([*parts, text[position:]])
 
 
 def redact_credentials(text: str) -> str:

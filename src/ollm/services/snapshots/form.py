@@ -32,14 +32,14 @@ class ContextState(Data, frozen=True):
 
 def make_snapshot(state: ContextState, trigger: SnapshotTrigger, named: tuple[str, str]) -> ContextSnapshot:
     context = state.context
-    spoken = [_make_entry(index, message, state.user_messages) for index, message in enumerate(context.messages)]
-    standing = {entry["id"] for entry in spoken if entry["role"] == "user"}
+    entries = [_make_entry(index, message, state.user_messages) for index, message in enumerate(context.messages)]
+    standing = {entry["id"] for entry in entries if entry["role"] == "user"}
     beyond = [
         {"id": number, "index": None, "role": "user", "content": text, "sources": [number]}
         for number, text in sorted(state.user_messages.items())
         if number not in standing
     ]
-    users = [*beyond, *(entry for entry in spoken if entry["role"] == "user")]
+    users = [*beyond, *(entry for entry in entries if entry["role"] == "user")]
     return ContextSnapshot(
         id=named[0],
         session_id=state.session_id,
@@ -47,7 +47,7 @@ def make_snapshot(state: ContextState, trigger: SnapshotTrigger, named: tuple[st
         token_count=state.token_count,
         summary=_describe_context(context, state.user_messages),
         user_messages=tuple(users),
-        messages=tuple(entry for entry in spoken if entry["role"] != "user"),
+        messages=tuple(entry for entry in entries if entry["role"] != "user"),
         metadata=_make_metadata(state, len(users)),
         goal_stack=context.goals,
         reasoning_storage=context.reasoning,
@@ -120,7 +120,9 @@ def _parse_message(entry: dict[str, Any]) -> PromptMessage:
         parts = entry.get("parts", content if isinstance(content, list) else [])
         content = "".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
     known: dict[str, Any] = {
-        name: entry[name] for name in ("thinking", "images", "calls", "callId", "toolName", "sources") if name in entry
+        name: entry[name]
+        for name in ("thinking", "images", "calls", "callId", "toolName", "sources", "failed")
+        if name in entry
     }
     number = entry.get("id")
     if "sources" not in known and isinstance(number, int) and number > 0:

@@ -7,10 +7,12 @@ import msgspec
 import pytest
 
 from ollm.config.settings import SessionSettings
+from ollm.domain.errors import NotFoundError
 from ollm.domain.events import Event
 from ollm.domain.messages import Message, TextPart, ThinkingPart, ToolCallPart
 from ollm.domain.tools import RecordedResult, ToolCallRecord
-from ollm.services.chat_recording import ChatRecordingService, SessionLibrary, make_title
+from ollm.services.chat_recording import ChatRecordingService, make_title
+from ollm.services.token_counting import TokenCounter
 from ollm.store.session_files import SessionFiles, SessionPlaces
 from tests.covers import covers
 
@@ -168,39 +170,105 @@ async def test_a_history_that_grows_costs_only_its_new_items(tmp_path):
         await recording.close_session(session_id)
 
 
-@covers("H507")
-async def test_one_shot_sessions_go_first_and_an_open_one_never(tmp_path):
-    library = SessionLibrary(files(tmp_path), settings=SessionSettings(max_sessions=2))
-    recording = ChatRecordingService(files(tmp_path), SessionSettings(max_sessions=0))
-    ids = []
-    for origin in (None, None, "one-shot", None):
-        session_id = await recording.create_session("m", "ollama", origin=origin)
-        await recording.record_message(session_id, said("x"))
-        ids.append(session_id)
-    for session_id in ids[1:]:
-        await recording.close_session(session_id)
-    assert library.enforce_limit() == [ids[2], ids[1]]
-    assert await recording.get_session(ids[0])
-
-
-@covers("H530")
-async def test_deleting_reaches_every_store_that_may_know_the_session(tmp_path):
-    erased = []
-
-    class Store:
-        def erase(self, session_id: str) -> None:
-            erased.append(session_id)
-
-    library = SessionLibrary(files(tmp_path), traces=lambda workspace: [Store()] if workspace == "/w" else [])
-    recording = ChatRecordingService(files(tmp_path), library=library)
-    session_id = await recording.create_session("m", "ollama", workspace="/w")
-    await recording.record_message(session_id, said("x"))
-    await recording.delete_session(session_id)
-    assert erased == [session_id]
-
-
 @covers("S1.8")
 def test_a_title_is_the_first_line_cut():
     assert make_title(said("\n  first line  \nsecond")) == "first line"
     assert make_title(said("x" * 100)) == "x" * 79 + "…"
     assert make_title(said("")) == ""
+
+
+@covers("S1.8", "D204")
+async def test_the_token_count_is_what_the_session_s_model_would_count(tmp_path: Path) -> None:
+    counter = TokenCounter(1.7)
+    recording = ChatRecordingService(files(tmp_path), count_tokens=counter.count_text)
+    session_id = await recording.create_session("m", "ollama")
+    text, thought, output = "def main() -> None:\n    print(1_000)", "Hm, 漢字?", "exit code 0\n" * 30
+    await recording.record_message(session_id, said(text))
+    answer = Message(role="assistant", parts=(ThinkingPart(text=thought), TextPart(text="ok")), timestamp=AT)
+    await recording.record_message(session_id, answer)
+    await recording.record_tool_call(
+        session_id, ToolCallRecord(id="c1", name="ls", args={}, timestamp=AT, message_id=2)
+    )
+    done = RecordedResult(llm_content=output)
+    await recording.record_tool_call(
+        session_id, ToolCallRecord(id="c1", name="ls", args={}, timestamp=AT, message_id=2, result=done, status="ok")
+    )
+
+    expected = sum(counter.count_text(part) for part in (text, thought, "ok", output))
+
+    found = await recording.get_session(session_id)
+    assert found.metadata.token_count == expected
+    await recording.close_session(session_id)
+    assert json.loads((tmp_path / "sessions" / f"{session_id}.json").read_bytes())["metadata"]["tokenCount"] == expected
+
+
+async def test_what_is_recorded_needs_an_open_session(tmp_path: Path) -> None:
+    recording = service(tmp_path)
+    with pytest.raises(NotFoundError, match="is not open"):
+        await recording.record_message("550e8400-e29b-41d4-a716-446655440000", said("x"))
+    await recording.close_session("550e8400-e29b-41d4-a716-446655440000")
+    await recording.ensure_saved("550e8400-e29b-41d4-a716-446655440000")
+
+
+async def test_a_session_open_already_is_given_as_it_stands(tmp_path: Path) -> None:
+    recording = service(tmp_path)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("one"))
+
+    loaded = await recording.open_session(session_id)
+
+    assert [message.text for message in loaded.session.messages] == ["one"]
+    assert recording.read_user_words(session_id) == {1: "one"}
+
+
+async def test_calls_that_start_are_written_with_the_answer(tmp_path: Path) -> None:
+    events: list[Event] = []
+    recording = service(tmp_path, events)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("go"))
+    asked = Message(role="assistant", parts=(ToolCallPart(id="c1"),), timestamp=AT)
+
+    message = await recording.record_message(
+        session_id, asked, [ToolCallRecord(id="c1", name="ls", args={}, timestamp=AT)]
+    )
+
+    found = await service(tmp_path).get_session(session_id)
+    assert message.id == 2
+    assert [(call.id, call.message_id, call.status) for call in found.tool_calls] == [("c1", 2, "running")]
+    assert [type(event).__name__ for event in events][-2:] == ["MessageRecorded", "ToolCallRecorded"]
+
+
+async def test_without_auto_save_words_wait_for_the_end_of_the_turn(tmp_path: Path) -> None:
+    recording = ChatRecordingService(files(tmp_path), SessionSettings(auto_save=False))
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("one"))
+    assert (await service(tmp_path).get_session(session_id)).messages == ()
+
+    await recording.end_turn(session_id)
+
+    assert [m.text for m in (await service(tmp_path).get_session(session_id)).messages] == ["one"]
+
+
+async def test_in_a_directory_of_its_own_sessions_are_indexed_beside_it(tmp_path: Path) -> None:
+    recording = ChatRecordingService.in_directory(tmp_path / "mine")
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("one"))
+    await recording.close_session(session_id)
+
+    assert [found.session_id for found in await recording.list_sessions()] == [session_id]
+    assert (tmp_path / "index.db").exists()
+    assert await recording.delete_oldest_sessions(0) == [session_id]
+
+
+async def test_a_session_from_elsewhere_is_named_by_its_first_words(tmp_path: Path) -> None:
+    recording = service(tmp_path)
+    session_id = await recording.create_session("m", "ollama")
+    await recording.record_message(session_id, said("the first"))
+    await recording.update_metadata(session_id, {"title": ""})
+    await recording.close_session(session_id)
+
+    again = service(tmp_path)
+    await again.open_session(session_id)
+    await again.record_message(session_id, said("the second"))
+
+    assert (await again.get_session(session_id)).metadata.title == "the first"

@@ -6,74 +6,25 @@ import asyncio
 import json
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
-from ollm.config.settings import SnapshotSettings
 from ollm.domain.context import (
     ActiveContext,
-    Checkpoint,
-    Goal,
-    GoalDecision,
-    GoalStack,
-    ReasoningStorage,
-    ReasoningTrace,
 )
 from ollm.domain.errors import NotFoundError, OllmError
 from ollm.domain.events import (
     AutoSnapshotCreated,
-    Event,
     Notice,
     SnapshotCreated,
     SnapshotDeleted,
     SnapshotError,
     SnapshotRestored,
 )
-from ollm.domain.messages import PromptMessage
-from ollm.services.snapshots import ContextState, SnapshotManager
-from ollm.store.snapshot_files import SnapshotFiles
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
 from tests.services import contexts as make
-
-SESSION = "550e8400-e29b-41d4-a716-446655440000"
-OTHER = "660e8400-e29b-41d4-a716-446655440001"
-CONTEXT = ActiveContext(
-    messages=tuple(make.talk(3)[1:]),
-    checkpoints=(Checkpoint(id="k", text="Earlier.", message_ids=(1, 2), timestamp="", tokens=9),),
-    goals=GoalStack(goals=(Goal(id="g", text="Ship", decisions=(GoalDecision(text="SQLite", locked=True),)),)),
-    reasoning=ReasoningStorage(traces=(ReasoningTrace(message_id=4, text="Hm", tokens=1),), total_tokens=1),
-    mode="debug",
-)
-
-
-def state(
-    context: ActiveContext = CONTEXT, session: str = SESSION, words: dict[int, str] | None = None
-) -> ContextState:
-    return ContextState(
-        session_id=session, model="llama3", window=8192, token_count=900, context=context, user_messages=words or {}
-    )
-
-
-class Shelf:
-    def __init__(self, root: Path, **wanted: Any) -> None:
-        self.root = root
-        self.events: list[Event] = []
-        self.files = SnapshotFiles(root)
-        self.manager = SnapshotManager(self.files, SnapshotSettings(**wanted), emit=self.events.append)
-
-    def file(self, snapshot_id: str, session: str = SESSION) -> Path:
-        return self.root / session / "snapshots" / f"snapshot-{snapshot_id}.json"
-
-    def kinds(self) -> list[type[Event]]:
-        return [type(event) for event in self.events]
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path / "context-snapshots")
+from tests.services.snapshots.support import CONTEXT, OTHER, SESSION, Shelf, state
 
 
 @covers(
@@ -124,38 +75,6 @@ async def test_a_snapshot_stands_where_it_belongs_with_the_fields_it_must_have(s
     assert json.loads((shelf.root / "snapshot-map.json").read_text("utf-8")) == {snapshot.id: SESSION}
     assert shelf.file(snapshot.id).stat().st_mode & 0o777 == 0o600
     assert shelf.file(snapshot.id).parent.stat().st_mode & 0o777 == 0o700
-
-
-@covers("H325", "H332")
-@settings(max_examples=100, deadline=None)
-@given(make.contexts())
-def test_what_was_taken_comes_back_message_for_message(
-    tmp_path_factory: pytest.TempPathFactory, messages: list[PromptMessage]
-) -> None:
-    shelf = Shelf(tmp_path_factory.mktemp("snapshots"))
-    before = ActiveContext(
-        messages=tuple(messages[1:]), checkpoints=CONTEXT.checkpoints, goals=CONTEXT.goals, mode="plan"
-    )
-
-    async def there_and_back() -> ActiveContext:
-        taken = await shelf.manager.create_snapshot(state(before))
-        assert taken is not None
-        return await shelf.manager.restore_snapshot(taken.id)
-
-    assert asyncio.run(there_and_back()) == before
-
-
-@covers("H48")
-async def test_user_messages_are_kept_in_full_even_when_the_context_holds_them_shortened(shelf: Shelf) -> None:
-    context = ActiveContext(messages=(make.user(5, "Start [... left out] end"), make.assistant(6, "Yes.")))
-    words = {1: "The very first", 5: "Start " + "and so on " * 200 + "end"}
-
-    taken = await shelf.manager.create_snapshot(state(context, words=words))
-
-    assert taken is not None
-    assert [entry["content"] for entry in taken.user_messages] == [words[1], words[5]]
-    assert taken.metadata.total_user_messages == 2
-    assert await shelf.manager.restore_snapshot(taken.id) == context
 
 
 @covers("H339", "H340")
@@ -301,45 +220,6 @@ async def test_an_id_never_leads_out_of_the_directory(shelf: Shelf, name: str) -
         shelf.files.erase(name)
 
 
-def old_form(messages: list[dict[str, Any]], users: list[dict[str, Any]] | None = None) -> str:
-    document = {
-        "id": "old",
-        "sessionId": SESSION,
-        "timestamp": "2025-01-01T00:00:00Z",
-        "tokenCount": 5,
-        "messages": messages,
-    }
-    return json.dumps(document | ({} if users is None else {"userMessages": users, "goalStack": {"activeGoal": None}}))
-
-
-@covers("H334")
-async def test_older_forms_are_read(shelf: Shelf) -> None:
-    shelf.file("old").parent.mkdir(parents=True)
-    spoken = [
-        {"id": "m1", "role": "user", "content": "Hello", "timestamp": "2025-01-01T00:00:01Z"},
-        {
-            "id": "m2",
-            "role": "assistant",
-            "parts": [{"type": "text", "text": "Hi."}],
-            "timestamp": "2025-01-01T00:00:02Z",
-        },
-        {"id": "m3", "role": "user", "content": "Go", "timestamp": "2025-01-01T00:00:03Z"},
-    ]
-    for text in (
-        old_form(spoken),
-        old_form(spoken, [spoken[0], spoken[2]]),
-        old_form([spoken[1]], [spoken[0], spoken[2]]),
-    ):
-        shelf.file("old").write_text(text, "utf-8")
-        context = await shelf.manager.restore_snapshot("old")
-        assert [(m.role, m.content) for m in context.messages] == [
-            ("user", "Hello"),
-            ("assistant", "Hi."),
-            ("user", "Go"),
-        ]
-        assert context.mode == "code"
-
-
 async def test_erasing_a_session_leaves_nothing_of_its_snapshots(shelf: Shelf) -> None:
     kept = await shelf.manager.create_snapshot(state(session=OTHER))
     await shelf.manager.create_snapshot(state())
@@ -367,3 +247,34 @@ def test_ids_are_uuids_of_their_own(shelf: Shelf) -> None:
 
     assert taken is not None
     assert uuid.UUID(taken.id).version == 4
+
+
+async def test_callbacks_may_be_awaited_and_no_limit_is_no_share(shelf: Shelf) -> None:
+    seen: list[str] = []
+
+    async def later() -> None:
+        await asyncio.sleep(0)
+        seen.append("awaited")
+
+    shelf.manager.on_context_threshold(0.5, later)
+    await shelf.manager.check_thresholds(100, 0)
+    assert seen == []
+    await shelf.manager.check_thresholds(50, 100)
+    assert seen == ["awaited"]
+
+
+async def test_without_automatic_ones_only_a_person_takes_a_snapshot(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, auto_create=False)
+
+    assert await shelf.manager.create_snapshot(state(), "threshold") is None
+    assert shelf.events == []
+    assert await shelf.manager.create_snapshot(state(), "manual") is not None
+
+
+async def test_of_automatic_snapshots_turned_off_is_said_once_and_of_manual_ones_always(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path, enabled=False)
+
+    for trigger in ("threshold", "compression", "manual", "manual"):
+        assert await shelf.manager.create_snapshot(state(), trigger) is None  # type: ignore[arg-type]
+
+    assert shelf.kinds() == [Notice] * 3

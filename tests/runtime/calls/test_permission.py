@@ -1,0 +1,129 @@
+"""Whether a call may run."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from ollm.domain.events import ToolStarted
+from ollm.domain.tools import (
+    ConfirmationAnswer,
+    ConfirmationDetails,
+    ToolResult,
+)
+from ollm.policy.message_bus import MessageBus
+from ollm.runtime.calls.confirmation import BusAsker
+from ollm.tools.framework.base import Tool, ToolContext
+from tests.covers import covers
+from tests.runtime.calls.support import ALLOW, ASK, DENY, Table
+
+
+@covers("T7.2")
+async def test_a_denied_call_does_not_run(tmp_path: Path) -> None:
+    table = Table(tmp_path, DENY)
+
+    record = await table.one("log", {"text": "x"})
+
+    assert record.status == "denied"
+    assert record.error is not None
+    assert record.error.message == "Not run: the rule says no"
+    assert table.order == []
+
+
+@covers("T7.3", "T7.8")
+async def test_asking_goes_over_the_bus_with_what_the_call_would_do(tmp_path: Path) -> None:
+    bus = MessageBus()
+    seen: list[ConfirmationDetails] = []
+
+    def answer(event: Any) -> None:
+        if hasattr(event, "details"):
+            seen.append(event.details)
+            bus.respond(event.correlation_id, ConfirmationAnswer(approved=True, scope="session"))
+
+    bus.subscribe(answer)
+    grants: list[tuple[str, str]] = []
+    table = Table(tmp_path, ASK, asker=BusAsker(bus), remember=lambda grant, scope: grants.append((grant, scope)))
+
+    record = await table.one("log", {"text": "x"})
+
+    assert record.status == "ok"
+    assert [(one.call_id, one.tool, one.description, one.diff) for one in seen] == [("c1", "log", "Log x", "+x")]
+    assert grants == [("log:x", "session")]
+
+
+async def test_a_refusal_and_its_reason_reach_the_model(tmp_path: Path) -> None:
+    bus = MessageBus()
+    bus.subscribe(
+        lambda event: (
+            bus.respond(event.correlation_id, ConfirmationAnswer(approved=False, reason="use the other file")) and None
+        )
+    )
+    record = await Table(tmp_path, ASK, asker=BusAsker(bus)).one("log", {"text": "x"})
+
+    assert record.status == "denied"
+    assert record.error is not None
+    assert record.error.message == "Not run: use the other file"
+
+
+async def test_a_path_that_is_none_is_a_mistake_and_not_a_question(tmp_path: Path) -> None:
+    record = await Table(tmp_path, ASK).one("say", {"text": "x", "path": "a\0b"})
+
+    assert record.error is not None
+    assert record.error.type == "ValidationError"
+
+
+async def test_what_a_person_approved_is_open_for_that_call_alone(tmp_path: Path) -> None:
+    secret = tmp_path / "outside.txt"
+    secret.write_text("secret", encoding="utf-8")
+    (tmp_path / "workspace").mkdir()
+
+    class Peek(Tool[None], frozen=True):
+        """Peek."""
+
+        name: ClassVar[str] = "peek"
+        path: str
+
+        def summary(self) -> str:
+            return "Peek"
+
+        async def run(self, context: ToolContext, needs: None) -> ToolResult:
+            with context.boundary.open_file(self.path) as file:
+                return ToolResult(llm_content=file.read().decode())
+
+    verdict = msgspec.structs.replace(ASK, locked=True, approve=(str(secret.resolve()),))
+
+    class Yes:
+        async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+            return ConfirmationAnswer(approved=True)
+
+    table = Table(tmp_path / "workspace", verdict, asker=Yes())
+    table.registry.register(Peek)
+
+    first = await table.one("peek", {"path": "../outside.txt"})
+    table.policy.verdict = ALLOW
+    second = await table.one("peek", {"path": "../outside.txt"})
+
+    assert first.result is not None
+    assert first.result.llm_content == "secret"
+    assert second.error is not None
+    assert second.error.type == "OutsideWorkspace"
+
+
+@covers("T7.8")
+async def test_nothing_is_hidden_in_what_a_person_is_asked(tmp_path: Path) -> None:
+    class Person:
+        def __init__(self) -> None:
+            self.asked: list[ConfirmationDetails] = []
+
+        async def ask(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+            self.asked.append(details)
+            return ConfirmationAnswer(approved=False)
+
+    person = Person()
+    table = Table(tmp_path, ASK, asker=person)
+
+    await table.one("say", {"text": "safe\x1b[2K\u202egnp.exe", "path": "a\u200bb"})
+
+    assert person.asked[0].description == "Say safe⟨U+001B⟩[2K⟨U+202E⟩gnp.exe"
+    assert person.asked[0].locations == ("a⟨U+200B⟩b",)
+    assert table.of(ToolStarted)[0].summary == person.asked[0].description

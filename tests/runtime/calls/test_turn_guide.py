@@ -1,0 +1,219 @@
+"""What a turn does more for a model that writes blocks."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.messages import ToolCall
+from ollm.domain.tools import ErrorInfo, RecordedResult, ToolCallRecord
+from ollm.providers.base import CallPiece
+from ollm.runtime.calls.turn_guide import (
+    BROKEN_OFF,
+    MAX_CHANGE_CHARS,
+    TurnGuide,
+    count_changed_lines,
+    describe_changes,
+    list_changed_lines,
+    shorten_command,
+)
+from ollm.runtime.model.block_answer import FILE_BLOCK
+from tests.runtime.calls.support import ASK
+from tests.runtime.calls.test_project_files import Place
+
+
+class Scene(Place):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.guide = TurnGuide(self.files, 4096)
+
+    def block(self, path: str, content: str, *, whole: bool = True) -> object:
+        return self.guide.resolve_call(CallPiece(FILE_BLOCK, {"path": path, "content": content, "whole": whole}))
+
+    async def step(self, call: ToolCall, *, code: int | None = None, error: str = "", **files: str | None) -> str:
+        """A call with what it did to the files."""
+        await self.guide.note_before([call])
+        for name, text in files.items():
+            target = self.root / name.replace("__", ".")
+            if text is None:
+                target.unlink()
+            else:
+                target.write_text(text)
+        result = RecordedResult(llm_content="", exit_code=code)
+        failure = ErrorInfo(type=error, message=error) if error else None
+        record = ToolCallRecord(id="c", name=call.name, args=call.arguments, timestamp="", result=result, error=failure)
+        return await self.guide.describe_after([call], [record])
+
+
+def shell(command: str) -> ToolCall:
+    return ToolCall(id="c", name="shell", arguments={"command": command})
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path / "w")
+    yield made
+    made.discovery.close()
+
+
+async def test_a_request_goes_with_the_files_it_names_and_they_are_known_whole(scene: Scene) -> None:
+    scene.write("app.py", "x = 1\n")
+    scene.write("other.py", "y = 1\n")
+
+    primed = await scene.guide.prime_request("Change x in app.py to 2.")
+
+    assert primed.startswith("Files here: app.py, other.py")
+    assert "x = 1" in primed
+    assert "y = 1" not in primed
+    assert scene.files.knows_whole("app.py", "x = 1\n")
+    assert not scene.files.knows_whole("other.py", "y = 1\n")
+
+
+async def test_a_new_file_is_written_and_a_known_one_changed(scene: Scene) -> None:
+    scene.write("app.py", "x = 1\n")
+    await scene.guide.prime_request("Change x in app.py to 2.")
+
+    new = scene.block("new.py", "z = 1\n")
+    changed = scene.block("app.py", "x = 2\n")
+
+    assert (new.name, new.arguments, new.refusal) == ("write_file", {"path": "new.py", "content": "z = 1\n"}, "")  # type: ignore[attr-defined]
+    assert changed.name in ("edit_file", "write_file")  # type: ignore[attr-defined]
+    assert changed.refusal == ""  # type: ignore[attr-defined]
+    assert "x = 2" in str(changed.arguments)  # type: ignore[attr-defined]
+
+
+async def test_a_block_that_broke_off_is_not_done(scene: Scene) -> None:
+    await scene.guide.prime_request("Write new.py.")
+
+    assert scene.block("new.py", "z = ", whole=False).refusal == BROKEN_OFF  # type: ignore[attr-defined]
+    command = scene.guide.resolve_call(CallPiece("shell", {"command": "rm -r", "brokenOff": True}))
+    assert (command.refusal, command.arguments) == (BROKEN_OFF, {"command": "rm -r"})
+    plain = scene.guide.resolve_call(CallPiece("shell", {"command": "ls"}))
+    assert (plain.name, plain.arguments, plain.refusal) == ("shell", {"command": "ls"}, "")
+    assert scene.guide.resolve_call(CallPiece("ls", "no object")).arguments == "no object"
+
+
+async def test_a_file_that_may_not_be_read_is_written_as_the_block_says(scene: Scene) -> None:
+    scene.policy.verdict = ASK
+    scene.write("secret.txt", "hidden")
+    await scene.guide.prime_request("Change secret.txt.")
+
+    made = scene.block("secret.txt", "text")
+
+    assert (made.name, made.arguments) == ("write_file", {"path": "secret.txt", "content": "text"})  # type: ignore[attr-defined]
+
+
+async def test_a_name_alone_means_the_only_file_of_that_name_that_was_asked_about(scene: Scene) -> None:
+    scene.write("src/deep/app.py", "x = 1\n")
+    await scene.guide.prime_request("Change x in src/deep/app.py to 2.")
+    assert scene.guide._find_path("app.py") == "src/deep/app.py"
+    assert scene.guide._find_path("none.py") == "none.py"
+    scene.write("lib/app.py", "x = 1\n")
+    await scene.guide.prime_request("Change x in src/deep/app.py to 2.")
+    assert scene.guide._find_path("app.py") == "app.py"
+
+
+@pytest.mark.parametrize(
+    ("request_text", "answer", "command"),
+    [
+        ("Delete old.txt.", "rm old.txt", "rm old.txt"),
+        ("Delete old.txt.", "  rm old.txt\n", "rm old.txt"),
+        ("Delete old.txt.", "rm", None),
+        ("Delete old.txt.", "rm removes files.", None),
+        ("Delete old.txt.", "rm a\nrm b", None),
+        ("Delete old.txt.", "nonsense old.txt", None),
+        ("What is in old.txt?", "rm old.txt", None),
+    ],
+)
+async def test_a_command_without_its_fence_is_read_where_something_is_to_be_done(
+    scene: Scene, request_text: str, answer: str, command: str | None
+) -> None:
+    await scene.guide.prime_request(request_text)
+
+    found = scene.guide.read_bare_command(answer)
+
+    assert (found.arguments if found else None) == ({"command": command} if command else None)
+
+
+async def test_what_the_calls_did_is_said_in_lines(scene: Scene) -> None:
+    scene.write("a.txt", "one\ntwo\n")
+    scene.write("gone.txt", "x\n")
+    await scene.guide.prime_request("Do it.")
+
+    facts = await scene.step(shell("sed"), code=0, a__txt="one\n2\n", new__txt="x\n", gone__txt=None)
+
+    assert facts == "Deleted gone.txt.\nChanged lines of a.txt:\n-two\n+2\nCreated new.txt (1 line)."
+    assert scene.guide.describe_deeds() == (
+        "Changed: a.txt (+1 -1), new.txt (+1 -0), gone.txt (deleted). Ran: sed (exit code 0)."
+    )
+
+
+async def test_a_file_that_was_written_is_not_shown_again_but_known_whole(scene: Scene) -> None:
+    await scene.guide.prime_request("Write a.txt.")
+    call = ToolCall(id="c", name="write_file", arguments={"path": "a.txt", "content": "x\n"})
+
+    assert await scene.step(call, a__txt="x\n") == ""
+    assert scene.files.knows_whole("a.txt", "x\n")
+    assert scene.guide.describe_deeds() == "Changed: a.txt (+1 -0)."
+
+
+async def test_a_file_printed_whole_is_known_whole(scene: Scene) -> None:
+    scene.write("a.txt", "one\n")
+    await scene.guide.prime_request("Do it.")
+    await scene.step(shell("cat ./a.txt | head"), code=0)
+    assert not scene.files.knows_whole("a.txt", "one\n")
+    await scene.step(shell("cat ./a.txt"), code=1)
+    assert not scene.files.knows_whole("a.txt", "one\n")
+    await scene.step(shell("cat ./a.txt"), code=0)
+
+    assert scene.files.knows_whole("a.txt", "one\n")
+
+
+async def test_what_has_not_happened_is_said_once_and_three_times_at_most(scene: Scene) -> None:
+    scene.write("a.py", "x = 1\n")
+    scene.guide.adopt_request("Change x in a.py to 2.")
+    await scene.step(shell("ls"), code=0)
+
+    first = scene.guide.find_missing()
+
+    assert "a.py" in first
+    assert scene.guide.find_missing() == ""
+
+
+async def test_a_file_that_no_longer_parses_is_said(scene: Scene) -> None:
+    scene.write("a.py", "x = 1\n")
+    scene.guide.adopt_request("Change x in a.py to 2.")
+
+    facts = await scene.step(shell("sed"), code=0, a__py="x = (\n")
+
+    assert "a.py" in facts
+    assert len(facts.splitlines()) > 3
+    assert "mend it." in scene.guide.find_missing()
+
+
+def test_changes_are_told_by_kind_and_bounded() -> None:
+    assert describe_changes({}, {}, set(), set()) == ""
+    assert describe_changes({"a": "x"}, {"a": "x"}, {"a"}, {"a"}) == ""
+    assert describe_changes({}, {"a": "x\ny\n"}, set(), {"a"}) == "Created a (2 lines)."
+    assert describe_changes({}, {"a": "x"}, {"a"}, {"a"}) == ""
+    assert describe_changes({"b": "x"}, {}, {"b"}, set()) == "Deleted b."
+    many = {f"f{number}": "x" for number in range(500)}
+    assert len(describe_changes({}, many, set(), set(many))) == MAX_CHANGE_CHARS
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "counts"),
+    [("", "", (0, 0)), ("", "a\nb\n", (2, 0)), ("a\nb\n", "a\n", (0, 1)), ("a\n", "b\n", (1, 1)), ("a", "a\n", (0, 0))],
+)
+def test_changed_lines_are_counted(before: str, after: str, counts: tuple[int, int]) -> None:
+    assert count_changed_lines(before, after) == counts
+
+
+def test_long_lists_of_changes_and_commands_are_cut() -> None:
+    lines = "".join(f"{number}\n" for number in range(15))
+    assert list_changed_lines("", lines).splitlines()[-1] == "…"
+    assert len(list_changed_lines("", lines).splitlines()) == 15
+    assert "…" not in list_changed_lines("", "".join(f"{number}\n" for number in range(14)))
+    assert shorten_command("a  b\nc") == "a b c"
+    assert shorten_command("x" * 60) == "x" * 60
+    assert shorten_command("x" * 61) == "x" * 59 + "…"

@@ -1,0 +1,102 @@
+"""`/mcp`: the servers of a conversation and their prompts."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ollm.domain.errors import UsageError
+from ollm.runtime.commands.mcp import describe_offers, describe_state, mcp, parse_pairs, state_to_json
+
+
+def state(*, failure: str = "", connected: bool = False, catalogue: Any = None) -> Any:
+    return SimpleNamespace(
+        server=SimpleNamespace(name="files"), failure=failure, connected=connected, catalogue=catalogue
+    )
+
+
+def catalogue(*tools: str, prompts: tuple[str, ...] = (), resources: bool = False) -> Any:
+    return SimpleNamespace(
+        tools=[SimpleNamespace(name=name) for name in tools],
+        prompts=[SimpleNamespace(name=name) for name in prompts],
+        resources=resources,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "pairs"),
+    [
+        ("", {}),
+        ("a=1 b=2", {"a": "1", "b": "2"}),
+        ("a='two words' b=", {"a": "two words", "b": ""}),
+        ("a=b=c", {"a": "b=c"}),
+    ],
+)
+def test_arguments_of_a_prompt_are_pairs_quoted_as_in_a_shell(text: str, pairs: dict[str, str]) -> None:
+    assert parse_pairs(text) == pairs
+
+
+@pytest.mark.parametrize(("text", "told"), [("a", "Usage: /mcp"), ("a='x", "The arguments cannot be read: ")])
+def test_other_arguments_are_told(text: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse_pairs(text)
+
+
+def test_the_state_of_a_server_is_one_line() -> None:
+    assert describe_state(state(failure="it crashed", connected=True)) == "it crashed"
+    assert describe_state(state(connected=True)) == "running"
+    assert describe_state(state()) == "starts on demand"
+
+
+@pytest.mark.parametrize(
+    ("found", "offers"),
+    [
+        (None, "not connected yet"),
+        (catalogue(), "nothing"),
+        (catalogue("a", "b"), "a, 1 more by find_tool (no room in the window, or denied)"),
+        (catalogue("a", prompts=("p",), resources=True), "a, resources, /mcp files p"),
+    ],
+)
+def test_what_a_server_offers_is_listed(found: Any, offers: str) -> None:
+    assert describe_offers(state(catalogue=found), {"a"}) == offers
+
+
+def test_the_same_for_programs() -> None:
+    assert state_to_json(state(failure="x"), set()) == {
+        "name": "files",
+        "connected": False,
+        "failure": "x",
+        "tools": [],
+        "hidden": [],
+        "prompts": [],
+        "resources": False,
+    }
+    found = state_to_json(state(connected=True, catalogue=catalogue("a", "b", prompts=("p",), resources=True)), {"a"})
+    assert (found["tools"], found["hidden"], found["prompts"], found["resources"]) == (["a", "b"], ["b"], ["p"], True)
+    assert found["failure"] is None
+
+
+async def test_without_servers_it_says_how_to_add_one() -> None:
+    reply = await mcp(SimpleNamespace(mcp=None), "")  # type: ignore[arg-type]
+
+    assert (reply.text, reply.data) == ("No MCP servers configured. Add one with `ollm mcp add`.", [])
+
+
+async def test_a_prompt_is_sent_as_the_next_message() -> None:
+    asked: list[Any] = []
+
+    class Servers:
+        def list_states(self) -> list[Any]:
+            return [state(connected=True, catalogue=catalogue("a"))]
+
+        async def get_prompt(self, *wanted: Any) -> str:
+            asked.append(wanted)
+            return "the text"
+
+    talk: Any = SimpleNamespace(mcp=Servers(), prompt=SimpleNamespace(tools=[SimpleNamespace(name="a")]))
+    assert "| files | running | a |" in (await mcp(talk, "")).text
+    reply = await mcp(talk, "files review path=a.py depth=2")
+    assert (reply.follow_up, reply.argument) == ("send", "the text")
+    assert asked == [("files", "review", {"path": "a.py", "depth": "2"})]
+    with pytest.raises(UsageError, match="Usage: /mcp"):
+        await mcp(talk, "files")

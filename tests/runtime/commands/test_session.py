@@ -1,0 +1,143 @@
+"""Commands about the session."""
+
+import json
+
+import pytest
+
+from ollm.domain.errors import UsageError
+from ollm.domain.events import TurnFinished
+from tests.covers import covers
+from tests.runtime.talking import Talking
+from tests.servers.answers import Answer
+
+
+@covers("H479", "H480", "H481", "H482", "H620", "H621")
+async def test_history_shows_everything_in_full_and_exports_it(talking: Talking) -> None:
+    script = [Answer(calls=[("ls", {})], thinking="let me look"), "Nothing here."]
+    async with talking(script) as talk:
+        await talk.say("what is here?")
+        shown = await talk.run("/history")
+        await talk.run("/export talk.md")
+        await talk.run("/history export talk.json")
+        with pytest.raises(UsageError, match="already exists"):
+            await talk.run("/export talk.md")
+
+    for part in ("#1 user", "what is here?", "> let me look", "`ls` {}", "Nothing here."):
+        assert part in shown.text
+    assert "what is here?" in (talk.workspace / "talk.md").read_text()
+    assert len(json.loads((talk.workspace / "talk.json").read_text())["messages"]) == 4
+
+
+async def test_a_rewind_says_what_it_does_and_then_the_model_no_longer_sees_it(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        await talk.say("keep this")
+        await talk.say("forget this")
+        assert "To confirm: /rewind 3 yes" in (await talk.run("/rewind 3")).text
+        assert (await talk.run("/rewind 3 yes")).data == {"text": "forget this"}
+        await talk.say("go on")
+        with pytest.raises(UsageError, match="not one of your messages"):
+            await talk.run("/rewind 2")
+
+    sent = [message["content"] for message in talk.server.chats[2]["messages"][1:]]
+    assert sent == ["keep this", "one", "go on"]
+    assert len(talk.document["messages"]) == 6
+    assert talk.document["metadata"]["contextHistory"][-1]["step"] == "rewind"
+
+
+async def test_the_history_shows_what_was_typed_as_it_was_typed(talking: Talking) -> None:
+    async with talking(["Yes."]) as talk:
+        await talk.say("# one\n*two*\n~~~\n  three")
+        shown = (await talk.run("/history")).text
+
+    assert "~~~~\n# one\n*two*\n~~~\n  three\n~~~~" in shown
+
+
+async def test_continue_names_the_loop_to_the_model(talking: Talking) -> None:
+    script = [Answer(calls=[("ls", {})]) for _ in range(3)]
+    async with talking([*script, "done"]) as talk:
+        events = await talk.say("list")
+        assert isinstance(events[-1], TurnFinished)
+        assert events[-1].reason == "loop"
+        await talk.say((await talk.run("/continue")).argument)
+
+    assert "not like this again" in talk.server.chats[-1]["messages"][-1]["content"]
+
+
+async def test_a_page_of_the_history_says_what_came_before(talking: Talking) -> None:
+    async with talking(["one", "two"]) as talk:
+        assert (await talk.run("/history")).text == "No messages yet."
+        await talk.say("first")
+        await talk.say("second")
+        page = await talk.run("/history 1")
+
+        assert page.text.startswith("3 earlier messages: `/history all`.")
+        assert [found["id"] for found in page.data] == [4]
+        assert len((await talk.run("/history all")).data) == 4
+        with pytest.raises(UsageError, match=r"Usage: /history \[N"):
+            await talk.run("/history some")
+        with pytest.raises(UsageError, match="Usage: /export FILE"):
+            await talk.run("/history export")
+
+
+async def test_the_last_answer_is_copied_and_changes_are_shown(talking: Talking) -> None:
+    call = Answer(text="Writing.", calls=[("write_file", {"path": "a.txt", "content": "new\n"})])
+    async with talking([call, "All done."], yes=True) as talk:
+        with pytest.raises(UsageError, match="There is no answer to copy yet"):
+            await talk.run("/copy")
+        assert (await talk.run("/diff")).text == "This session changed no files."
+        await talk.say("write")
+
+        assert (await talk.run("/copy")).text == "All done."
+        changes = await talk.run("/diff")
+        assert "+new" in changes.text
+        assert len(changes.data["diffs"]) == 1
+
+
+async def test_other_sessions_are_listed_and_opened_by_a_unique_beginning(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        assert (await talk.run("/sessions")).text == "No sessions in this workspace yet."
+        await talk.say("hello")
+        known = talk.conversation.session_id
+        listed = await talk.run("/sessions")
+        assert listed.data == [known]
+        assert "| hello | scripted |" in listed.text
+        reply = await talk.run(f"/resume {(known or '')[:6]}")
+        assert (reply.follow_up, reply.argument) == ("open-session", known)
+        with pytest.raises(UsageError, match="0 sessions start with 'zzz'"):
+            await talk.run("/sessions zzz")
+
+
+@pytest.mark.parametrize(
+    ("line", "follow_up", "argument"),
+    [
+        ("/new", "new-session", ""),
+        ("/clear", "new-session", ""),
+        ("/exit", "exit", ""),
+        ("/quit", "exit", ""),
+        ("/continue", "send", "Go on."),
+        ("/continue with tests", "send", "Go on. with tests"),
+    ],
+)
+async def test_what_only_a_front_end_can_do_is_asked_of_it(
+    talking: Talking, line: str, follow_up: str, argument: str
+) -> None:
+    async with talking() as talk:
+        reply = await talk.run(line)
+
+    assert (reply.follow_up, reply.argument) == (follow_up, argument)
+
+
+async def test_init_asks_for_a_file_about_the_project(talking: Talking) -> None:
+    async with talking() as talk:
+        reply = await talk.run("/init in German")
+
+    assert reply.follow_up == "send"
+    assert "AGENTS.md" in reply.argument
+    assert reply.argument.endswith(" in German")
+
+
+@pytest.mark.parametrize("line", ["/rewind", "/rewind x"])
+async def test_a_rewind_needs_a_number(talking: Talking, line: str) -> None:
+    async with talking() as talk:
+        with pytest.raises(UsageError, match=r"Usage: /rewind NUMBER \[yes\]"):
+            await talk.run(line)

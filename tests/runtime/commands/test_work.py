@@ -1,0 +1,104 @@
+"""Commands about goals, todos, memory and edits."""
+
+import pytest
+
+from ollm.domain.errors import UsageError
+from tests.runtime.talking import Talking
+from tests.servers.answers import Answer
+
+
+async def test_goals_todos_memory_and_context_entries_are_kept(talking: Talking) -> None:
+    async with talking(["ok"]) as talk:
+        assert (await talk.run("/goal set ship it")).text == "Goal set: ship it"
+        await talk.run("/goal lock use sqlite")
+        assert "Decided (locked): use sqlite" in (await talk.run("/goal")).text
+        await talk.run("/todos add write tests")
+        added = (await talk.run("/todos add run tests")).data
+        await talk.run(f"/todos done {added[0]['id']}")
+        assert "1 of 2 done" in (await talk.run("/plan")).text
+        await talk.run("/memory set colour blue")
+        assert "colour" in (await talk.run("/memory")).text
+        await talk.run("/context add style Write short sentences.")
+        await talk.say("hello")
+        assert [entry["key"] for entry in (await talk.run("/context entries")).data] == ["style"]
+        await talk.run("/context remove style")
+        assert (await talk.run("/context entries")).data == []
+
+    assert "Write short sentences." in talk.server.chats[0]["messages"][0]["content"]
+
+
+async def test_an_edit_is_taken_back_after_a_word_about_it(talking: Talking) -> None:
+    call = Answer(calls=[("write_file", {"path": "a.txt", "content": "new", "overwrite": True})])
+    async with talking([call, "done"], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old")
+        await talk.say("write")
+        assert (talk.workspace / "a.txt").read_text() == "new"
+        told = (await talk.run("/undo")).text
+        assert "reverts the last edit of" in told
+        assert "-new\n+old" in told
+        assert (talk.workspace / "a.txt").read_text() == "new"
+        await talk.run("/undo yes")
+        assert (talk.workspace / "a.txt").read_text() == "old"
+        with pytest.raises(UsageError, match="Nothing to undo"):
+            await talk.run("/undo")
+
+
+async def test_taking_back_a_new_file_says_that_it_goes(talking: Talking) -> None:
+    call = Answer(calls=[("write_file", {"path": "b.txt", "content": "new"})])
+    async with talking([call, "done"], yes=True) as talk:
+        await talk.say("write")
+        assert "deletes" in (await talk.run("/undo")).text
+        assert "is removed again" in (await talk.run("/undo yes")).text
+        assert not (talk.workspace / "b.txt").exists()
+
+
+async def test_a_plan_is_shown_paused_and_resumed(talking: Talking) -> None:
+    async with talking() as talk:
+        assert (await talk.run("/plan")).text == "No plan yet; the model creates one as a todo list."
+        for step in ("one", "two", "three"):
+            added = (await talk.run(f"/todos add {step}")).data
+        await talk.run(f"/todos done {added[0]['id']}")
+
+        assert (await talk.run("/plan pause")).text == "1 of 3 done, paused.\n\n✔ one\n→ two\n· three"
+        assert (await talk.run("/plan resume")).text.startswith("1 of 3 done.\n")
+        with pytest.raises(UsageError, match=r"Usage: /plan \[pause \| resume\]"):
+            await talk.run("/plan stop")
+        left = (await talk.run(f"/todos remove {added[0]['id']}")).data
+        assert [todo["text"] for todo in left] == ["two", "three"]
+        for wrong in ("/todos add", "/todos done", "/todos nonsense"):
+            with pytest.raises(UsageError, match="Usage: /todos"):
+                await talk.run(wrong)
+
+
+async def test_memory_is_set_read_and_deleted(talking: Talking) -> None:
+    async with talking() as talk:
+        assert (await talk.run("/memory")).text == "Nothing in memory."
+        assert (await talk.run("/memory set colour deep blue")).text == "Remembered: colour"
+        assert (await talk.run("/memory get colour")).text == "colour: deep blue"
+        assert (await talk.run("/memory")).data == ["colour"]
+        assert (await talk.run("/memory delete colour")).text == "Forgotten: colour"
+        assert (await talk.run("/memory")).data == []
+        with pytest.raises(UsageError, match="Usage: /memory"):
+            await talk.run("/memory nonsense")
+
+
+async def test_goals_are_set_and_completed(talking: Talking) -> None:
+    async with talking() as talk:
+        assert (await talk.run("/goal")).text == "No goal is set."
+        await talk.run("/goal set ship it")
+        for kind in ("subtask", "decision", "artifact", "blocker"):
+            assert (await talk.run(f"/goal {kind} a {kind}")).ok
+        shown = (await talk.run("/goal")).text
+        assert all(f"a {kind}" in shown for kind in ("subtask", "decision", "blocker"))
+        done = await talk.run("/goal complete")
+        assert done.data["goals"][0]["status"] == "completed"
+        with pytest.raises(UsageError, match="Usage: /goal"):
+            await talk.run("/goal nonsense x")
+
+
+async def test_undo_takes_only_a_yes(talking: Talking) -> None:
+    async with talking() as talk:
+        with pytest.raises(UsageError, match=r"Usage: /undo \[yes\]"):
+            await talk.run("/undo maybe")
+        with pytest.raises(UsageError, match="Nothing to undo"):
+            await talk.run("/undo yes")

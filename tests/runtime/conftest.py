@@ -1,0 +1,32 @@
+"""What the tests of conversations share."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ollm.app import open_conversation
+from ollm.runtime.conversation_options import ConversationOptions
+from tests.runtime.talking import Talk, Talking
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+
+
+@pytest.fixture
+def talking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talking:
+    @asynccontextmanager
+    async def opened(script: Sequence[Answer | str] = (), **more: Any) -> AsyncIterator[Talk]:
+        home, workspace = tmp_path / "home", tmp_path / "project"
+        workspace.mkdir(exist_ok=True)
+        async with ScriptedServer(script, models=("scripted", "other")) as server:
+            for name, value in (("HOME", home), ("BASE_URL", server.base_url), ("PROVIDER", "openai")):
+                monkeypatch.setenv(f"OLLM_{name}", str(value))
+            monkeypatch.setenv("OLLM_MODEL", "scripted")
+            async with open_conversation(
+                ConversationOptions(workspace=workspace, interactive=True, **more)
+            ) as conversation:
+                yield Talk(conversation, server, home, workspace)
+
+    return opened

@@ -1,0 +1,127 @@
+"""One streamed answer: calls taken out of its text, and cut short where nothing good can follow."""
+
+import json
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from ollm.domain.context import Usage
+from ollm.domain.tools import ToolSchema
+from ollm.providers.base import AnyPiece, CallPiece, FinishPiece, ProgressPiece, TextPiece, ThinkingPiece
+from ollm.providers.text_calls.rendering import ANSWER_TOOL
+from ollm.runtime.model.answer_parser import MAX_BLANK_CHARS, MAX_BLANK_LINES, AnswerParser, get_answer_text
+
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = (ToolSchema(name="read_file", description="Read a file.", parameters=PATH),)
+FENCE = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
+
+
+async def parse(parser: AnswerParser, *pieces: AnyPiece) -> tuple[str, list[AnyPiece], int]:
+    """The text shown, the other pieces, and how many were taken from the server."""
+    taken = 0
+
+    async def stream() -> AsyncGenerator[AnyPiece, None]:
+        nonlocal taken
+        for piece in pieces:
+            taken += 1
+            yield piece
+
+    shown = [piece async for piece in parser.parse_stream(stream())]
+    text = "".join(piece.text for piece in shown if isinstance(piece, TextPiece))
+    return text, [piece for piece in shown if not isinstance(piece, TextPiece)], taken
+
+
+async def test_words_pass_and_the_end_is_kept_back() -> None:
+    parser, end = AnswerParser(TOOLS), FinishPiece("stop", Usage(prompt_tokens=5))
+
+    text, others, _ = await parse(parser, ThinkingPiece("hm"), TextPiece("Hel"), TextPiece("lo"), end)
+
+    assert (text, others, parser.finish) == ("Hello", [ThinkingPiece("hm")], end)
+    assert (parser.calls, parser.native, parser.form, parser.call_failed) == ([], False, None, False)
+    assert parser.full_text == parser.shown_text == "Hello"
+
+
+async def test_a_native_call_is_kept_and_its_arguments_are_mended() -> None:
+    parser = AnswerParser(TOOLS)
+
+    text, _, _ = await parse(parser, TextPiece("x"), CallPiece("read_file", "{'path': 'a.txt',}"), FinishPiece("stop"))
+
+    assert (text, parser.native) == ("x", True)
+    assert parser.calls == [CallPiece("read_file", {"path": "a.txt"})]
+
+
+async def test_a_call_written_as_text_is_taken_out_of_it() -> None:
+    parser = AnswerParser(TOOLS)
+
+    text, _, _ = await parse(parser, TextPiece("Reading.\n"), TextPiece(FENCE), FinishPiece("stop"))
+
+    assert parser.calls == [CallPiece("read_file", {"path": "a.txt"})]
+    assert (parser.form, parser.native) == ("fence", False)
+    assert "read_file" not in text
+
+
+async def test_a_call_that_is_none_is_kept_with_its_mistake() -> None:
+    parser = AnswerParser(TOOLS)
+
+    await parse(parser, TextPiece('```json\n{"name": "read_fil", "arguments": {"path": 5}}\n```'), FinishPiece("stop"))
+
+    if parser.calls:
+        pytest.skip("the parser found a call here")
+    assert parser.call_failed
+    assert parser.mistake
+    assert parser.full_text == parser.shown_text + parser.rejected
+
+
+async def test_to_speak_is_a_call_too_for_a_model_that_writes_its_calls() -> None:
+    parser = AnswerParser((ANSWER_TOOL, *TOOLS))
+
+    text, _, _ = await parse(parser, CallPiece(ANSWER_TOOL.name, {"text": "Hello."}), FinishPiece("stop"))
+
+    assert (text, parser.calls, parser.native) == ("Hello.", [], False)
+    written = AnswerParser((ANSWER_TOOL, *TOOLS))
+    fence = json.dumps({"name": ANSWER_TOOL.name, "arguments": {"text": "Written."}})
+    text, _, _ = await parse(written, TextPiece(f"```json\n{fence}\n```"), FinishPiece("stop"))
+    assert (text.strip(), written.calls) == ("Written.", [])
+    assert get_answer_text(CallPiece("x", "plain")) == "plain"
+    assert get_answer_text(CallPiece("x", {})) == ""
+
+
+@pytest.mark.parametrize(("blank", "count"), [(" ", MAX_BLANK_CHARS), ("\n", MAX_BLANK_LINES)])
+async def test_endless_blank_space_is_cut_and_a_little_is_not(blank: str, count: int) -> None:
+    enough = [TextPiece("a"), *[TextPiece(blank)] * count, TextPiece("b"), FinishPiece("stop")]
+    _, _, taken = await parse(AnswerParser(TOOLS), *enough)
+    assert taken == len(enough)
+
+    too_much = [TextPiece("a"), *[TextPiece(blank)] * (count + 1), TextPiece("b"), FinishPiece("stop")]
+    parser = AnswerParser(TOOLS)
+    _, _, taken = await parse(parser, *too_much)
+
+    assert taken == count + 2
+    assert parser.finish == FinishPiece()
+
+
+async def test_of_an_answer_that_was_cut_short_the_prompt_is_known_from_its_progress() -> None:
+    parser = AnswerParser(TOOLS)
+
+    _, others, _ = await parse(parser, ProgressPiece(total=70), ProgressPiece(total=50), *[TextPiece("\n")] * 100)
+
+    assert [type(piece) for piece in others] == [ProgressPiece, ProgressPiece]
+    assert parser.finish == FinishPiece("stop", Usage(prompt_tokens=70))
+    whole = AnswerParser(TOOLS)
+    await parse(whole, ProgressPiece(total=70), TextPiece("x"))
+    assert whole.finish == FinishPiece()
+
+
+async def test_a_bound_parser_stops_at_the_first_sign_of_a_call() -> None:
+    parser = AnswerParser(TOOLS, bound=True)
+    pieces = [TextPiece("Now: "), *(TextPiece(letter) for letter in FENCE), TextPiece("more"), FinishPiece("stop")]
+
+    text, _, taken = await parse(parser, *pieces)
+
+    assert parser.wants_schema
+    assert taken < len(pieces) - 2
+    assert parser.calls == []
+    assert "read_file" not in text
+    free = AnswerParser(TOOLS)
+    await parse(free, *pieces)
+    assert not free.wants_schema

@@ -1,0 +1,75 @@
+"""What stands before the messages."""
+
+from __future__ import annotations
+
+from ollm.domain.events import Notice
+from ollm.domain.tools import ToolSchema
+from ollm.runtime.prompt.breakdown import list_context_parts
+from tests.covers import covers
+from tests.runtime.prompt.test_prompt import Talk, filler
+
+
+@covers("S5.7", "D762")
+def test_context_entries_stand_at_the_end_of_the_system_prompt_and_volatile_ones_with_the_newest_words() -> None:
+    talk = Talk()
+    talk.entries.add_context("style", "Tabs, never spaces")
+    talk.entries.add_context("git", "On branch main", volatile=True, source="system")
+    talk.user("Hello")
+    first = talk.prompt.build_request_messages()
+    talk.assistant("Hi.")
+    talk.entries.add_context("git", "On branch other", volatile=True, source="system")
+    talk.user("Again")
+    second = talk.prompt.build_request_messages()
+
+    assert first[0].content.endswith("Tabs, never spaces")
+    assert "On branch main" in first[1].content
+    assert second[: len(first)] == first
+    assert "On branch other" in second[-1].content
+    assert talk.prompt.ledger.last is not None
+    assert talk.prompt.ledger.last.reused_share == 1.0
+
+
+def test_a_changed_entry_is_named_as_what_broke_the_front() -> None:
+    talk = Talk()
+    talk.user("Hello")
+    talk.prompt.build_request_messages()
+    talk.entries.add_context("style", "Tabs")
+    talk.assistant("Hi.")
+    talk.user("Again")
+    talk.prompt.build_request_messages()
+
+    assert talk.prompt.measure_usage().broken_by == "context entry"
+    assert talk.prompt.measure_usage().reused_share == 0.0
+
+
+def test_an_entry_added_inside_a_turn_waits_for_the_next_one() -> None:
+    talk = Talk()
+    talk.user("Hello")
+    talk.entries.add_context("late", "Later words")
+
+    assert "Later words" not in talk.prompt.build_request_messages()[0].content
+    talk.user("Again")
+    assert "Later words" in talk.prompt.build_request_messages()[0].content
+
+
+async def test_entries_over_a_quarter_of_the_window_are_left_out_and_said() -> None:
+    talk = Talk()
+    talk.entries.add_context("big", filler(400), priority=1)
+    talk.entries.add_context("small", "Short words", priority=90)
+    talk.user("Hello")
+    await talk.make_room()
+
+    assert "Short words" in talk.prompt.get_system_prompt()
+    assert "nothing of note" not in talk.prompt.get_system_prompt()
+    assert any("Skipped context entry 'big'" in event.text for event in talk.of(Notice) if isinstance(event, Notice))
+
+
+def test_tool_schemas_are_part_of_what_is_fixed() -> None:
+    talk = Talk()
+    before = talk.prompt.compute_budget()
+    talk.prompt.set_tools([ToolSchema(name="ls", description="List " * 50, parameters={"type": "object"})])
+
+    after = talk.prompt.compute_budget()
+    assert after.fixed > before.fixed + 40
+    assert after.available == before.available - (after.fixed - before.fixed)
+    assert {part.name for part in list_context_parts(talk.prompt)} >= {"instructions", "tool schemas", "user messages"}

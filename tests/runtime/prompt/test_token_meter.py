@@ -1,0 +1,238 @@
+"""How full the context is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from ollm.domain.context import Usage
+from ollm.domain.events import PromptTruncated
+from ollm.runtime.prompt.token_meter import Meter
+from ollm.services.token_counting import TokenCounter
+from tests.covers import covers
+from tests.runtime.prompt.test_prompt import Talk
+
+
+@covers("D204")
+def test_exact_counts_of_the_server_are_used_and_learnt_from() -> None:
+    talk = Talk()
+    talk.user("Hello there, " * 50)
+    sent = talk.prompt.used_tokens
+    talk.prompt.build_request_messages()
+    talk.prompt.observe_usage(Usage(prompt_tokens=sent * 2))
+
+    assert talk.prompt.used_tokens == sent * 2
+    assert 1.9 < talk.counter.factor < 2.1
+    talk.assistant("Hi.")
+    assert talk.prompt.used_tokens > sent * 2
+
+
+@covers("D612")
+@pytest.mark.parametrize("reported", [0, -1, 1, 10**9])
+def test_missing_and_absurd_counts_mean_unknown(reported: int) -> None:
+    talk = Talk()
+    talk.user("Hello there, " * 50)
+    talk.prompt.build_request_messages()
+    talk.prompt.observe_usage(Usage(prompt_tokens=300))
+    exact = talk.prompt.used_tokens
+    talk.prompt.build_request_messages()
+
+    assert talk.prompt.observe_usage(Usage(prompt_tokens=reported)) is None
+    assert talk.prompt.used_tokens >= exact
+
+
+def test_a_count_below_that_of_an_earlier_request_proves_a_cut_prompt() -> None:
+    talk = Talk(window=8192)
+    talk.user("Hello there, " * 400)
+    talk.prompt.build_request_messages()
+    assert talk.prompt.observe_usage(Usage(prompt_tokens=1800)) is None
+    talk.assistant("Hi.")
+    talk.user("And again, " * 200)
+    talk.prompt.build_request_messages()
+    proof = talk.prompt.observe_usage(Usage(prompt_tokens=1500))
+
+    assert proof is not None
+    assert proof.read_tokens == 1500
+    assert talk.prompt.model.window == 1800
+
+
+def test_a_server_that_leaves_out_what_it_had_cached_proves_nothing() -> None:
+    talk = Talk(window=8192)
+    talk.user("Hello there, " * 400)
+    talk.prompt.build_request_messages()
+    talk.prompt.observe_usage(Usage(prompt_tokens=1800))
+    talk.assistant("Hi.")
+    talk.prompt.build_request_messages()
+
+    assert talk.prompt.observe_usage(Usage(prompt_tokens=40)) is None
+    assert talk.prompt.used_tokens >= 1800
+    assert talk.prompt.model.window == 8192
+
+
+def test_a_server_that_always_says_the_same_is_not_believed() -> None:
+    talk = Talk()
+    for _ in range(10):
+        talk.user("Hello there, " * 20)
+        talk.prompt.build_request_messages()
+        talk.prompt.observe_usage(Usage(prompt_tokens=20))
+
+    assert talk.prompt.used_tokens == talk.counter.units_to_tokens(
+        talk.prompt._meter.prefix_units + talk.prompt._meter.message_units
+    )
+    assert talk.counter.factor == 1.0
+
+
+def test_a_server_that_says_it_cut_the_prompt_is_believed() -> None:
+    talk = Talk()
+    talk.user("Hello there")
+    talk.prompt.build_request_messages()
+
+    assert talk.prompt.observe_usage(Usage(), said_so=True) is not None
+    assert talk.prompt.model.window == 4096
+
+
+def test_an_exact_count_over_the_reported_one_proves_a_cut_prompt_only_when_it_is_clear() -> None:
+    for exact, cut in ((1010, False), (1030, True)):
+        talk = Talk(window=8192)
+        talk.user("Hello there, " * 300)
+        talk.prompt.build_request_messages()
+        assert (talk.prompt.observe_usage(Usage(prompt_tokens=1000), exact) is not None) == cut
+
+
+def meter(front: float = 100.0, spoken: float = 200.0) -> Meter:
+    made = Meter(TokenCounter())
+    made.set_prefix_units(front)
+    made.add_units(spoken)
+    return made
+
+
+def counted(made: Meter, tokens: int) -> PromptTruncated | None:
+    made.mark_sent()
+    return made.observe_usage(Usage(prompt_tokens=tokens))
+
+
+def test_before_any_count_everything_is_an_estimate() -> None:
+    made = meter()
+
+    assert (made.total_tokens, made.message_tokens) == (300, 200)
+    assert made.doubtful_tokens == 16 + 60
+    assert not made.should_verify_count(1)
+    assert made.observe_usage(Usage(prompt_tokens=5)) is None
+
+
+@pytest.mark.parametrize(("samples", "share"), [(0, 0.2), (2, 0.2), (3, 0.1), (7, 0.1), (8, 0.06)])
+def test_the_doubt_shrinks_with_the_counts_behind_the_factor(samples: int, share: float) -> None:
+    made = meter(0, 1000)
+    made.counter.calibrate(1.0, samples)
+
+    assert made.doubtful_tokens == 16 + round(1000 * share)
+
+
+def test_what_came_after_a_count_is_added_as_an_estimate() -> None:
+    made = meter()
+    assert counted(made, 330) is None
+    assert made.total_tokens == 330
+    assert made.most_read == 330
+    made.add_units(100)
+
+    assert made.total_tokens == 330 + made.counter.units_to_tokens(100)
+    assert made.doubtful_tokens == 16 + math.ceil(0.35 * (made.total_tokens - 330))
+
+
+def test_another_front_or_other_messages_forget_the_count() -> None:
+    made = meter()
+    counted(made, 330)
+    made.set_prefix_units(100.0)
+    assert made.total_tokens == 330
+    made.set_prefix_units(110.0)
+    assert made.total_tokens != 330
+    made.restart(50.0)
+    assert made.total_tokens == made.counter.units_to_tokens(160 * made._short)
+
+
+@pytest.mark.parametrize(("reported", "worth"), [(0, False), (-1, False), (272, True), (273, False), (300, False)])
+def test_a_count_that_is_much_less_is_worth_verifying(reported: int, worth: bool) -> None:
+    made = meter()
+    made.mark_sent()
+
+    assert made.should_verify_count(reported) is worth
+
+
+@pytest.mark.parametrize(("exact", "cut"), [(306, False), (307, True), (None, False)])
+def test_an_exact_count_over_the_reported_one_is_proof(exact: int | None, cut: bool) -> None:
+    made = meter()
+    made.mark_sent()
+
+    found = made.observe_usage(Usage(prompt_tokens=300), exact)
+
+    assert (found is not None) is cut
+    if found:
+        assert (found.read_tokens, found.sent_tokens) == (300, 307)
+
+
+@pytest.mark.parametrize(("second", "cut"), [(164, False), (165, True), (329, True), (330, True)])
+def test_less_than_an_earlier_request_is_proof_unless_it_is_far_less(second: int, cut: bool) -> None:
+    made = meter()
+    counted(made, 330)
+    made.add_units(500)
+
+    assert (counted(made, second) is not None) is cut
+
+
+def test_a_count_that_stands_still_while_the_prompt_grows_is_a_plateau() -> None:
+    made = meter()
+    counted(made, 300)
+    made.add_units(63)
+    assert counted(made, 301) is None
+    made = meter()
+    counted(made, 300)
+    made.add_units(100)
+    assert counted(made, 319) is not None
+    made = meter()
+    counted(made, 300)
+    made.add_units(100)
+    assert counted(made, 321) is None
+
+
+def test_two_quite_different_prompts_with_the_same_count_are_a_plateau() -> None:
+    made = meter()
+    counted(made, 300)
+    made.restart(400.0)
+    assert counted(made, 300) is not None
+    made = meter()
+    counted(made, 300)
+    made.restart(250.0)
+    assert counted(made, 300) is None
+
+
+def test_a_server_that_counts_more_makes_the_estimate_larger_up_to_a_bound() -> None:
+    made = meter()
+    made.distrust()
+    assert made.total_tokens == 345
+    for _ in range(10):
+        made.distrust()
+    assert made.total_tokens == 450
+
+
+def test_an_implausible_count_leaves_both_in_doubt() -> None:
+    made = meter()
+    counted(made, 300)
+    made.add_units(10)
+    made.mark_sent()
+    assert made.observe_usage(Usage(prompt_tokens=100_000)) is None
+
+    assert made.total_tokens == 310
+    assert made.doubtful_tokens > 16 + 5
+
+
+def test_a_request_that_went_out_with_another_front_is_counted_by_that() -> None:
+    made = meter()
+    made.mark_sent()
+    made.correct_sent_prefix(50.0)
+    made.observe_usage(Usage(prompt_tokens=250))
+
+    assert (made.prefix_units, made.total_tokens) == (50.0, 250)
+    fresh = meter()
+    fresh.correct_sent_prefix(50.0)
+    assert fresh.prefix_units == 50.0

@@ -1,0 +1,220 @@
+"""A workspace and its sessions, rebuilt from the archive."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ollm.config.settings import ResumeSettings
+from ollm.domain.errors import UsageError
+from ollm.domain.messages import Message, Role, TextPart, ToolCallPart, ToolResultPart
+from ollm.domain.session import Session, SessionMetadata, SessionSummary
+from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.runtime.resume.workspace_sessions import WorkspaceContext, build_episodes, find_newest_number
+from ollm.store.workspace_db import WorkspaceDatabase
+
+WRITING = frozenset({"write_file"})
+FIRST = "550e8400-e29b-41d4-a716-446655440000"
+SECOND = "660e8400-e29b-41d4-a716-446655440001"
+
+
+def at(second: int) -> str:
+    return f"2026-01-27T10:00:{second:02}.000Z"
+
+
+def message(number: int, role: Role, text: str = "", *calls: str, interrupted: bool = False) -> Message:
+    kind = ToolResultPart if role == "tool" else ToolCallPart
+    parts = (*((TextPart(text),) if text else ()), *(kind(name) for name in calls))
+    return Message(id=number, role=role, parts=parts, timestamp=at(number), interrupted=interrupted)
+
+
+TALK = (
+    message(1, "user", "write a.py"),
+    message(2, "assistant", "", "c1"),
+    message(3, "tool", "", "c1"),
+    message(4, "assistant", "done"),
+    message(5, "user", "again"),
+    message(6, "assistant", "half", interrupted=True),
+    message(7, "user", "and?"),
+)
+CALL = ToolCallRecord(
+    id="c1",
+    name="write_file",
+    args={"path": "a.py"},
+    timestamp=at(2),
+    message_id=2,
+    status="ok",
+    result=RecordedResult(llm_content="ok"),
+)
+
+
+def session(session_id: str = FIRST, messages: tuple[Message, ...] = TALK, workspace: str | None = None) -> Session:
+    return Session(
+        session_id=session_id,
+        start_time=at(0),
+        last_activity=at(7),
+        model="m",
+        provider="p",
+        messages=messages,
+        tool_calls=(CALL,),
+        metadata=SessionMetadata(title="a title", workspace=workspace),
+    )
+
+
+def summary(session_id: str, workspace: str | None, second: int = 5, **more: object) -> SessionSummary:
+    return SessionSummary(
+        **{  # type: ignore[arg-type]
+            "session_id": session_id,
+            "title": "t",
+            "start_time": at(0),
+            "last_activity": at(second),
+            "model": "m",
+            "message_count": 3,
+            "token_count": 9,
+            "workspace": workspace,
+            "status": "closed",
+        }
+        | more
+    )
+
+
+class Place:
+    def __init__(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.database = WorkspaceDatabase(path / ".ollm")
+        self.archived: list[SessionSummary] = []
+        self.context = WorkspaceContext(path, self.database, lambda: self.archived, ResumeSettings(), lambda: WRITING)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path / "w")
+    yield made
+    made.database.close()
+
+
+def test_each_request_is_an_episode_with_what_was_changed() -> None:
+    first, second, third = build_episodes(session(), WRITING)
+
+    assert (first.number, first.request, first.answer, first.reason) == (1, "write a.py", "done", "answered")
+    assert first.files == ("a.py",)
+    assert (second.answer, second.reason) == ("half", "cancelled")
+    assert (third.request, third.answer, third.reason) == ("and?", "", "cancelled")
+    assert build_episodes(session(), frozenset())[0].files == ()
+    assert build_episodes(session(messages=()), WRITING) == []
+
+
+def test_sessions_of_this_folder_are_listed_newest_first(place: Place) -> None:
+    place.archived = [
+        summary(FIRST, str(place.path), 3),
+        summary(SECOND, str(place.path), 9, origin="one-shot"),
+        summary("770e8400-e29b-41d4-a716-446655440002", "/elsewhere", 5),
+    ]
+
+    assert [record.session_id for record in place.context.list_sessions()] == [SECOND, FIRST]
+    assert [count for _, count in place.context.list_counted_sessions()] == [3, 3]
+    assert place.context.list_one_shot_ids() == {SECOND}
+
+
+def test_the_archive_knows_title_and_status_better(place: Place) -> None:
+    place.context.rebuild_record(session(), None)
+    place.archived = [summary(FIRST, "/elsewhere", title="renamed", status="archived")]
+
+    (record,) = place.context.list_sessions()
+
+    assert (record.title, record.status) == ("renamed", "archived")
+    place.archived = [summary(FIRST, "/elsewhere", title="")]
+    assert place.context.list_sessions()[0].title == "a title"
+
+
+def test_a_session_of_another_workspace_is_refused_with_where_it_belongs(place: Place) -> None:
+    place.context.check_ownership(session())
+    place.context.check_ownership(session(workspace=str(place.path)))
+
+    with pytest.raises(UsageError, match="That session belongs to /other") as told:
+        place.context.check_ownership(session(workspace="/other"))
+    assert told.value.action == f"ollm chat --workspace /other --session {FIRST}"
+
+
+def test_a_record_is_rebuilt_from_the_archive_and_then_known(place: Place) -> None:
+    loads: list[int] = []
+
+    def load() -> Session:
+        loads.append(1)
+        return session()
+
+    record = place.context.get_record(session(), load)
+    assert (record.title, record.model, record.status) == ("a title", "m", "closed")
+    assert "write a.py" in record.summary
+    assert find_newest_number(record) == 7
+    assert loads == [1]
+    assert place.context.get_record(session(), load) == record
+    assert loads == [1]
+
+
+def test_what_was_said_after_the_record_is_added(place: Place) -> None:
+    place.context.rebuild_record(session(), None)
+    longer = session(messages=(*TALK, message(8, "assistant", "yes"), message(9, "user", "more")))
+
+    record = place.context.get_record(longer, lambda: pytest.fail("all that is needed is here"))
+
+    assert find_newest_number(record) == 9
+    assert "more" in record.summary
+    assert {episode.number for episode in place.database.list_episodes(FIRST)} == {1, 5, 7, 9}
+
+
+def test_messages_known_to_record_episodes_and_context_need_not_be_read(place: Place) -> None:
+    assert place.context.find_known_until(FIRST) == 0
+    place.context.rebuild_record(session(), None)
+    assert place.context.find_known_until(FIRST) == 0
+    place.database.save_context(FIRST, b'{"lastNumber": 6}')
+
+    assert place.context.find_known_until(FIRST) == 6
+    place.database.save_context(FIRST, b'{"lastNumber": 99}')
+    assert place.context.find_known_until(FIRST) == 7
+
+
+def test_a_moved_folder_keeps_its_sessions(tmp_path: Path) -> None:
+    before = Place(tmp_path / "old")
+    before.context.detect_move()
+    before.database.close()
+    (tmp_path / "old").rename(tmp_path / "new")
+    after = Place(tmp_path / "new")
+
+    after.context.detect_move()
+
+    assert after.context.load_aliases() == {str(tmp_path / "old"), str(tmp_path / "new")}
+    assert after.context.owns(session(workspace=str(tmp_path / "old")))
+    assert after.context.load_origins() == {}
+    after.database.close()
+
+
+def test_a_copied_folder_becomes_one_of_its_own_and_knows_where_its_sessions_come_from(tmp_path: Path) -> None:
+    import shutil
+
+    original = Place(tmp_path / "one")
+    original.context.detect_move()
+    original.context.rebuild_record(session(), None)
+    identity = original.database.get_fact("id")
+    original.database.close()
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    copy = Place(tmp_path / "two")
+
+    copy.context.detect_move()
+
+    assert copy.database.get_fact("id") != identity
+    assert copy.context.load_origins() == {FIRST: str(tmp_path / "one")}
+    assert copy.context.load_aliases() == {str(tmp_path / "two")}
+    assert copy.context.owns(session(workspace=str(tmp_path / "one")))
+    copy.context.detect_move()
+    assert copy.context.load_origins() == {FIRST: str(tmp_path / "one")}
+    copy.database.close()
+
+
+def test_a_plan_that_was_known_stays_when_the_record_is_rebuilt(place: Place) -> None:
+    known = place.context.rebuild_record(session(), None)
+    planned = msgspec.structs.replace(known, plan=msgspec.structs.replace(known.plan, paused=True))
+
+    assert place.context.rebuild_record(session(), planned).plan.paused

@@ -1,0 +1,33 @@
+"""What a front end holds."""
+
+import pytest
+
+from ollm.runtime.base import CommandReply, Status, get_recap_end
+
+
+@pytest.mark.parametrize(
+    ("turn_after", "turn_message", "end"),
+    [(None, 0, None), (None, 4, None), (7, 0, None), (0, 4, 5), (7, 4, 5)],
+)
+def test_a_recap_ends_before_a_running_turn_that_is_written_down(
+    turn_after: int | None, turn_message: int, end: int | None
+) -> None:
+    status = Status(
+        session_id="s",
+        title="",
+        model="m",
+        provider="p",
+        base_url="",
+        window=1,
+        mode="code",
+        approval="ask",
+        workspace="/w",
+        turn_after=turn_after,
+        turn_message=turn_message,
+    )
+
+    assert get_recap_end(status) == end
+
+
+def test_a_reply_asks_for_nothing_unless_it_says_so() -> None:
+    assert CommandReply() == CommandReply(text="", data=None, ok=True, follow_up="none", argument="")

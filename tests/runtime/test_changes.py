@@ -1,0 +1,147 @@
+"""Steps that change a conversation: each recorded, each with a snapshot before it."""
+
+import msgspec
+import pytest
+
+from ollm.domain.errors import UsageError
+from ollm.runtime import changes
+from tests.runtime.talking import Talking
+
+
+async def test_another_model_is_counted_by_its_own_factor(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        parts = talk.conversation.parts
+        await talk.say("hello")
+        parts.prompt.counter.calibrate(3.0, 20)
+        parts.prompt.counter.remember("exactly", 99)
+
+        await changes.change_model(parts, "other")
+
+        assert parts.state.model.name == parts.prompt.model.model == "other"
+        assert (parts.prompt.counter.factor, parts.prompt.counter.samples) == (
+            parts.state.model.facts.token_factor,
+            parts.state.model.facts.token_samples,
+        )
+        assert parts.prompt.counter.factor != 3.0
+        assert parts.prompt.counter.count_text("exactly") < 99
+        loaded = parts.session.load()
+        assert (loaded.model, loaded.metadata.context_window) == ("other", parts.state.model.window)
+        assert [step["step"] for step in loaded.metadata.context_history] == ["model"]
+        assert [found.trigger for found in await parts.snapshots.list_snapshots(parts.session.id or "")] == ["window"]
+
+
+async def test_another_window_is_a_step_and_the_same_mode_is_none(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        parts = talk.conversation.parts
+        await talk.say("hello")
+        await changes.change_window(parts, 4096)
+        await changes.change_mode(parts, parts.prompt.mode, "manual", 1.0)
+
+        loaded = parts.session.load()
+        assert (parts.prompt.model.window, parts.state.model.window) == (4096, 4096)
+        (step,) = loaded.metadata.context_history
+        assert (step["step"], step["window"]) == ("window", 4096)
+        assert step["timestamp"]
+        assert loaded.metadata.mode_history == ()
+
+
+async def test_a_mode_changes_approval_tools_and_history(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        parts = talk.conversation.parts
+        await talk.say("hello")
+        before = {tool.name for tool in parts.prompt.tools}
+        assert changes.get_approval(parts) == "ask"
+
+        await changes.change_mode(parts, "plan", "auto", 0.8)
+
+        assert "write_file" in before
+        assert "write_file" not in {tool.name for tool in parts.prompt.tools}
+        assert changes.get_approval(parts) == "read-only" == parts.policy.get().approval
+        (entry,) = parts.session.load().metadata.mode_history
+        assert (entry["from"], entry["to"], entry["trigger"], entry["confidence"]) == ("code", "plan", "auto", 0.8)
+
+
+async def test_going_back_before_a_message_takes_it_and_what_followed_out_of_the_context(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        parts = talk.conversation.parts
+        for text in ("first", "second", "third"):
+            await talk.say(text)
+
+        text = await changes.rewind_context(parts, 3)
+
+        assert text == "second"
+        assert [m.sources for m in parts.prompt.get_active_context().messages] == [(1,), (2,)]
+        assert len(parts.session.load().messages) == 6
+        (step,) = parts.session.load().metadata.context_history
+        assert (step["step"], step["before"]) == ("rewind", 3)
+        with pytest.raises(UsageError, match="Message 2 is not one of your messages"):
+            await changes.rewind_context(parts, 2)
+        with pytest.raises(UsageError, match="Message 99 is not one of your messages"):
+            changes.find_user_message(parts, 99)
+
+
+async def test_a_rewind_takes_back_checkpoints_of_what_it_went_behind(talking: Talking) -> None:
+    from ollm.domain.context import Checkpoint
+
+    async with talking(["one", "two"]) as talk:
+        parts = talk.conversation.parts
+        for text in ("first", "second"):
+            await talk.say(text)
+        points = tuple(
+            Checkpoint(id=name, text=name, message_ids=ids, timestamp="", tokens=1)
+            for name, ids in (("old", (1,)), ("new", (1, 4)), ("empty", ()))
+        )
+        context = msgspec.structs.replace(parts.prompt.get_active_context(), checkpoints=points)
+        parts.prompt.restore(context)
+
+        await changes.rewind_context(parts, 3)
+
+        assert [point.id for point in parts.prompt.get_active_context().checkpoints] == ["old", "empty"]
+
+
+async def test_before_there_is_a_session_no_snapshot_is_taken(talking: Talking) -> None:
+    async with talking() as talk:
+        parts = talk.conversation.parts
+        await changes.take_snapshot(parts, "window")
+
+        assert parts.session.id is None
+
+
+async def test_a_restored_snapshot_brings_its_mode_back(talking: Talking) -> None:
+    async with talking(["one"]) as talk:
+        parts = talk.conversation.parts
+        await talk.say("hello")
+        await changes.change_mode(parts, "plan", "manual", 1.0)
+        (taken,) = await parts.snapshots.list_snapshots(parts.session.id or "")
+
+        await changes.restore_snapshot(parts, taken.id)
+
+        assert parts.prompt.mode == "code"
+        assert parts.policy.get().approval == "ask"
+        assert parts.session.load().metadata.context_history[-1]["snapshotId"] == taken.id
+
+
+async def test_tools_from_outside_follow_the_rules(talking: Talking) -> None:
+    from typing import ClassVar
+
+    from ollm.domain.tools import ToolResult
+    from ollm.tools.framework.base import Tool, ToolContext
+
+    class Far(Tool[None], frozen=True):
+        """Reach far."""
+
+        name: ClassVar[str] = "far_tool"
+
+        async def run(self, context: ToolContext, needs: None) -> ToolResult:
+            return ToolResult(llm_content="far")
+
+    async with talking(["one"]) as talk:
+        parts = talk.conversation.parts
+        assert changes.judge_foreign_tools(parts)[1] == frozenset()
+        talk.conversation.add_tool(Far)
+
+        tools, permitted = changes.judge_foreign_tools(parts)
+
+        assert "far_tool" in {tool.name for tool in tools}
+        assert permitted == frozenset()
+        assert parts.registry.get().get("find_tool") is not None

@@ -1,0 +1,161 @@
+"""A conversation on this machine."""
+
+import pytest
+
+from ollm.domain.errors import BusyError, DeniedError, StorageError, TurnFailedError
+from ollm.domain.events import Notice, TextDelta, TurnFinished
+from ollm.domain.messages import ImagePart, TextPart
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import Attachment
+from ollm.runtime.conversation import build_message_parts
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
+from tests.runtime.talking import Talking
+from tests.servers.answers import Answer
+
+
+@pytest.mark.parametrize("text", ["/approval yolo", "/trust yes", "/exit", "//x", "!touch injected"])
+async def test_a_turn_takes_text_as_text_whatever_it_begins_with(talking: Talking, text: str) -> None:
+    async with talking(["What?"]) as talk:
+        events = await talk.say(text)
+        status = await talk.conversation.status()
+        made = (talk.conversation.parts.workspace / "injected").exists()
+
+    assert talk.server.chats[0]["messages"][-1]["content"].endswith(text)
+    assert (status.approval, made) == ("ask", False)
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].reason == "answered"
+
+
+async def test_one_turn_at_a_time_and_leaving_early_cancels(talking: Talking) -> None:
+    async with talking([Answer(text="one two three", pace=5.0), "next"]) as talk:
+        conversation = talk.conversation
+        async with conversation.turn("slow") as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+            assert conversation.busy
+            with pytest.raises(BusyError, match="A turn is running in this session"):
+                async with conversation.turn("another"):
+                    pass
+        assert not conversation.busy
+        assert await conversation.ask("again") == "next"
+        history = await conversation.history()
+        assert [(found["role"], found.get("interrupted", False)) for found in history][:2] == [
+            ("user", False),
+            ("assistant", True),
+        ]
+
+
+async def test_an_answer_is_what_was_said_last_and_a_failure_is_raised(talking: Talking) -> None:
+    script = [
+        Answer(text="Looking first.", calls=[("ls", {"path": "."})]),
+        "  The answer. ",
+        Answer(status=500, body={"error": {"message": "broken"}}),
+    ]
+    async with talking(script) as talk:
+        assert await talk.conversation.ask("what is here?") == "The answer."
+        used = talk.conversation.usage
+        assert (used.prompt_tokens, used.completion_tokens) == (40, 10)
+        talk.server.script = lambda _request: Answer(status=500, body={"error": {"message": "broken"}})
+        with pytest.raises(TurnFailedError) as told:
+            await talk.conversation.ask("again")
+        assert told.value.reason == "model-error"
+
+
+async def test_a_conversation_has_no_session_until_something_is_said_and_closing_twice_is_once(
+    talking: Talking,
+) -> None:
+    async with talking(["one"]) as talk:
+        conversation = talk.conversation
+        status = await conversation.status()
+        assert (conversation.session_id, status.session_id, status.todos) == (None, None, ())
+        assert await conversation.wait_for_foreign_turn() is None
+        assert await conversation.history() == []
+        assert not conversation.asked_to_close()
+        assert not await conversation.respond("unknown", ConfirmationAnswer(approved=True))
+        await conversation.cancel()
+        await talk.say("hello")
+        after = await conversation.status()
+        assert after.session_id == conversation.session_id is not None
+        assert (after.title, after.model, after.mode, after.approval) == ("hello", "scripted", "code", "ask")
+        assert 0 < after.used < after.limit < after.window
+        await conversation.close()
+        await conversation.close()
+
+
+async def test_a_command_that_leaves_something_opens_the_session(talking: Talking) -> None:
+    async with talking([]) as talk:
+        await talk.run("/help")
+        assert talk.conversation.session_id is None
+        await talk.run("/goal set Ship it")
+        assert talk.conversation.session_id is not None
+
+
+async def test_cancelling_ends_the_turn_with_its_end(talking: Talking) -> None:
+    async with talking([Answer(text="one two three", pace=5.0)]) as talk:
+        seen = []
+        async with talk.conversation.turn("slow") as events:
+            async for event in events:
+                seen.append(event)
+                if isinstance(event, TextDelta):
+                    await talk.conversation.cancel()
+
+    assert isinstance(seen[-1], TurnFinished)
+    assert seen[-1].reason == "cancelled"
+
+
+async def test_an_observer_that_fails_is_told_and_stops_nothing(talking: Talking) -> None:
+    class Failing(TurnObserver):
+        async def after_turn(self, report: TurnReport) -> None:
+            raise StorageError("The disk is full.")
+
+    async with talking(["one", "two"]) as talk:
+        talk.conversation._observers = [*talk.conversation._observers, Failing()]
+        events = await talk.say("hello")
+
+        assert [event.text for event in events if isinstance(event, Notice)] == ["The disk is full."]
+        assert isinstance(events[-1], TurnFinished)
+        assert events[-1].reason == "answered"
+
+
+async def test_an_observer_may_say_no_before_the_model_is_asked(talking: Talking) -> None:
+    class Refusing(TurnObserver):
+        async def before_turn(self, text: str) -> None:
+            raise DeniedError("Not today.")
+
+    async with talking(["one"]) as talk:
+        talk.conversation._observers = [Refusing()]
+        events = await talk.say("hello")
+
+        assert isinstance(events[-1], TurnFinished)
+        assert (events[-1].reason, events[-1].message) == ("denied", "Not today.")
+        assert talk.server.chats == []
+
+
+async def test_a_fault_of_ours_is_told_and_the_turn_still_ends(talking: Talking) -> None:
+    class Broken(TurnObserver):
+        async def before_turn(self, text: str) -> None:
+            raise RuntimeError("a bug")
+
+    async with talking(["one"]) as talk:
+        talk.conversation._observers = [Broken()]
+        seen = []
+        with pytest.raises(RuntimeError, match="a bug"):
+            async with talk.conversation.turn("hello") as events:
+                async for event in events:
+                    seen.append(event)
+
+    assert [event.text for event in seen if isinstance(event, Notice)] == ["Internal error: a bug"]
+    assert isinstance(seen[-1], TurnFinished)
+    assert seen[-1].reason == "model-error"
+
+
+def test_what_is_put_beside_a_message_follows_it() -> None:
+    picture = ImagePart("image/png", "aGk=")
+
+    assert build_message_parts("look", ()) == (TextPart("look"),)
+    assert build_message_parts("look", (Attachment(name="a.txt", text="x"), Attachment(name="p", image=picture))) == (
+        TextPart("look"),
+        TextPart("\n\n[a.txt]\nx"),
+        picture,
+    )

@@ -1,0 +1,67 @@
+"""Events are numbered, stamped and handed to everybody in order."""
+
+import asyncio
+from datetime import UTC, datetime
+
+from ollm.domain.events import AnyEvent, Notice
+from ollm.runtime.event_stream import EventStream
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def notice(text: str, session_id: str = "") -> Notice:
+    return Notice(level="info", text=text, session_id=session_id)
+
+
+def test_events_get_session_number_and_time() -> None:
+    stream = EventStream(lambda: NOW)
+    heard: list[AnyEvent] = []
+    stream.listen(heard.append)
+    stream.emit(notice("a", "from elsewhere"))
+    stream.session_id = "s1"
+    stream.emit(notice("b", "from elsewhere"))
+
+    assert [(event.session_id, event.seq, event.timestamp) for event in heard] == [
+        ("from elsewhere", 1, "2026-01-02T03:04:05.000Z"),
+        ("s1", 2, "2026-01-02T03:04:05.000Z"),
+    ]
+    assert stream.last_seq == 2
+
+
+def test_a_listener_hears_from_now_on_until_it_is_stopped_and_stopping_twice_is_once() -> None:
+    stream = EventStream(lambda: NOW)
+    stream.emit(notice("before"))
+    one: list[AnyEvent] = []
+    two: list[AnyEvent] = []
+    stop, _ = stream.listen(one.append), stream.listen(two.append)
+    stream.emit(notice("a"))
+    stop()
+    stop()
+    stream.emit(notice("b"))
+
+    assert [event.seq for event in one] == [2]
+    assert [event.seq for event in two] == [2, 3]
+
+
+def test_one_that_leaves_while_it_is_called_takes_no_event_from_the_others() -> None:
+    stream = EventStream(lambda: NOW)
+    heard: list[int] = []
+    stop = stream.listen(lambda event: stop())
+    stream.listen(lambda event: heard.append(event.seq))
+
+    stream.emit(notice("a"))
+    stream.emit(notice("b"))
+
+    assert heard == [1, 2]
+
+
+async def test_a_subscription_gives_everything_and_ends_when_it_is_closed() -> None:
+    stream = EventStream(lambda: NOW)
+    subscription = stream.subscribe()
+    stream.emit(notice("a"))
+    stream.emit(notice("b"))
+    subscription.close()
+    stream.emit(notice("late"))
+
+    async with asyncio.timeout(10):
+        assert [event.seq async for event in subscription] == [1, 2]

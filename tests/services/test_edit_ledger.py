@@ -1,0 +1,170 @@
+"""What the model knows of files, and copies to undo its edits."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ollm.domain.errors import OllmError, StorageError
+from ollm.services.edit_ledger import MAX_UNDO_COPIES, EditLedger, UndoResult, compute_digest, make_file_state
+from ollm.system.paths import Boundary
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    made = tmp_path / "work"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> EditLedger:
+    return EditLedger(lambda: tmp_path / "undo")
+
+
+def write(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+
+
+def edit(ledger: EditLedger, path: Path, after: bytes | None) -> None:
+    before = path.read_bytes() if path.exists() else None
+    ledger.save_undo_copy(path, before, after or b"")
+    write(path, after or b"")
+
+
+def test_a_file_that_was_never_seen_is_not_stale(ledger: EditLedger, work: Path) -> None:
+    write(work / "a", b"x")
+
+    assert not ledger.is_stale(work / "a", (work / "a").stat(), b"x")
+
+
+def test_a_file_seen_whole_is_known_by_its_bytes(ledger: EditLedger, work: Path) -> None:
+    file = work / "a"
+    write(file, b"x")
+    ledger.remember_file(file, file.stat(), b"x")
+    file.touch()
+
+    assert not ledger.is_stale(file, file.stat(), b"x")
+    assert ledger.is_stale(file, file.stat(), b"y")
+
+
+def test_a_file_seen_in_part_is_known_by_its_state(ledger: EditLedger, work: Path) -> None:
+    file = work / "a"
+    write(file, b"x")
+    before = file.stat()
+    ledger.remember_file(file, before)
+    assert not ledger.is_stale(file, before, b"x")
+    write(file, b"xy")
+
+    assert ledger.is_stale(file, file.stat(), b"x")
+    state = make_file_state(before, b"x")
+    assert (state.inode, state.size, state.changed) == (before.st_ino, 1, before.st_mtime_ns)
+    assert (state.device, state.digest) == (before.st_dev, compute_digest(b"x"))
+
+
+def test_edits_are_taken_back_newest_first_and_a_new_file_is_removed(ledger: EditLedger, work: Path) -> None:
+    boundary, file = Boundary.around(work), work / "a"
+    edit(ledger, file, b"one")
+    edit(ledger, file, b"two\x00\n\n")
+    edit(ledger, file, b"")
+    assert ledger.peek_undo() == (file, b"two\x00\n\n")
+
+    assert ledger.undo(boundary) == UndoResult(path=file, removed=False)
+    assert file.read_bytes() == b"two\x00\n\n"
+    assert ledger.undo(boundary) == UndoResult(path=file, removed=False)
+    assert ledger.peek_undo() == (file, None)
+    assert ledger.undo(boundary) == UndoResult(path=file, removed=True)
+    assert not file.exists()
+    assert ledger.undo(boundary) is None
+    assert ledger.peek_undo() is None
+
+
+def test_what_others_changed_since_is_left_alone_and_can_be_tried_again(ledger: EditLedger, work: Path) -> None:
+    boundary, file = Boundary.around(work), work / "a"
+    write(file, b"one")
+    edit(ledger, file, b"two")
+    write(file, b"by hand")
+
+    with pytest.raises(OllmError, match="has changed since the edit; not undone"):
+        ledger.undo(boundary)
+    assert file.read_bytes() == b"by hand"
+    write(file, b"two")
+    assert ledger.undo(boundary) is not None
+    assert file.read_bytes() == b"one"
+
+
+def test_an_edit_that_is_undone_already_is_passed_over(ledger: EditLedger, work: Path) -> None:
+    boundary, first, second = Boundary.around(work), work / "a", work / "b"
+    write(first, b"one")
+    write(second, b"one")
+    edit(ledger, first, b"two")
+    ledger.save_undo_copy(second, b"one", b"never written")
+    ledger.save_undo_copy(work / "c", None, b"never written")
+
+    assert ledger.undo(boundary) == UndoResult(path=first, removed=False)
+    assert ledger.undo(boundary) is None
+
+
+def test_a_file_that_was_removed_since_comes_back(ledger: EditLedger, work: Path) -> None:
+    file = work / "a"
+    write(file, b"one")
+    edit(ledger, file, b"two")
+    file.unlink()
+
+    assert ledger.undo(Boundary.around(work)) == UndoResult(path=file, removed=False)
+    assert file.read_bytes() == b"one"
+
+
+def test_outside_a_session_nothing_is_kept(work: Path) -> None:
+    ledger = EditLedger()
+
+    assert ledger.save_undo_copy(work / "a", b"x", b"y") is None
+    assert ledger.peek_undo() is None
+    assert ledger.undo(Boundary.around(work)) is None
+
+
+def test_only_so_many_copies_are_kept_and_numbers_go_on(ledger: EditLedger, work: Path, tmp_path: Path) -> None:
+    for number in range(MAX_UNDO_COPIES + 3):
+        copy = ledger.save_undo_copy(work / "a", str(number).encode(), b"x")
+
+    kept = sorted((tmp_path / "undo").iterdir())
+    assert len(kept) == MAX_UNDO_COPIES
+    assert kept[-1] == copy
+    assert (kept[0].name, kept[-1].name) == ("00000004.undo", f"{MAX_UNDO_COPIES + 3:08d}.undo")
+    assert kept[0].stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "undo").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_copy_says_which_file_it_is_of(ledger: EditLedger, work: Path) -> None:
+    copy = ledger.save_undo_copy(work / "a", b"line\nline", b"after")
+
+    assert copy is not None
+    head, _, rest = copy.read_bytes().partition(b"\n")
+    assert json.loads(head) == {"path": str(work / "a"), "existed": True, "after": compute_digest(b"after")}
+    assert rest == b"line\nline"
+
+
+def test_a_damaged_copy_is_named(ledger: EditLedger, work: Path) -> None:
+    copy = ledger.save_undo_copy(work / "a", b"x", b"y")
+    assert copy is not None
+    copy.write_bytes(b"{nonsense")
+
+    with pytest.raises(StorageError, match=f"The undo copy {copy} is damaged"):
+        ledger.undo(Boundary.around(work))
+
+
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=6), st.none() | st.binary(max_size=20))
+def test_undoing_everything_brings_back_the_beginning(edits: list[bytes], before: bytes | None) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        ledger, file = EditLedger(lambda: Path(folder) / "undo"), Path(folder) / "a"
+        if before is not None:
+            write(file, before)
+        for content in edits:
+            edit(ledger, file, content)
+        while ledger.undo(Boundary.around(Path(folder))):
+            pass
+        assert (file.read_bytes() if file.exists() else None) == before
