@@ -44,7 +44,9 @@ lock: tar -f .git/x -c a
 ask: tar -xf a
 lock: unzip a -d .git
 lock: zip .git/x a
-lock: openssl --out .git/x
+lock: openssl rand -out .git/x 5
+lock: openssl rand -out ../x 5
+ask: openssl rand -out x 5
 lock: truncate -s 0 .git/index
 lock: shred .git/index
 """

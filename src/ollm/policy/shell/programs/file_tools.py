@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ollm.policy.shell.options import OptionGrammar
 from ollm.policy.shell.programs.inner_commands import unwrap_ssh
-from ollm.policy.shell.programs.record import Granting, Program, share_record, write_files
+from ollm.policy.shell.programs.record import Granting, Program, Writing, share_record, write_files
 
 _NEVER = Granting(never=True)
 _PLACES: dict[str, Any] = {"targets": ("t", "target-directory")}
@@ -72,6 +73,9 @@ FILE_TOOLS: dict[str, Program] = {
     ),
     "unzip": write_files("option", "dxP", targets=("d",)),
     "zip": write_files("first", "xib", commands="-TT --unzip-command", acting="-T"),
-    "openssl": write_files("option", "", "out", targets=("out",)),
+    "openssl": Program(
+        options=OptionGrammar(long_values=("out",), single_dash=True),
+        writes=Writing(shape="option", targets=("out",)),
+    ),
     "split": write_files("option", "abClnt"),
 }
