@@ -50,3 +50,15 @@ async def test_what_cannot_be_saved_keeps_its_session_open_and_is_said(tmp_path:
         assert (await found.ask("DELETE", f"/sessions/{session}")).status == 204
         history = (await found.ask("GET", f"/sessions/{session}/history")).json
     assert [message["parts"][0]["text"] for message in history] == ["first", "One.", "second", "Two."]
+
+
+async def test_a_body_that_is_not_utf_8_or_never_comes_is_refused_at_once(tmp_path: Path) -> None:
+    head = b"POST /init HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: "
+    async with daemon(tmp_path) as found:
+        reply = await found.ask("POST", "/init", raw=b'{"workspacePath":"\xff\xfe"}')
+        assert (reply.status, reply.json["detail"]) == (400, "The request body is not UTF-8.")
+        reader, writer = await asyncio.open_unix_connection(str(found.socket))
+        writer.write(head + b"9" * 20 + b"\r\n\r\n{}")
+        answer = await asyncio.wait_for(reader.readline(), 15)
+        writer.close()
+    assert b" 413" in answer

@@ -58,6 +58,7 @@ def build_application(service: DaemonService, token: str) -> Application:
             OllmError: handle_ollm_error,
             HTTPException: handle_http_error,
             RecursionError: handle_recursion_error,
+            UnicodeDecodeError: handle_encoding_error,
             Exception: handle_unexpected_error,
         },
         openapi_config=OpenAPIConfig(
@@ -110,6 +111,13 @@ def is_chunked(request: Request[Any, Any, Any]) -> bool:
 
 def handle_recursion_error(_request: Request[Any, Any, Any], _error: RecursionError) -> Response[bytes]:
     return make_problem_response(400, "The request body is nested too deeply.")
+
+
+def handle_encoding_error(request: Request[Any, Any, Any], error: UnicodeDecodeError) -> Response[bytes]:
+    """What was sent is not UTF-8; an error of the same kind in what we read ourselves is unexpected."""
+    if request.method in METHODS_WITH_BODY:
+        return make_problem_response(400, "The request body is not UTF-8.", "Send JSON in UTF-8.")
+    return handle_unexpected_error(request, error)
 
 
 def handle_unexpected_error(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -5,6 +5,8 @@ Stands before the application, so that nothing of it runs for a request that may
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -14,6 +16,7 @@ import msgspec
 from ollm.daemon.bodies import Problem
 
 MAX_BODY_BYTES = 1024 * 1024
+MAX_DRAIN_SECONDS = 2.0
 MAX_DRAINED_BYTES = 16 * MAX_BODY_BYTES
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 METHODS_WITH_BODY = ("POST", "PUT", "PATCH")
@@ -92,11 +95,13 @@ class Guard:
 async def drain(receive: Receive) -> None:
     """Read what the client is still sending, within limits: an answer sent too early is lost with the connection."""
     left = MAX_DRAINED_BYTES
-    while left > 0:
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if not message.get("more_body"):
-            return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(MAX_DRAIN_SECONDS):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
 
 
 def get_port(scope: Scope) -> int | None:

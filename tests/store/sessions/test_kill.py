@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import select
 import signal
 import time
 
@@ -15,6 +16,7 @@ from tests.store.sessions.support import AT, Home, call
 
 KILLS = size(200, 5000)
 ROUNDS_PER_SESSION = 20
+PATIENCE = 60.0  # a busy machine may take its time
 
 
 async def talk(home: Home, session_id: str, acknowledge, prefix: str) -> None:
@@ -43,8 +45,8 @@ async def talk(home: Home, session_id: str, acknowledge, prefix: str) -> None:
             await service.save_session(session_id)
 
 
-def killed_talk(home: Home, session_id: str, prefix: str, seconds: float) -> list[str]:
-    """What the child was told is recorded before it was killed."""
+def killed_talk(home: Home, session_id: str, prefix: str, seconds: float, *, begun: bool) -> list[str]:
+    """What the child was told is recorded before it was killed, so long after it started, or had `begun` to record."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -54,6 +56,8 @@ def killed_talk(home: Home, session_id: str, prefix: str, seconds: float) -> lis
         finally:
             os._exit(1)
     os.close(writing)
+    if begun:
+        select.select([reading], [], [], PATIENCE)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -73,7 +77,7 @@ def test_after_kill_9_at_random_moments_every_acknowledged_record_is_there_once_
     for kill in range(KILLS):
         if kill % ROUNDS_PER_SESSION == 0:
             session_id, messages, calls = home.recorded("start"), {}, set()
-        for line in killed_talk(home, session_id, str(kill), chance.uniform(0.005, 0.04)):
+        for line in killed_talk(home, session_id, str(kill), chance.uniform(0.0, 0.04), begun=kill % 5 > 0):
             kind, number, text = line.split(" ", 2)
             if kind == "m":
                 messages[int(number)] = text
@@ -87,4 +91,4 @@ def test_after_kill_9_at_random_moments_every_acknowledged_record_is_there_once_
         assert calls <= set(finished)
         assert len(session.tool_calls) == len({record.id for record in session.tool_calls})
         total += len(messages)
-    assert total > KILLS  # the loop did record, it was not killed before it began
+    assert total > KILLS // 2  # the loop did record, it was not killed before it began

@@ -19,7 +19,7 @@ from ollm.store.session_files.objects import TooDeepError, find_entries
 
 MAX_NUMBER = 10**15  # of a message, of tokens; what is over it was never given by anybody who counts
 MAX_PATH_CHARS, MAX_NAME_CHARS = 4096, 255  # of a workspace; no system opens more
-_METADATA_FIELDS = {field.encode_name for field in msgspec.structs.fields(SessionMetadata)}
+_METADATA_FIELDS = frozenset(SessionMetadata.__struct_encode_fields__)
 _message_decoder = msgspec.json.Decoder(Message)
 _object_decoder = msgspec.json.Decoder(dict[str, Any])
 _call_decoder = msgspec.json.Decoder(ToolCallRecord)
