@@ -15,7 +15,7 @@ from pathlib import Path
 SECONDS = 120
 
 
-def as_ordinary_user(body: Callable[[Path], None], *, starts_command: bool = False) -> None:
+def as_ordinary_user(body: Callable[[Path], None], *, starts_command: bool = False, seconds: int = SECONDS) -> None:
     """Call `body` with a new directory that the user running it owns; fail when it fails, never skip. One that starts the
     command stays root, whose Python may lie where nobody else can go, and what it starts has none of root's powers."""
     directory = Path(tempfile.mkdtemp(prefix="ollm-user-")).resolve()
@@ -23,7 +23,7 @@ def as_ordinary_user(body: Callable[[Path], None], *, starts_command: bool = Fal
         if os.geteuid() != 0:
             body(directory)
         else:
-            _in_child(body, directory, pwd.getpwnam("root" if starts_command else "nobody"))
+            _in_child(body, directory, pwd.getpwnam("root" if starts_command else "nobody"), seconds)
     finally:
         _remove(directory)
 
@@ -42,12 +42,13 @@ def without_capabilities() -> None:
             ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
 
 
-def _in_child(body: Callable[[Path], None], directory: Path, user: pwd.struct_passwd) -> None:
+def _in_child(body: Callable[[Path], None], directory: Path, user: pwd.struct_passwd, seconds: int) -> None:
     os.chown(directory, user.pw_uid, user.pw_gid)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
+        signal.alarm(seconds)
         _run(body, directory, user, writing)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
@@ -62,7 +63,6 @@ def _run(body: Callable[[Path], None], directory: Path, user: pwd.struct_passwd,
     """The child's whole life: become the user, run the body, tell what went wrong, leave without pytest's own ending."""
     code = 1
     try:
-        signal.alarm(SECONDS)
         if user.pw_uid == 0:
             without_capabilities()
         os.setgroups([])
