@@ -62,3 +62,18 @@ def test_looking_makes_no_database(place: RecordedPlace) -> None:
     place.run("context", "show")
 
     assert not (place.workspace / ".ollm").exists()
+
+
+def test_people_get_bars_and_the_start_of_compaction(place: RecordedPlace) -> None:
+    shown = place.run("context", "show")
+    lines = shown.splitlines()
+
+    assert lines[0].split() == ["part", "tokens"]
+    assert max(line.count("█") for line in lines[1:] if not line.startswith("[")) == 30
+    (bar,) = [line for line in lines if line.startswith("[")]
+    assert bar.index("]") == 31
+    assert "(context window 8,192)" in bar
+    assert any(line.startswith("Compaction starts when messages exceed ") for line in lines)
+    named = json.loads(place.run("context", "show", place.session[:8], "--json"))
+    assert named["window"] == 8192
+    assert named["trigger"] < named["available"] <= named["limit"] <= named["window"]

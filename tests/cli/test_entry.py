@@ -1,5 +1,7 @@
 """Where the command ends: exit codes, one line for every error, --debug."""
 
+import errno
+import os
 import subprocess
 
 import click
@@ -9,6 +11,7 @@ from ollm.cli import entry as edge
 from ollm.cli.commands import command
 from ollm.domain.errors import DeniedError, OllmError, UsageError
 from tests.cli.command import SCRIPT
+from tests.cli.inside import Inside
 from tests.covers import covers
 
 
@@ -78,3 +81,48 @@ def test_an_error_is_one_line_and_the_next_step(
     ended_by(monkeypatch, OllmError("the file a.json is broken.", action="Run `ollm sessions check`."))
 
     assert capfd.readouterr().err == "ollm: the file a.json is broken.\n  Run `ollm sessions check`.\n"
+
+
+def test_a_file_the_system_refuses_is_named(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    error = OSError(errno.EACCES, "Permission denied", "/some/file")
+
+    assert ended_by(monkeypatch, error) == 1
+    assert capfd.readouterr().err == (
+        "ollm: /some/file cannot be used: Permission denied.\n  Check its permissions and the room on the disk.\n"
+    )
+
+
+def test_a_full_disk_behind_the_output_is_said(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kept = os.dup(1)
+    try:
+        assert ended_by(monkeypatch, OSError(errno.ENOSPC, "No space left on device")) == 1
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+    assert capfd.readouterr().err == (
+        "ollm: Cannot write the output: No space left on device.\n  Check the file or disk it is written to.\n"
+    )
+
+
+def test_an_error_of_the_system_without_a_file_is_internal(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ended_by(monkeypatch, OSError(errno.ECHILD, "No child")) == 1
+    said = capfd.readouterr().err
+    assert said.startswith("ollm: internal error: ChildProcessError: ")
+    assert said.endswith("  Run again with --debug for details.\n")
+
+
+def test_everyday_lines_do_without_click(inside: Inside) -> None:
+    assert inside.run("sessions", "list", "--json").out == "[]\n"
+    assert "--limit" in inside.fail("sessions", "list", "--limit", "0", code=2)
+    assert "The prompt is empty." in inside.fail("-p", "-", code=2)
+
+
+def test_an_error_is_kept_in_the_log(inside: Inside) -> None:
+    inside.configure("{}\n")
+    inside.fail("sessions", "rename", "zzzzzzzz", "x", code=2)
+
+    assert "'zzzzzzzz' is not a session id." in (inside.home / "logs" / "ollm.log").read_text()

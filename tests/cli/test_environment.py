@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.cli.inside import Inside
 from tests.covers import covers
 
 CORE = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -148,3 +149,22 @@ def test_a_list_that_lets_everything_pass_is_told(tmp_path: Path) -> None:
     assert not {line.partition(b"=")[0].decode() for line in ran.stdout.splitlines()} & (
         CODE_AND_KEYS.keys() - {"KEY", "KUBE_CONFIG_DATA"}
     )
+
+
+def test_variables_are_listed_by_name_and_never_by_value(inside: Inside) -> None:
+    inside.patch.setenv("LANG", "C.UTF-8")
+    inside.patch.setenv("MY_API_KEY", "sk-very-secret-value")
+    found = inside.read_json("env", "check")
+
+    assert "LANG" in found["passed"]
+    assert "MY_API_KEY" in [item["name"] for item in found["removed"]]
+    shown = inside.read("env")
+    assert any(line.split() == ["LANG", "passed"] for line in shown.splitlines())
+    assert any(line.startswith("MY_API_KEY ") and "withheld: " in line for line in shown.splitlines())
+    assert "secret" not in shown
+
+
+def test_a_pattern_that_is_wrong_is_warned_about(inside: Inside) -> None:
+    inside.configure("environment: {denyPatterns: ['[']}\n")
+
+    assert inside.run("env", "check").err

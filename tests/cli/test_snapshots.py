@@ -89,3 +89,23 @@ async def test_a_context_that_passes_85_percent_leaves_a_snapshot_by_itself(tmp_
     assert triggers == ["threshold"]
     assert shares[-1] >= 0.85
     assert all(share < 0.9 for share in shares[:-1])
+
+
+def test_a_snapshot_is_meant_by_four_letters_or_more(place: RecordedPlace) -> None:
+    first = json.loads(place.run("snapshots", "create", "--json"))["id"]
+    assert place.run("snapshots", "show", first[:8]).startswith(f"Snapshot {first} of session {place.session}")
+    said = place.run("snapshots", "show", first[:3], code=1)
+    assert f"No snapshot {first[:3]!r}." in said
+    assert "List them with `ollm snapshots list`." in said
+    assert json.loads(place.run("snapshots", "show", first, "--json"))["id"] == first
+
+
+def test_a_session_without_snapshots_says_so(place: RecordedPlace) -> None:
+    assert place.run("snapshots", "list") == "No snapshots of this session.\n"
+    assert json.loads(place.run("snapshots", "list", "--json")) == []
+    made = place.run("snapshots", "create")
+    assert made.startswith("Took snapshot ")
+    head, row = place.run("snapshots", "list").splitlines()
+    assert head.split() == ["snapshot", "taken", "tokens", "why", "what"]
+    assert "manual" in row
+    assert "Delete snapshot" in place.run("snapshots", "delete", made.split()[2].rstrip(":"), code=2)

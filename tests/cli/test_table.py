@@ -2,7 +2,7 @@
 
 import pytest
 
-from ollm.cli.table import print_table
+from ollm.cli.table import print_table, warn
 from ollm.system.terminal_text import make_printable
 
 
@@ -17,3 +17,22 @@ def test_a_table_shows_control_characters_and_keeps_wide_ones_in_line(capsys: py
 
 def test_one_line_of_text_has_no_line_breaks() -> None:
     assert make_printable("a\nb\tc\u200b") == "a⏎b c\\u200b"
+
+
+def test_columns_are_as_wide_as_they_need_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("A", "LONGER"), [("x", 1), ("日本", "…"), ("", "")])
+
+    assert capsys.readouterr().out == "A     LONGER\nx     1\n日本  …\n\n"
+
+
+def test_a_table_without_rows_is_its_head(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("A", "B"), [])
+
+    assert capsys.readouterr().out == "A  B\n"
+
+
+def test_a_warning_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    warn("mind the gap")
+    shown = capsys.readouterr()
+
+    assert (shown.out, shown.err) == ("", "ollm: mind the gap\n")

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from ollm.daemon.client import DaemonClient
-from ollm.daemon.remote import open_remote
+from ollm.daemon.remote import RemoteConversation, open_remote
 from ollm.domain.errors import OllmError
-from ollm.domain.events import AnyEvent, TextDelta, TurnFinished
-from ollm.runtime.base import Conversation, ForeignTurn
+from ollm.domain.events import AnyEvent, ConfirmationRequested, TextDelta, TurnFinished
+from ollm.domain.messages import ImagePart
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import Attachment, Conversation, ForeignTurn
+from tests.daemon.inside import daemon_inside, join_text
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
 
@@ -81,3 +84,81 @@ async def test_an_idle_client_sees_the_turn_another_one_begins_and_not_its_own(t
         assert await asyncio.wait_for(listening, 10) is None
         await one.close()
         await other.close()
+
+
+async def take_turn(conversation: RemoteConversation, text: str, *attachments: Attachment) -> str:
+    async with conversation.turn(text, attachments) as events:
+        return join_text([event async for event in events])
+
+
+async def test_a_remote_conversation_is_like_a_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
+        conversation = await found.converse()
+        assert conversation.session_id
+        assert await take_turn(conversation, "hi") == "One."
+        assert [message["role"] for message in await conversation.history()] == ["user", "assistant"]
+        assert [message["id"] for message in await conversation.history(before=2, limit=1)] == [1]
+        assert (await conversation.command("mode", "plan")).ok
+        assert (await conversation.status()).mode == "plan"
+        picture = Attachment(name="p", image=ImagePart(media_type="image/png", data="iVBORw=="))
+        assert await take_turn(conversation, "look", Attachment(name="a.txt", text="inside é"), picture) == "Two."
+        assert "inside é" in str(found.server.chats[1]["messages"][-1])
+        await conversation.close()
+        assert found.hub.count == 1, "leaving ends nothing"
+
+
+async def test_a_session_that_was_closed_meanwhile_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
+        conversation = await found.converse()
+        await take_turn(conversation, "hi")
+        await found.hub.close(conversation.session_id or "")
+        assert await take_turn(conversation, "again") == "Two."
+        await conversation.close()
+
+
+async def test_leaving_a_turn_early_cancels_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, Answer(text="a b c d", pace=30.0)) as found:
+        conversation = await found.converse()
+        async with conversation.turn("hi") as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+        held = found.hub.get(conversation.session_id or "")
+        async with asyncio.timeout(60):
+            while held.running:
+                await asyncio.sleep(0.02)
+        await conversation.close()
+
+
+async def test_an_answer_that_comes_second_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
+    async with daemon_inside(tmp_path, monkeypatch, write, "Done.") as found:
+        conversation = await found.converse()
+        said: list[bool] = []
+        async with conversation.turn("write") as events:
+            async for event in events:
+                if isinstance(event, ConfirmationRequested):
+                    for _ in range(2):
+                        said.append(await conversation.respond(event.correlation_id, ConfirmationAnswer(approved=True)))
+        assert said == [True, False]
+        await conversation.close()
+
+
+async def test_a_turn_another_one_begins_is_heard_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
+        conversation = await found.converse()
+        await take_turn(conversation, "mine")
+        waiting = asyncio.ensure_future(conversation.wait_for_foreign_turn())
+        held = found.hub.get(conversation.session_id or "")
+        async with asyncio.timeout(60):
+            while not held.log.reader_count:
+                await asyncio.sleep(0.02)
+        found.hub.start_turn(conversation.session_id or "", "theirs")
+        begun = await asyncio.wait_for(waiting, 60)
+        assert begun is not None
+        assert begun.text == "theirs"
+        async with conversation.follow_turn(begun.after) as events:
+            assert join_text([event async for event in events]) == "Two."
+        await conversation.close()

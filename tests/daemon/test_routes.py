@@ -3,12 +3,18 @@
 import asyncio
 import contextlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from ollm import __version__
 from ollm.daemon.routes import parse_event_number
+from ollm.domain.errors import BusyError, NotFoundError, UsageError
+from ollm.domain.events import AnyEvent, ConfirmationRequested, TurnFinished
+from tests.daemon.inside import daemon_inside, join_text
 from tests.daemon.running import daemon, listing
+from tests.servers.answers import Answer
 
 
 async def test_requests_that_make_no_sense_are_told_so(tmp_path: Path) -> None:
@@ -110,3 +116,72 @@ async def test_a_message_is_text_and_commands_have_a_route_of_their_own(tmp_path
 )
 def test_an_event_number_is_digits_and_anything_else_is_the_beginning(text: str, number: int) -> None:
     assert parse_event_number(text) == number
+
+
+async def test_every_route_of_a_session_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, "Hello there.") as found:
+        assert await found.get("/health") == {"status": "ok", "version": __version__, "sessions": 0}
+        known = await found.post("/init", workspacePath=str(found.workspace))
+        assert (known["workspacePath"], known["trusted"], known["sessions"]) == (str(found.workspace), False, [])
+        session = await found.open()
+        base = f"/sessions/{session}"
+        assert join_text(await found.say(session, "hi")) == "Hello there."
+        assert (await found.get("/health"))["sessions"] == 1
+        status = await found.get(f"{base}/status")
+        assert (status["sessionId"], status["turnAfter"]) == (session, None)
+        assert status["lastEvent"] > 0
+        assert [message["role"] for message in await found.get(f"{base}/history")] == ["user", "assistant"]
+        assert [message["id"] for message in await found.get(f"{base}/history?limit=1&before=2")] == [1]
+        assert (await found.get(base))["sessionId"] == session
+        assert (await found.post(f"{base}/commands", name="/mode", arguments="plan"))["ok"]
+        assert await found.post(f"{base}/cancel") == {"accepted": False}
+        listed = await found.get(listing(found.workspace))
+        assert [(line["sessionId"], line["status"]) for line in listed] == [(session, "active")]
+        changed = await found.client.call("PATCH", base, {"title": "New"}, type=Any)
+        assert changed["metadata"]["title"] == "New"
+        await found.client.call("PATCH", base, {"status": "archived"}, type=Any)
+        assert [line["status"] for line in await found.get(listing(found.workspace))] == ["archived"]
+        await found.client.call("DELETE", f"{base}?erase=true", type=Any)
+        assert await found.get("/sessions") == []
+
+
+async def test_events_come_after_the_number_that_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, "One.", "Two.") as found:
+        session = await found.open()
+        first = await found.say(session, "hi")
+        seen: list[AnyEvent] = []
+        async with found.client.stream("GET", f"/sessions/{session}/events", last=first[2].seq) as events:
+            async for event in events:
+                seen.append(event)
+                if isinstance(event, TurnFinished):
+                    break
+        assert seen == first[3:]
+
+
+async def test_questions_are_answered_once_by_their_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Answer(calls=[("write_file", {"path": "new.txt", "content": "x"})])
+    async with daemon_inside(tmp_path, monkeypatch, write, "Done.") as found:
+        session = await found.open()
+        async with found.client.stream("POST", f"/sessions/{session}/messages", {"text": "write"}) as events:
+            async for event in events:
+                if isinstance(event, ConfirmationRequested):
+                    path = f"/sessions/{session}/confirmations/{event.correlation_id}"
+                    with pytest.raises(NotFoundError, match="No question nobody in this session"):
+                        await found.post(f"/sessions/{session}/confirmations/nobody", approved=True)
+                    assert await found.post(path, approved=True) == {"accepted": True}
+                    with pytest.raises(BusyError, match="already answered or withdrawn"):
+                        await found.post(path, approved=False)
+        assert (found.workspace / "new.txt").exists()
+
+
+async def test_sessions_are_listed_page_by_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with daemon_inside(tmp_path, monkeypatch, *["Hi."] * 3) as found:
+        for name in "abc":
+            (tmp_path / name).mkdir()
+            await found.say(await found.open(tmp_path / name), "hi")
+        assert len(await found.get("/sessions?limit=2")) == 2
+        assert len(await found.get("/sessions?limit=2&offset=2")) == 1
+        assert [line["sessions"] for line in await found.get("/workspaces")] == [1, 1, 1]
+        for wrong in ("limit=0", "limit=1001", "offset=-1"):
+            with pytest.raises(UsageError):
+                await found.get(f"/sessions?{wrong}")

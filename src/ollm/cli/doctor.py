@@ -55,7 +55,8 @@ def _describe_diagnosis(found: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "server", found.error
     for answering in found.answering:
         if found.server is None or answering.base_url != found.server.base_url:
-            yield "also", f"{answering.label} at {answering.base_url}, {len(answering.models)} models"
+            count = len(answering.models)
+            yield "also", f"{answering.label} at {answering.base_url}, {count} model{'' if count == 1 else 's'}"
     if found.facts is not None:
         yield "calls", _describe_calls(found.facts)
         yield "speed", _describe_speed(found.facts)

@@ -70,5 +70,6 @@ def test_only_so_many_are_listed_and_the_rest_counted() -> None:
 
 def test_a_session_is_one_sentence() -> None:
     assert format_session(item(1, messages=4, origin="/old")) == "Title 1, just now, qwen3, 4 messages, from /old"
+    assert format_session(item(1, messages=1)) == "Title 1, just now, qwen3, 1 message"
     assert format_session(item(1, title="")) == "(no title), just now, qwen3"
     assert "\x1b" not in format_session(item(1, title="\x1b[2J"))

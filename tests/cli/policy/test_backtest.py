@@ -1,11 +1,14 @@
 """`ollm policy backtest`: recorded calls under other rules."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
+from tests.cli.inside import Inside
 from tests.cli.policy.samples import RULES, run
+from tests.store.sessions.support import Home, call, said
 
 
 @pytest.fixture
@@ -48,3 +51,63 @@ def test_a_backtest_counts_recorded_calls_under_other_rules(place: Path):
     }
     assert [(one["what"], one["now"], one["then"]) for one in document["changes"]] == [("rm -rf x", "ask", "deny")]
     assert "3 recorded calls." in run(place, "policy", "backtest", "rules.yaml")
+
+
+async def record_calls(home: Home, *commands: str) -> str:
+    service = home.service()
+    session = await service.create_session("m", "ollama")
+    await service.record_message(session, said("hi"))
+    for number, command in enumerate(commands):
+        await service.record_tool_call(
+            session, call(f"c{number}", result="x", name="shell", args={"command": command}, message_id=1)
+        )
+    await service.close_session(session)
+    return session
+
+
+def test_recorded_calls_are_counted_under_both_rules(inside: Inside) -> None:
+    session = asyncio.run(record_calls(Home(inside.home), "ls", "npm test", "npm test", "make x\x1b"))
+    condition = "{param: command, operator: program, value: npm}"
+    (inside.workspace / "r.yaml").write_text(
+        f"policy:\n  rules:\n    - {{tool: shell, action: deny, conditions: [{condition}]}}\n"
+    )
+    result = inside.read_json("policy", "backtest", "r.yaml")
+
+    assert {key: result[key] for key in ("calls", "allow", "ask", "deny")} == {
+        "calls": 4,
+        "allow": 1,
+        "ask": 1,
+        "deny": 2,
+    }
+    assert result["today"] == {"allow": 1, "ask": 3, "deny": 0}
+    (change,) = result["changes"]
+    assert change == {
+        "sessionId": session,
+        "callId": "c1",
+        "tool": "shell",
+        "what": "npm test",
+        "now": "ask",
+        "then": "deny",
+    }
+    shown = inside.read("policy", "backtest", "r.yaml")
+    assert shown.startswith("4 recorded calls.\n\n")
+    assert [line.split() for line in shown.splitlines()[3:6]] == [
+        ["allow", "1", "1"],
+        ["ask", "3", "1"],
+        ["deny", "0", "2"],
+    ]
+    assert "npm test" in shown
+
+
+def test_only_so_many_examples_are_shown(inside: Inside) -> None:
+    asyncio.run(record_calls(Home(inside.home), *(f"npm run t{n}" for n in range(25))))
+    (inside.workspace / "r.yaml").write_text("policy: {rules: [{tool: shell, action: deny}]}\n")
+
+    assert len(inside.read_json("policy", "backtest", "r.yaml")["changes"]) == 20
+
+
+def test_without_changes_there_is_no_second_table(inside: Inside) -> None:
+    asyncio.run(record_calls(Home(inside.home), "ls"))
+    (inside.workspace / "r.yaml").write_text("policy: {rules: []}\n")
+
+    assert len(inside.read("policy", "backtest", "r.yaml").splitlines()) == 6

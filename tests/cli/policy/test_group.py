@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import ollm
+from tests.cli.inside import Inside
 from tests.cli.policy.samples import RULES, check
 
 
@@ -41,3 +42,24 @@ def test_a_rule_that_cannot_be_read_is_told_and_asks(place: Path):
 
     assert json.loads(done.stdout)["decision"] == "ask"
     assert "is invalid" in done.stderr
+
+
+def test_grants_are_revoked_by_number_or_all(inside: Inside) -> None:
+    said = inside.fail("policy", "revoke", code=2)
+    assert "Give a grant number, or --all." in said
+    assert "Give a grant number" in inside.fail("policy", "revoke", "1", "--all", code=2)
+    inside.home.mkdir()
+    (inside.home / "grants.yaml").write_text("grants: ['shell:make', 'shell:npm test', 'edit_file']\n")
+    assert inside.read("policy", "revoke", "2") == "Revoked: shell:npm test\n"
+    assert inside.read_json("policy", "revoke", "1") == {"revoked": ["shell:make"]}
+    assert "Revoke all 1 grants?" in inside.fail("policy", "revoke", "--all", code=2)
+    assert inside.read("policy", "revoke", "--all", "--yes") == "Revoked: edit_file\n"
+    assert inside.read("policy", "revoke", "--all", "--yes") == "Nothing to revoke.\n"
+
+
+def test_a_rule_that_cannot_be_used_is_told(inside: Inside) -> None:
+    inside.configure("policy: {rules: [{tool: shell, action: sometimes}]}\n")
+    done = inside.run("policy", "show")
+
+    assert done.code == 0
+    assert done.err == "ollm: Rule 1 is invalid (action must be one of allow, ask, deny), so shell asks.\n"

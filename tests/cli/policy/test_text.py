@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.inside import Inside
 from tests.cli.policy.samples import RULES, run
 
 
@@ -36,3 +37,35 @@ def test_show_lists_configured_rules_with_their_lines_before_the_built_in_ones(p
 
     assert [(rule["layer"], rule["line"]) for rule in rules[:2]] == [("configured", 4), ("configured", 5)]
     assert {rule["layer"] for rule in rules[2:]} == {"built-in"}
+
+
+def test_the_policy_is_one_document(inside: Inside) -> None:
+    inside.configure(
+        "policy: {approval: accept-edits, rules: [{tool: '*', action: ask}, {tool: ls, action: deny, message: no}]}\n"
+    )
+    (inside.home / "grants.yaml").write_text("grants: ['shell:make']\n")
+    document = inside.read_json("policy", "show")
+
+    assert (document["approval"], document["trusted"]) == ("accept-edits", False)
+    first, second, *rest = document["rules"]
+    assert (first["tool"], first["action"], first["message"], first["layer"], first["problem"]) == (
+        *("ls", "deny", "no", "configured"),
+        None,
+    )
+    assert first["file"].endswith("config.yaml")
+    assert second["tool"] == "*"
+    assert {rule["layer"] for rule in rest} == {"built-in"}
+    assert document["grants"] == [{"number": 1, "grant": "shell:make", "workspace": None}]
+
+
+def test_the_policy_for_people(inside: Inside) -> None:
+    said = inside.read("policy", "show")
+    assert said.startswith("Approval level: ask. This workspace is not trusted: git commands ask.\n")
+    assert "everything else" in said
+    assert said.endswith("\nNo permanent grants.\n")
+    inside.home.mkdir(exist_ok=True)
+    (inside.home / "grants.yaml").write_text("grants: ['shell:make']\n")
+    inside.read("trust")
+    said = inside.read("policy", "show")
+    assert said.startswith("Approval level: ask. This workspace is trusted.\n")
+    assert said.splitlines()[-1].split() == ["1", "shell:make", "everywhere"]

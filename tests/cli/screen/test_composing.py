@@ -67,7 +67,7 @@ def test_chips_are_numbered_and_found_at_the_end() -> None:
     assert (first, second) == ("[pasted 9 lines #1]", "[pasted 10 lines #2]")
     assert pastes.find_chip_at_end(f"see {second}") == second
     assert pastes.find_chip_at_end(f"{second} ") == ""
-    assert pastes.fold("x" * 1200) == "[pasted 1 lines #3]"
+    assert pastes.fold("x" * 1200) == "[pasted 1 line #3]"
 
 
 @pytest.mark.parametrize(

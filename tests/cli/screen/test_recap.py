@@ -42,6 +42,10 @@ def test_what_was_attached_is_named_and_not_said_again() -> None:
     assert render_message(sent, PLAIN) == "› look and more\n\n  + src/a.py\n\n"
 
 
+def test_one_earlier_message_is_one() -> None:
+    assert render_recap([message(2, "user", "hi")], PLAIN).startswith("  1 earlier message: /history all\n")
+
+
 def test_a_whole_session_says_nothing_of_earlier_messages() -> None:
     assert render_recap([message(1, "user", "hi")], PLAIN) == "› hi\n\n"
 

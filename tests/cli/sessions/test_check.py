@@ -3,6 +3,7 @@
 import pytest
 
 from tests.cli.command import ollm
+from tests.cli.inside import Inside
 from tests.cli.sessions.samples import json_of
 from tests.covers import covers
 from tests.store.sessions.support import Home
@@ -30,3 +31,31 @@ def test_damage_is_named_with_the_way_out_and_mended_by_check(home):
     assert ollm("sessions", "check", "--repair", home=home.root).returncode == 0
     assert ollm("sessions", "check", home=home.root).returncode == 0
     assert json_of("sessions", "list", "--json", home=home)[0]["damaged"] is None
+
+
+def test_whole_sessions_are_counted(inside: Inside) -> None:
+    stored = Home(inside.home)
+    assert inside.read("sessions", "check") == "0 sessions OK.\n"
+    stored.recorded("a")
+    assert inside.read("sessions", "check") == "1 session OK.\n"
+    stored.recorded("b")
+    assert inside.read("sessions", "check") == "2 sessions OK.\n"
+    assert inside.read_json("sessions", "check") == []
+
+
+def test_a_damaged_one_is_named_exit_1_and_repaired(inside: Inside) -> None:
+    stored = Home(inside.home)
+    session = stored.recorded("first", "second")
+    stored.recorded("whole")
+    file = stored.document(session)
+    file.write_bytes(file.read_bytes()[:-40])
+    done = inside.run("sessions", "check")
+
+    assert done.code == 1
+    assert done.out.startswith(f"{session}  damaged: ")
+    assert done.out.endswith("\n1 session OK.\n")
+    assert inside.run("sessions", "check", "--json").code == 1
+    repaired = inside.run("sessions", "check", "--repair")
+    assert repaired.code == 0
+    assert f"{session}  mended: " in repaired.out
+    assert repaired.out.endswith("\n2 sessions OK.\n")

@@ -1,8 +1,14 @@
 """`sessions search`, and times as people write them."""
 
+from datetime import UTC, datetime
+
 import pytest
 
+from ollm.cli.sessions.listing import parse_since
+from ollm.domain.clock import parse_stamp
+from ollm.domain.errors import UsageError
 from tests.cli.command import ollm
+from tests.cli.inside import Inside
 from tests.cli.sessions.samples import json_of
 from tests.covers import covers
 from tests.store.sessions.support import AT, Home
@@ -31,3 +37,62 @@ def test_search_finds_with_number_role_time_and_snippet(home):
     for odd in ("", '"', "*", "AND", "NEAR("):
         assert json_of("sessions", "search", odd, "--json", home=home) == []
     assert ollm("sessions", "search", "x", "--since", "yesterday-ish", home=home.root).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "stamp"),
+    [("2026-01-27", "2026-01-27T00:00:00.000Z"), ("2026-01-27T10:00Z", "2026-01-27T10:00:00.000Z")],
+)
+def test_a_date_or_a_time_is_a_time(text: str, stamp: str) -> None:
+    assert parse_since(text) == stamp
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("7d", 7 * 86_400), ("12h", 12 * 3600), ("90m", 90 * 60), ("0d", 0)])
+def test_how_long_ago_is_a_time(text: str, seconds: int) -> None:
+    ago = datetime.now(UTC) - parse_stamp(parse_since(text))
+
+    assert seconds - 1 <= ago.total_seconds() <= seconds + 60
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "d", "-7d", "7w", "9999999999d"])
+def test_anything_else_is_not(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a time") as found:
+        parse_since(text)
+    assert found.value.action == "Write 2026-01-27, 2026-01-27T10:00, 7d or 12h."
+
+
+def test_messages_are_found_and_narrowed(inside: Inside) -> None:
+    home = Home(inside.home)
+    first = home.recorded("the red parser breaks", workspace=str(inside.workspace))
+    second = home.recorded("the blue parser works", workspace="/elsewhere")
+
+    found = inside.read_json("sessions", "search", "parser")
+    assert {hit["sessionId"] for hit in found} == {first, second}
+    assert [hit["sessionId"] for hit in inside.read_json("sessions", "search", "parser", "red")] == [first]
+    assert [hit["sessionId"] for hit in inside.read_json("sessions", "search", "parser", "--workspace", ".")] == [first]
+    assert inside.read_json("sessions", "search", "parser", "--role", "assistant") == []
+    assert inside.read_json("sessions", "search", "parser", "--model", "other") == []
+    assert inside.read_json("sessions", "search", "parser", "--since", "2027-01-01") == []
+    assert len(inside.read_json("sessions", "search", "parser", "--limit", "1")) == 1
+    shown = inside.read("sessions", "search", "red")
+    assert shown.startswith(f"{first[:4]}")
+    assert "#1 user, " in shown
+    assert "the red parser" in shown.replace("**", "").replace("[", "").replace("]", "")
+
+
+def test_no_match_is_said(inside: Inside) -> None:
+    done = inside.run("sessions", "search", "nothing")
+
+    assert (done.code, done.out, done.err) == (0, "", "ollm: no matches.\n")
+
+
+def test_the_list_is_narrowed_to_a_workspace_and_a_number(inside: Inside) -> None:
+    home = Home(inside.home)
+    for place in (str(inside.workspace), "/elsewhere"):
+        home.recorded("hi", workspace=place)
+
+    assert len(inside.read_json("sessions", "list")) == 2
+    assert len(inside.read_json("sessions", "list", "--limit", "1")) == 1
+    (line,) = inside.read_json("sessions", "list", "--workspace", ".")
+    assert line["workspace"] == str(inside.workspace)
+    assert inside.read_json("sessions", "list", "--trash") == []

@@ -45,6 +45,6 @@ def format_list(lines: list[SessionListItem]) -> str:
 
 def format_session(line: SessionListItem) -> str:
     """One session in a sentence."""
-    count = "" if line.messages is None else f", {line.messages} messages"
+    count = "" if line.messages is None else f", {line.messages} message{'' if line.messages == 1 else 's'}"
     origin = f", from {line.origin}" if line.origin else ""
     return make_printable(f"{line.title or '(no title)'}, {format_age(line.updated_at)}, {line.model}{count}{origin}")

@@ -29,7 +29,7 @@ class Pastes:
         lines = text.removesuffix("\n").count("\n") + 1
         if lines < FOLD_LINES and len(text) < FOLD_CHARACTERS:
             return text
-        chip = f"[pasted {lines} lines #{len(self._kept) + 1}]"
+        chip = f"[pasted {lines} line{'s' * (lines > 1)} #{len(self._kept) + 1}]"
         self._kept[chip] = text
         return chip
 

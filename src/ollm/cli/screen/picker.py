@@ -189,7 +189,7 @@ class Picker:
             if chosen := self._get_selected():
                 event.app.create_background_task(self._run_safely(self._set_archived(chosen)))
 
-        @keys.add("c-x")
+        @keys.add("c-x", eager=True)  # pressed twice quickly it is no key of the editor's
         def _delete(event: KeyPressEvent) -> None:
             chosen = self._get_selected()
             if chosen and self._doomed == chosen.session_id:

@@ -18,7 +18,8 @@ MARKS = {"ok": ("✓", "green"), "running": ("…", "dim")}
 def render_recap(page: list[dict[str, Any]], painter: Painter) -> str:
     """A page of the archive as the screen would have shown it."""
     earlier = page[0]["id"] - 1
-    text = painter.paint_aside(f"{earlier} earlier messages: /history all", "dim") if earlier else ""
+    said = f"{earlier} earlier message{'s' * (earlier > 1)}: /history all"
+    text = painter.paint_aside(said, "dim") if earlier else ""
     after_call = False
     for message in page:
         shown = render_message(message, painter)
