@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import ollm
+from tests.cli.command import SCRIPT, ollm
 from tests.cli.running import Runner, running
 from tests.servers.answers import Answer
 
@@ -102,3 +105,31 @@ def test_a_hole_of_50_gigabytes_is_not_searched(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
     assert "note" in found.stdout
     assert "larger than" in refused.stdout + refused.stderr
+
+
+def measure_output(home: Path, command: str) -> float:
+    """Processor seconds of the program and all it started, for a command that prints a lot."""
+    program = (
+        "import resource,subprocess,sys;"
+        "done=subprocess.run(sys.argv[1:],stdin=subprocess.DEVNULL,stdout=subprocess.DEVNULL);"
+        "used=resource.getrusage(resource.RUSAGE_CHILDREN);"
+        "print(used.ru_utime+used.ru_stime);sys.exit(done.returncode)"
+    )
+    arguments = ("tools", "run", "shell", "--yes", "--args", json.dumps({"command": command}))
+    done = subprocess.run(
+        [sys.executable, "-c", program, SCRIPT, *arguments],
+        env={**os.environ, "OLLM_HOME": str(home)},
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return float(done.stdout)
+
+
+def test_zeros_that_a_command_prints_cost_no_more_than_text(tmp_path: Path) -> None:
+    size = 40_000_000
+    text = measure_output(tmp_path, f"yes 'a line of text that is as long as most lines of text are' | head -c {size}")
+    zeros = measure_output(tmp_path, f"head -c {size} /dev/zero")
+    assert zeros < 3 * text + 1, f"{zeros:.1f} s for zeros, {text:.1f} s for text"

@@ -99,7 +99,7 @@ class Daemon:
         assert self.process
         if self.process.returncode is None:
             self.process.send_signal(signal)
-        return await asyncio.wait_for(self.process.wait(), 60)
+        return await asyncio.wait_for(self.process.wait(), 300)
 
     async def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Reply:
         """One request over the Unix socket, or over TCP with `url`; `raw` is a body sent as it is."""

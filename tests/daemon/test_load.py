@@ -75,12 +75,12 @@ async def test_health_is_answered_while_clients_listen_and_a_search_reads(tmp_pa
         ended.set()
         taken = await watching
         health = (await found.ask("GET", "/health")).json
-    assert reply.status == 200
-    assert reply.json
-    print(
-        f"{CLIENTS} clients, {health['sessions']} sessions, search over {MEGABYTES} MB in {searched:.1f} s: "
-        f"{len(taken)} health answers, slowest {max(taken):.3f} s, median {sorted(taken)[len(taken) // 2]:.3f} s"
-    )
+        assert reply.status == 200
+        assert reply.json
+        print(
+            f"{CLIENTS} clients, {health['sessions']} sessions, search over {MEGABYTES} MB in {searched:.1f} s: "
+            f"{len(taken)} health answers, slowest {max(taken):.3f} s, median {sorted(taken)[len(taken) // 2]:.3f} s"
+        )
     assert max(taken) < max(searched / 2, 0.5), "nobody waits until the search is done"
 
 
