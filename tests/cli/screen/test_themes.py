@@ -51,9 +51,9 @@ async def test_dark_and_light_differ_and_plain_has_no_colour(tmp_path: Path) -> 
     plain = await chat_bytes(tmp_path / "plain", "plain")
     without = await chat_bytes(tmp_path / "without", NO_COLOR="1")
 
-    assert "\x1b[36m" in dark
-    assert "\x1b[36m" not in light
-    assert "\x1b[34m" in light
+    assert "\x1b[1;36m› " in dark
+    assert "\x1b[1;34m› " in light
+    assert not re.search(r"\x1b\[(?:\d+;)*9[1-7]m", light), "bright colours are lost on a light ground"
     assert COLOUR.search(dark)
     assert not COLOUR.search(plain)
     assert not COLOUR.search(without)
