@@ -87,7 +87,7 @@ REFUSALS: dict[str, tuple[Refuse, bool]] = {
 }
 REFUSAL = "I'm sorry, but I can't help with that request. As an AI model I am not able to write these minutes."
 FACT_FREE = "Goal:\n- The user and the assistant talked about the project.\nOpen points:\n- They will go on with it."
-SUMMARIES = ("good", "refusal", "garbage", "fact-free", "empty", "copied", "inflated", "hang")
+SUMMARIES = ("good", "refusal", "garbage", "fact-free", "empty", "copied", "inflated", "hang", "foreign")
 
 
 @dataclass
@@ -172,6 +172,8 @@ class CountingServer:
                 return REFUSAL
             case "garbage":
                 return "lorem <|x|> }}{{ ;;; qq zx zx zx " * 12
+            case "foreign":
+                return "目标：\n- 用户和助手讨论了项目，决定继续工作，并记录所有重要的事情以便以后查看。"
             case "fact-free":
                 return FACT_FREE
             case "empty":

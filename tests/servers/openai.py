@@ -34,6 +34,7 @@ class ScriptedServer(Server):
         self.kind = kind
         self.window = window
         self.models = (self.model,) if models is None else models
+        self.slot_busy: bool | None = None  # what a llama.cpp server says of its slot; None: it has no such page
         self.strict = strict  # 404 for a model that is not on the list
 
     @property
@@ -71,6 +72,8 @@ class ScriptedServer(Server):
                 "total_slots": 1,
                 "modalities": {"vision": True},
             }
+        if request.path == "/slots" and self.slot_busy is not None:
+            return [{"id": 0, "is_processing": self.slot_busy}]
         if request.path == "/apply-template":
             return {"prompt": "".join(f"<{m['role']}>{m['content']}" for m in request.body["messages"])}
         if request.path == "/tokenize":

@@ -45,6 +45,10 @@ class CompressionSettings(Data, frozen=True):
     preserve_recent: Annotated[Count, Meta(description="Newest tokens that are never compacted.")] = 4096
     summary_max_tokens: Annotated[Positive, Meta(description="Maximum tokens of a summary.")] = 1024
     timeout: Annotated[Positive, Meta(description="Seconds a summary may take; then an automatic one is used.")] = 60
+    idle: Annotated[
+        Literal["auto", "off"],
+        Meta(description="auto: prepare the next summary while the server (llama.cpp, embedded) has nothing to do."),
+    ] = "auto"
 
 
 class LoopSettings(Data, frozen=True):

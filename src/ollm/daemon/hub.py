@@ -132,6 +132,7 @@ class Hub:
         try:
             opened = self._opener(options, lambda: bool(found and found[0].log.reader_count))
             conversation = await stack.enter_async_context(opened)
+            conversation.idle.is_busy_elsewhere = self._has_running_turn
             held = DaemonSession(conversation, options.workspace, stack)
             found.append(held)
             await conversation.create_session()
@@ -143,6 +144,9 @@ class Hub:
     @property
     def count(self) -> int:
         return len(self._held)
+
+    def _has_running_turn(self) -> bool:
+        return any(held.running for held in self._held.values())
 
     def get(self, session_id: str) -> DaemonSession:
         held = self._held.get(session_id)

@@ -141,6 +141,9 @@ class RemoteConversation:
             return False
         return reply.accepted
 
+    def note_typing(self) -> None:
+        """The daemon hears of it with the message."""
+
     async def cancel(self) -> None:
         await self._client.call("POST", self._build_path("cancel"), type=Accepted)
 

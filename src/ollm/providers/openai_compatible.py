@@ -136,6 +136,13 @@ class OpenAICompatible:
         )
         return as_text(found.get("prompt")) or None
 
+    async def is_idle(self) -> bool:
+        """Whether no slot of a llama.cpp server has work; not where it cannot be known."""
+        if self.kind != LLAMA_CPP:
+            return False
+        slots = await self._exchange.try_request_json("GET", "/slots", timeout=PAGE_TIMEOUT_SECONDS)
+        return isinstance(slots, list) and bool(slots) and not any(map(is_slot_busy, slots))
+
     def allow(self, seconds: float) -> None:
         self._exchange.extend_first_token_timeout(seconds)
 
@@ -228,6 +235,12 @@ def _select_template_fields(request: ChatRequest) -> JsonObject:
     """What of a request the model's template sees."""
     body = build_chat_body(request)
     return {key: body[key] for key in ("model", "messages", "tools") if key in body}
+
+
+def is_slot_busy(slot: Any) -> bool:
+    """What a slot says of itself; one that does not say it may be at work."""
+    told = as_mapping(slot)
+    return told.get("is_processing", told.get("state")) not in (False, 0)
 
 
 async def _iter_events(response: Response) -> AsyncGenerator[str, None]:

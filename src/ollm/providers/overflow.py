@@ -8,10 +8,13 @@ from typing import Any
 from ollm.domain.struct import Data
 
 MAX_SEARCHED_CHARACTERS = 8000
+MIN_WINDOW_TOKENS = 512  # a smaller number in a refusal is about something else
 NUMBER = r"(\d[\d,_]{0,12})"
 
 # Each list is tried in order; the first pattern that matches says the number. `low` marks a lower bound.
+COMPARED = rf"\({NUMBER} ?[>/] ?(?P<last>\d[\d,_]{{0,12}})\)"  # (9000 > 8192)
 WINDOW_PATTERNS = (
+    COMPARED,
     rf"\bn_ctx\W{{1,5}}{NUMBER}",
     rf"max_(?:model|seq|total|context)_(?:len\w*|tokens)\W{{1,4}}(?:is |of )?{NUMBER}",
     rf"{NUMBER} tokens? (?:>|exceeds?) (?:the )?(?P<last>\d[\d,_]{{0,12}})",
@@ -21,6 +24,7 @@ WINDOW_PATTERNS = (
     rf"(?:maximum|limit)(?: input| prompt)?(?: length)?(?: is| of|:) {NUMBER}(?: tokens)?",
 )
 PROMPT_PATTERNS = (
+    COMPARED.replace("?P<last>", ""),
     rf"\bn_prompt_tokens\W{{1,5}}{NUMBER}",
     rf"(?P<low>at least )?{NUMBER} (?:tokens? )?(?:in|from) the (?:input |prompt )?(?:messages|prompt|input)",
     rf"(?:contains?|has|have|with) (?P<low>at least )?{NUMBER} (?:input|prompt|message)?[ _]?tokens",
@@ -55,12 +59,23 @@ def read_overflow_numbers(text: str) -> OverflowNumbers:
     window, _ = _find_number(WINDOW_PATTERNS, searched)
     prompt, at_least = _find_number(PROMPT_PATTERNS, searched)
     answer, _ = _find_number(ANSWER_PATTERNS, searched)
+    if not answer and not (window and prompt):
+        window, prompt = _compare_numbers(searched, window, prompt)
     return OverflowNumbers(
         window=window,
         prompt_tokens=prompt,
         prompt_at_least=at_least and prompt > 0,
         answer_tokens=answer if answer != window else 0,
     )
+
+
+def _compare_numbers(text: str, window: int, prompt: int) -> tuple[int, int]:
+    """Two numbers in words nobody listed: what was sent is the larger, what is taken the smaller."""
+    digits = re.findall(rf"(?<![\w.-]){NUMBER}(?![\w-]|\.\d)", text)
+    found = sorted({number for each in digits if (number := int(re.sub(r"[,_]", "", each))) >= MIN_WINDOW_TOKENS})
+    if len(found) == 2 and window in (0, *found) and prompt in (0, found[1]):
+        return found[0], found[1]
+    return window, prompt
 
 
 def _find_number(patterns: tuple[str, ...], text: str) -> tuple[int, bool]:

@@ -39,7 +39,8 @@ REFUSING_STATUSES = (400, 413, 422)
 OVERFLOW_CODE = re.compile(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
 LENGTH_WORDS = re.compile(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
 EXCESS_WORDS = re.compile(
-    r"exceed|greater|longer|larger|too (?:long|large|many|big)|over the|at most|limit|maximum|less than|<=|shorten"
+    r"exceed|greater|longer|larger|too (?:long|large|many|big)|over the|above|at most|limit|maximum|less than|[<>]=?"
+    r"|shorten|overflow|only \d+ fit"
 )
 UNKNOWN_MODEL_PHRASES = ("invalid model name", "server is pinned to", "model_not_found", "unknown model")
 MAX_ERROR_CHARACTERS = 300

@@ -102,6 +102,10 @@ class Conversation(Protocol):
         """Answer a confirmation; False when another answer came first."""
         ...
 
+    def note_typing(self) -> None:
+        """Somebody is about to speak: what was begun while it was quiet makes way."""
+        ...
+
     async def cancel(self) -> None:
         """Stop the running turn; its `TurnFinished` still comes."""
         ...

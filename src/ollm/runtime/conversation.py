@@ -17,6 +17,7 @@ from ollm.runtime.auto_mode import auto_switch_mode
 from ollm.runtime.base import Attachment, CommandReply, ForeignTurn, Status
 from ollm.runtime.changes import get_approval, update_tools
 from ollm.runtime.event_stream import EventSubscription
+from ollm.runtime.idle_summary import IdleSummary
 from ollm.runtime.parts import ConversationParts
 from ollm.runtime.resume.saved_context import RESUMED_ENTRY_KEY
 from ollm.runtime.turn import Turn
@@ -39,6 +40,7 @@ class LocalConversation:
         self._closed = False
         self._used = Usage()
         self._in_turn = False
+        self.idle = IdleSummary(parts)
 
     @property
     def session_id(self) -> str | None:
@@ -55,6 +57,7 @@ class LocalConversation:
         the model is told, whatever it begins with: commands are run by `command`."""
         if self._turn and not self._turn.done():
             raise BusyError("A turn is running in this session.", action="Wait for it, or stop it with Esc.")
+        await self.idle.stop()
         subscription = self.parts.stream.subscribe()
         self._turn = asyncio.create_task(self._run_turn_task(text, attachments), name="turn")
         try:
@@ -111,13 +114,20 @@ class LocalConversation:
     async def respond(self, correlation_id: str, answer: ConfirmationAnswer) -> bool:
         return self.parts.bus.get().respond(correlation_id, answer)
 
+    def note_typing(self) -> None:
+        """Somebody is about to speak: what was begun while it was quiet makes way."""
+        self.idle.cancel()
+
     async def cancel(self) -> None:
+        self.idle.cancel()
         if self._turn and not self._turn.done():
             self._turn.cancel()
 
     async def command(self, name: str, arguments: str = "") -> CommandReply:
         from ollm.runtime.commands import run_command
 
+        if not self.busy:
+            await self.idle.discard()
         before = self._read_lasting_state()
         reply = await run_command(self.parts, name, arguments, busy=self.busy)
         if self._read_lasting_state() != before and not self._closed:
@@ -160,6 +170,7 @@ class LocalConversation:
         if self._closed:
             return
         self._closed = True
+        await self.idle.stop()
         await self._end_turn()
         if session_id := self.session_id:
             for observer in self._observers:
@@ -245,6 +256,8 @@ class LocalConversation:
         for observer in self._observers:
             await self._warn_on_failure(observer.after_turn(report))
         self.parts.stream.emit(finished)
+        if finished.reason == "answered" and not self._closed:
+            self.idle.start()
 
     async def _open_session(self) -> None:
         if self.parts.session.id is None:

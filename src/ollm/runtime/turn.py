@@ -167,7 +167,8 @@ class Turn:
         return answer
 
     async def _make_room(self) -> None:
-        parts = self._parts
+        parts, facts = self._parts, self._parts.model.facts
+        parts.compactor.speeds = facts.prefill_per_second, facts.decode_per_second
         await parts.compactor.compact_if_needed(parts.prompt, self._emit, parts.model.summarise)
 
     def _learn_from_overflow(self, error: PromptTooLongError) -> None:

@@ -8,6 +8,8 @@ from ollm.domain.context import Budget
 
 DEFAULT_THRESHOLD_SHARE = 0.80
 MIN_ANSWER_TOKENS = 64
+MIN_SUMMARY_SECONDS = 8.0
+SUMMARY_SECONDS_RATIO = 4.0  # of what a summary should take, before it is given up
 
 
 def compute_budget(window: int, fixed: int, checkpoints: int = 0, threshold: float = DEFAULT_THRESHOLD_SHARE) -> Budget:
@@ -80,6 +82,18 @@ def compute_checkpoints_cap(state: Budget) -> int:
 def compute_summary_cap(state: Budget, wanted: int) -> int:
     """One summary: what the settings say, at most a twelfth of the limit."""
     return min(wanted, max(40, state.limit // 12))
+
+
+def compute_summary_seconds(
+    most: float, read_tokens: int, written_tokens: int, speeds: tuple[float | None, float | None]
+) -> float:
+    """How long a summary may take: several times what this model needs to read and write so much, where its speeds are
+    known (tokens a second, reading and writing), and never longer than the settings say."""
+    reading, writing = speeds
+    if not reading or not writing:
+        return most
+    needed = read_tokens / reading + written_tokens / writing
+    return min(most, max(MIN_SUMMARY_SECONDS, SUMMARY_SECONDS_RATIO * needed))
 
 
 def compute_entries_cap(window: int) -> int:

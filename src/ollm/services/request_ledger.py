@@ -17,6 +17,7 @@ TextCost = Callable[[str], int]
 
 LINE_TOKENS = (64, 40, 30)  # a line of the newest third of the ledger, and of each older one
 MIN_LINE_TOKENS = 12
+MIN_CLIPPED_CHARS = 8
 KEPT_SHARE = 0.6  # of the cap, when the ledger is written anew
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
@@ -82,17 +83,20 @@ def _rank(sentences: Sequence[str], place: int) -> tuple[float, int]:
 
 
 def _clip(sentence: str, tokens: int, cost: TextCost) -> str:
-    """The beginning of a sentence, from its first fact on when that would be lost."""
+    """The beginning of a sentence, or its end where that names more."""
     if tokens < MIN_LINE_TOKENS:
         return ""
-    cut = sentence
-    while cost(cut) > tokens - 1 and len(cut) > 8:
-        cut = cut[: int(len(cut) * 0.85)]
-    lost = [fact for fact in find_facts([sentence]) if fact not in cut]
-    if lost and not find_facts([cut]):
-        start = max(0, sentence.find(lost[0]) - len(cut) // 2)
-        return f"…{sentence[start : start + len(cut)].strip()}…"
-    return f"{cut.rstrip()}…"
+    size = len(sentence)
+    while cost(sentence[:size]) > tokens - 1 and size > MIN_CLIPPED_CHARS:
+        size = int(size * 0.85)
+    head, tail = sentence[:size], sentence[len(sentence) - size :]
+    if cost(tail) <= tokens - 1 and len(find_facts([tail])) > len(find_facts([head])):
+        return f"…{tail.partition(' ')[2] or tail}"
+    lost = [fact for fact in find_facts([sentence]) if fact not in head]
+    if lost and not find_facts([head]):
+        start = max(0, sentence.find(lost[0]) - size // 2)
+        return f"…{sentence[start : start + size].strip()}…"
+    return f"{head.rstrip()}…"
 
 
 def make_lines(

@@ -23,6 +23,11 @@ def build_input(
     def get_session() -> str | None:
         return runner.conversation.session_id if runner.conversation else None
 
+    def note_typing() -> None:
+        questions.note_typing()
+        if runner.conversation:
+            runner.conversation.note_typing()
+
     def list_commands() -> list[tuple[str, str]]:
         return [(name, text) for name, (text, _) in runner.commands.items()]
 
@@ -32,5 +37,5 @@ def build_input(
         multiline=True,
         history=ScreenInputHistory(options.history, get_session),
         tempfile_suffix=".md",
-        on_text_changed=lambda _: questions.note_typing(),
+        on_text_changed=lambda _: note_typing(),
     )

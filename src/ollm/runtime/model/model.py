@@ -97,6 +97,20 @@ class Model:
         except OllmError:
             return None
 
+    async def summarise_aside(
+        self, messages: tuple[PromptMessage, ...], tools: tuple[ToolSchema, ...], max_tokens: int
+    ) -> AsyncIterator[str]:
+        """The text of an answer to the conversation's own messages, sent as its last request was: what a server has
+        read of that stands. Nothing is learnt from it."""
+        messages, tools = format_request(messages, tools, self.counted)
+        request = ChatRequest(
+            model=self.name, messages=messages, window=self.window, tools=tools, max_tokens=max_tokens
+        )
+        async with aclosing(self.provider.stream(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextPiece):
+                    yield piece.text
+
     async def summarise(self, messages: tuple[PromptMessage, ...], max_tokens: int) -> AsyncIterator[str]:
         """The text of an answer to `messages`, without tools, as it comes."""
         async with aclosing(self.stream(messages, (), max_tokens)) as pieces:

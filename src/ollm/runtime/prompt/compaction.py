@@ -28,14 +28,15 @@ from ollm.services import budget as rules
 from ollm.services.chat_compression.breaker import CompressionBreaker
 
 if TYPE_CHECKING:
-    from ollm.config.settings import Settings
+    from ollm.config.settings import CompressionSettings, Settings
     from ollm.domain.snapshot import SnapshotTrigger
     from ollm.runtime.prompt.prompt import Prompt
-    from ollm.services.chat_compression import CompressionOptions, Summarise
+    from ollm.services.chat_compression import CompressionOptions, PreparedSummary, Summarise
     from ollm.services.snapshots import SnapshotManager
     from ollm.services.token_counting import TokenCounter
 
 Emit = Callable[[Event], None]
+Speeds = tuple[float | None, float | None]  # tokens a second a model reads and writes, where they are known
 RecordCompression = Callable[[CompressionRecord], Awaitable[None]]
 
 _log = logging.getLogger(__name__)
@@ -65,7 +66,9 @@ async def _skip_announcement() -> None:
     """Nobody wants to know beforehand."""
 
 
-def build_options(view: ContextView, settings: Settings, *, hard: bool = False) -> CompressionOptions:
+def build_options(
+    view: ContextView, settings: Settings, *, hard: bool = False, speeds: Speeds = (None, None)
+) -> CompressionOptions:
     """What a compression of this context is told; a hard one keeps nothing recent but the last group."""
     from ollm.services.chat_compression import CompressionOptions
     from ollm.services.goals import list_lasting_decisions
@@ -77,7 +80,7 @@ def build_options(view: ContextView, settings: Settings, *, hard: bool = False) 
         preserve_recent_tokens=0 if hard else rules.compute_recent_tokens(state, wanted.preserve_recent),
         target_tokens=view.system_tokens + state.checkpoints + rules.compute_target_tokens(state),
         summary_max_tokens=longest,
-        timeout_seconds=wanted.timeout,
+        timeout_seconds=rules.compute_summary_seconds(wanted.timeout, state.limit - longest, longest, speeds),
         request_tokens=max(200, state.limit - longest),
         ledger_tokens=rules.compute_ledger_cap(state.window),
         request=view.request,
@@ -154,12 +157,18 @@ class Compactor:
         self._kept_revision = -1
         self._told_open = False
         self._near_overflow = False
+        self.speeds: Speeds = (None, None)  # of the model that writes the summaries
+        self.prepared: PreparedSummary | None = None  # of what stands now, written while nobody asked anything
         if snapshots:
             snapshots.on_before_overflow(self._note_overflow)
 
     def _note_overflow(self) -> None:
         """The context passed 95 % of its limit."""
         self._near_overflow = True
+
+    @property
+    def settings(self) -> CompressionSettings:
+        return self._settings.compression
 
     async def compact_if_needed(self, prompt: Prompt, emit: Emit, summarise: Summarise | None = None) -> None:
         """Called before every request. Raises ContextFull when the prompt cannot be brought under its limit."""
@@ -180,9 +189,9 @@ class Compactor:
         prompt.emit_notes(emit)
         self._reset()
         await self._take_snapshot(prompt, "compact")
-        usual = build_options(prompt.view_context(), self._settings)
+        usual = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
         recent = min(usual.preserve_recent_tokens, prompt.message_tokens // 3)
-        options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent)
+        options = msgspec.structs.replace(usual, target_tokens=0, preserve_recent_tokens=recent, prepared=self.prepared)
         return await self._compact(prompt, emit, CompactionPlan(options, summarise, "manual"))
 
     def _reset(self) -> None:
@@ -232,7 +241,8 @@ class Compactor:
             return
         await self._take_snapshot(prompt, "compression")
         if not self._breaker.open:
-            options = build_options(prompt.view_context(), self._settings)
+            options = build_options(prompt.view_context(), self._settings, speeds=self.speeds)
+            options = msgspec.structs.replace(options, prepared=self.prepared)
             await self._compact(prompt, emit, CompactionPlan(options, summarise, "auto"))
         if prompt.used_tokens > prompt.compute_budget().limit:
             await self._compact_hard(prompt, emit)
@@ -292,6 +302,7 @@ class Compactor:
         if result.skipped:
             emit(CompressionSkipped(reason=result.skipped))
             return False
+        self.prepared = None
         prompt.replace_context(context, "compression")
         if result.created:
             made = result.created

@@ -209,6 +209,10 @@ class Prompt:
         self._meter.mark_sent()
         return self._parts.build_request_messages(self._history.messages, cause)
 
+    def preview_request(self) -> tuple[PromptMessage, ...]:
+        """The messages of the next request as they stand, without sending it."""
+        return self._parts.preview_messages(self._history.messages)
+
     def should_verify_usage(self, usage: Usage) -> bool:
         """Whether the last request may have been cut: a long one, of which the server reports much less."""
         return usage.prompt_tokens > self.model.window // 4 and self._meter.should_verify_count(usage.prompt_tokens)
@@ -217,10 +221,8 @@ class Prompt:
         """The server's counts of the last request. The event, when it is proven that the prompt was cut: the window
         is then smaller than thought, and the budget is corrected."""
         proof = self._meter.observe_usage(usage, exact, said_so=said_so)
-        if proof is not None:
-            served = max(proof.read_tokens, self._meter.most_read, MIN_WINDOW_TOKENS)
-            if proof.read_tokens:
-                self.learn_window(served)
+        if proof is not None and proof.read_tokens:
+            self.learn_window(max(proof.read_tokens, self._meter.most_read, MIN_WINDOW_TOKENS))
         return proof
 
     def learn_from_rejection(self, error: PromptTooLongError) -> None:
@@ -275,8 +277,6 @@ class Prompt:
             reused_share=last.reused_share if last and len(self.ledger.entries) > 1 else None,
             broken_by=last.broken_by if last else None,
         )
-
-    # What compaction needs
 
     def view_context(self) -> ContextView:
         """The context with its budget, for whoever makes it smaller."""

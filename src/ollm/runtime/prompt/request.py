@@ -47,6 +47,10 @@ class RequestBuilder:
         self.ledger.record([*self._prefix_parts, *self._message_parts], cause)
         return (*self._prefix_messages, *(part.message for part in self._message_parts))
 
+    def preview_messages(self, messages: Sequence[PromptMessage]) -> tuple[PromptMessage, ...]:
+        """What the next request would be, without counting it as sent."""
+        return (*self._prefix_messages, *map(demote_system_message, messages))
+
     def _make_part(self, name: str, message: PromptMessage) -> PrefixPart:
         return PrefixPart(name=name, message=message, tokens=self._counter.count_message(message))
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ollm.services.chat_compression.breaker import CompressionBreaker as CompressionBreaker
     from ollm.services.chat_compression.history import make_compression_changes as make_compression_changes
     from ollm.services.chat_compression.options import CompressionOptions as CompressionOptions
+    from ollm.services.chat_compression.options import PreparedSummary as PreparedSummary
     from ollm.services.chat_compression.options import Summarise as Summarise
     from ollm.services.chat_compression.service import ChatCompressionService as ChatCompressionService
 
@@ -24,6 +25,7 @@ __getattr__, __dir__ = lazy_exports(
         "history": ("make_compression_changes",),
         "options": (
             "CompressionOptions",
+            "PreparedSummary",
             "Summarise",
         ),
         "service": ("ChatCompressionService",),

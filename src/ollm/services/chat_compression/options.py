@@ -12,13 +12,20 @@ Summarise = Callable[[tuple[PromptMessage, ...], int], AsyncIterator[str]]
 """Streams the model's answer to these messages, at most so many tokens. Errors and cancellation pass through."""
 
 
+class PreparedSummary(Data, frozen=True):
+    """A summary that was written before it was needed, of all messages up to a number."""
+
+    text: str
+    last_number: int
+
+
 class CompressionOptions(Data, frozen=True):
     """D's options, and what our strategies need besides.
 
     `target_tokens` counts everything handed in; unset it is half of that. `request_tokens` is the most a summary
     request may take. With `ledger_tokens` old user messages go into the record as its requests, verbatim while all fit
     into that; unset they stay where they are. `request` is the message being worked on, which stays whatever happens.
-    `locked` are decisions whose facts every summary must carry.
+    `locked` are decisions whose facts every summary must carry. `prepared` is used where it covers what goes.
     """
 
     strategy: Strategy = "hybrid"
@@ -31,3 +38,4 @@ class CompressionOptions(Data, frozen=True):
     request: int | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     locked: tuple[str, ...] = ()
+    prepared: PreparedSummary | None = None

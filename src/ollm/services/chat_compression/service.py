@@ -152,9 +152,7 @@ class ChatCompressionService:
         longest = max(40, min(options.summary_max_tokens, replaced // 2))
         asked = work.request_lines(past)
         told = work.add_user_messages(originals)
-        text, fallback = await self._request_summary(
-            told, earlier, (longest, options.request_tokens), replaced, options.timeout_seconds
-        )
+        text, fallback = await self._get_summary(told, earlier, options, (longest, replaced))
         engine_written = not text
         if engine_written:
             text = write_digest(originals, longest, self._counter.count_text)
@@ -165,23 +163,40 @@ class ChatCompressionService:
         record = msgspec.structs.replace(self._record(text, ids, requests), engine_written=engine_written)
         return self._count_record(record), fallback
 
-    async def _request_summary(
+    async def _get_summary(
         self,
         groups: Sequence[Group],
         earlier: Sequence[Checkpoint],
-        sizes: tuple[int, int | None],
-        replaced: int,
+        options: CompressionOptions,
+        sizes: tuple[int, int],
+    ) -> tuple[str, str]:
+        """The model's summary, prepared or asked for now; or nothing and the reason."""
+        longest, replaced = sizes
+        asked = summary.build_request(groups, earlier, (longest, options.request_tokens), self._counter)
+        last = max(list_numbers([message for group in groups for message in group]), default=0)
+        ready = options.prepared
+        if ready is not None and last <= ready.last_number:
+            text = summary.cut_lines(ready.text, longest, self._counter.count_text)
+            if not summary.find_fault(text, asked[-1].content, replaced, self._counter.count_text):
+                return text, ""
+        if self._summarise is None:
+            return "", "no model available"
+        return await self._request_summary(self._summarise, asked, sizes, options.timeout_seconds)
+
+    async def _request_summary(
+        self,
+        summarise: Summarise,
+        asked: tuple[PromptMessage, ...],
+        sizes: tuple[int, int],
         timeout: float | None,
     ) -> tuple[str, str]:
         """The model's summary, or nothing and the reason. One that takes too long is not asked for again."""
-        if self._summarise is None:
-            return "", "no model available"
-        asked = summary.build_request(groups, earlier, sizes, self._counter)
+        longest, replaced = sizes
         reason = ""
         for _ in range(MAX_ATTEMPTS):
             try:
                 async with asyncio.timeout(timeout):
-                    answer = "".join([piece async for piece in self._summarise(asked, sizes[0])])
+                    answer = "".join([piece async for piece in summarise(asked, longest)])
             except TimeoutError:
                 return "", f"it took longer than {timeout:g} seconds"
             except Exception as error:  # noqa: BLE001 - whatever a model's port throws, the turn is not lost

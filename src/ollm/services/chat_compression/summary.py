@@ -22,6 +22,13 @@ ORDER = (
     "Keep file names, numbers, names from the code and error messages exactly as they are. Leave out a heading that "
     "has nothing under it. Write nothing before or after the minutes."
 )
+IDLE_ORDER = (
+    "Do not go on with the work now, and do not call tools. Write the minutes of this conversation so far, in at most "
+    "{tokens} tokens, with these headings and short bullet points under them:\n"
+    "Goal:\nDecisions:\nFiles and their state:\nCommands and outcomes:\nOpen points:\n"
+    "Keep file names, numbers, names from the code and error messages exactly as they are. Leave out a heading that "
+    "has nothing under it. Write nothing before or after the minutes."
+)
 RETRY_INSTRUCTION = (
     "The last attempt was not usable: {reason}. Write only the minutes, shorter than the record, in your own words."
 )
@@ -39,6 +46,10 @@ MAX_CHECKED_FACTS = 400
 COPIED_SHARE = 0.6  # of a summary that stands word for word in the record
 COPIED_RECORD_SHARE = 0.4  # of the record that such a summary gives back
 MIN_REPEAT_CHARS = 16
+MOSTLY_FOREIGN_SHARE = 0.5  # of the letters that are not Latin, in a text of another script
+HARDLY_FOREIGN_SHARE = 0.05
+MAX_SCRIPT_CHARS = 8_000
+LAST_LATIN = "\u024f"
 
 _REFUSAL = re.compile(
     r"\b(?:i(?:['’]?m| am) (?:sorry|unable|not able)|sorry, (?:but )?i|as an ai\b|i (?:can['’]?t|cannot|won['’]?t) "
@@ -106,6 +117,14 @@ def clean_answer(answer: str) -> str:
     return text
 
 
+def cut_lines(text: str, tokens: int, cost: Callable[[str], int]) -> str:
+    """A text without its last lines, where it takes more than it may."""
+    lines = text.splitlines()
+    while len(lines) > 1 and cost("\n".join(lines)) > tokens:
+        lines.pop()
+    return "\n".join(lines)
+
+
 def without_repeats(text: str, asked: Sequence[RequestLine]) -> str:
     """The summary without lines that only say again what stands among the requests, and without headings left bare."""
     known = " ".join(" ".join(line.text.split()) for line in asked)
@@ -128,6 +147,7 @@ def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]
         ("it was empty", lambda: len(text) < MIN_SUMMARY_CHARS),
         ("it was longer than what it stands for", lambda: cost(text) >= replaced),
         ("it was a refusal", lambda: _is_refusal(text)),
+        ("it was in another language than the record", lambda: _is_other_script(text, record)),
         ("it made no sense", lambda: _is_garbage(text, record)),
         ("it repeated the record", lambda: INSTRUCTION[:60] in text or "<record>" in text or _is_copied(text, record)),
         ("it named nothing of what was done: no file, number or name", lambda: _lost_all_facts(text, record)),
@@ -138,6 +158,20 @@ def find_fault(text: str, record: str, replaced: int, cost: Callable[[str], int]
 def _is_refusal(text: str) -> bool:
     refused = _REFUSAL.search(text[:MAX_REFUSAL_CHARS]) is not None
     return refused and not any(heading in text for heading in HEADINGS)
+
+
+def _is_other_script(text: str, record: str) -> bool:
+    """Most of it in letters that the record hardly has, or the other way round."""
+    told, known = _measure_foreign_share(text), _measure_foreign_share(record)
+    return (told > MOSTLY_FOREIGN_SHARE and known < HARDLY_FOREIGN_SHARE) or (
+        known > MOSTLY_FOREIGN_SHARE and told < HARDLY_FOREIGN_SHARE
+    )
+
+
+def _measure_foreign_share(text: str) -> float:
+    """Of the letters, those that are not Latin."""
+    letters = [char for char in text[:MAX_SCRIPT_CHARS] if char.isalpha()]
+    return sum(char > LAST_LATIN for char in letters) / max(1, len(letters))
 
 
 def _lost_all_facts(text: str, record: str) -> bool:
