@@ -41,13 +41,14 @@ def needs_compression(state: Budget, messages: int) -> bool:
 
 
 def compute_recent_tokens(state: Budget, wanted: int) -> int:
-    """The newest tokens no compression touches: what the settings say, at most a quarter of what is available."""
-    return min(wanted, state.available // 4)
+    """The newest tokens no compression touches: what the settings say, at most a sixth of what is available. The fewer
+    stay, the rarer a compression breaks what the server has read."""
+    return min(wanted, state.available // 6)
 
 
 def compute_target_tokens(state: Budget) -> int:
     """What messages are compressed down to: the newest, so that there is room for as many turns as can be."""
-    return state.available // 4
+    return state.available // 6
 
 
 def compute_result_cap(state: Budget, messages: int = 0) -> int:
@@ -76,7 +77,7 @@ def compute_ledger_cap(window: int) -> int:
 
 def compute_checkpoints_cap(state: Budget) -> int:
     """Checkpoints are merged when they would take more."""
-    return state.limit * 3 // 10
+    return state.limit * 36 // 100
 
 
 def compute_summary_cap(state: Budget, wanted: int) -> int:

@@ -15,10 +15,10 @@ from ollm.services.protected_facts import find_facts, without_markers
 
 TextCost = Callable[[str], int]
 
-LINE_TOKENS = (64, 40, 30)  # a line of the newest third of the ledger, and of each older one
+LINE_TOKENS = (40, 34, 28)  # a line of the newest third of the ledger, and of each older one
 MIN_LINE_TOKENS = 12
 MIN_CLIPPED_CHARS = 8
-KEPT_SHARE = 0.6  # of the cap, when the ledger is written anew
+KEPT_SHARE = 0.55  # of the cap, when the ledger is written anew
 MAX_PASTED_LINES = 3  # more lines of pasted text than these are counted, not shown
 MAX_SCANNED_CHARS = 20_000
 
