@@ -25,10 +25,10 @@ def test_a_2000_token_checkpoint_moves_the_next_trigger_to_3570() -> None:
     assert (state.available, state.trigger) == (4463, 3570)
 
 
-def test_the_recent_window_is_at_most_a_quarter_of_what_is_available() -> None:
+def test_the_recent_window_is_at_most_a_sixth_of_what_is_available() -> None:
     state = rules.compute_budget(8192, 500)
 
-    assert rules.compute_recent_tokens(state, 4096) == 6463 // 4
+    assert rules.compute_recent_tokens(state, 4096) == 6463 // 6
     assert rules.compute_recent_tokens(state, 300) == 300
 
 
@@ -39,3 +39,11 @@ def test_no_part_is_ever_negative_or_larger_than_the_whole(window: int, fixed: i
     assert 0 <= state.trigger <= state.available <= state.limit < window
     assert 0 <= rules.compute_target_tokens(state) <= state.available // 2
     assert 0 <= rules.compute_answer_tokens(state, fixed) <= window
+
+
+def test_a_summary_may_take_several_times_what_the_model_needs_and_never_more_than_is_set() -> None:
+    assert rules.compute_summary_seconds(60, 5000, 500, (None, 20.0)) == 60
+    assert rules.compute_summary_seconds(60, 5000, 500, (2000.0, 100.0)) == 30
+    assert rules.compute_summary_seconds(60, 5000, 500, (50.0, 5.0)) == 60
+    assert rules.compute_summary_seconds(60, 500, 50, (9000.0, 500.0)) == rules.MIN_SUMMARY_SECONDS
+    assert rules.compute_summary_seconds(5, 500, 50, (9000.0, 500.0)) == 5
