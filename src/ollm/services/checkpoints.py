@@ -16,7 +16,7 @@ from ollm.services.request_ledger import count_lines, fold_ledger
 from ollm.services.token_counting import TokenCounter
 
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_SHARE = 0.5  # of the cap, when the records are written anew: room for the next ones
+MERGED_SHARE = 0.45  # of the cap, when the records are written anew: room for the next ones
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from ollm.domain.context import Checkpoint, ContextEntry, ModeName
@@ -17,6 +18,7 @@ from ollm.services.token_counting import TokenCounter
 
 ENTRY_LEFT_OUT = "Skipped context entry {key!r}: entries may use at most a quarter of the context window."
 ENTRY_SHORTENED = "{key} is long: the model sees its beginning and its headings, and can read the rest."
+FACTOR_STEPS = (1.25, 1.75, 2.5, 4.0)  # most vocabularies stay below the first
 ENTRY_FRAME_TOKENS = 16  # of the heading an entry stands under
 ToolChoice = Callable[[], Sequence[ToolSchema]]
 
@@ -40,7 +42,7 @@ class PromptPrefix:
     def write_system_prompt(self, window: int, mode: ModeName) -> bool:
         """Look at the context entries again; whether a system prompt that was there before is another one now."""
         kept, left = fit_entries(
-            self._entries.get_standing_entries(), self._counter.count_text, rules.compute_entries_cap(window)
+            self._entries.get_standing_entries(), self._count_steadily, rules.compute_entries_cap(window)
         )
         for entry in left:
             short = self._shorten_entry(entry, window, kept)
@@ -60,11 +62,14 @@ class PromptPrefix:
         if known not in self._shortened:
             from ollm.runtime.prompt.project_instructions import shorten_instructions
 
-            available = rules.compute_entries_cap(window) - self._counter.count_text(render_entries(list(kept)))
-            self._shortened[known] = shorten_instructions(
-                entry, available - ENTRY_FRAME_TOKENS, self._counter.count_text
-            )
+            available = rules.compute_entries_cap(window) - self._count_steadily(render_entries(list(kept)))
+            self._shortened[known] = shorten_instructions(entry, available - ENTRY_FRAME_TOKENS, self._count_steadily)
         return self._shortened[known]
+
+    def _count_steadily(self, text: str) -> int:
+        """Tokens by a factor in coarse steps: what fits today fits in the next process, though the factor has moved."""
+        factor = next((step for step in FACTOR_STEPS if self._counter.factor <= step), FACTOR_STEPS[-1])
+        return math.ceil(self._counter.count_units(text) * factor)
 
     def set_tools(self, tools: Sequence[ToolSchema], when_folded: ToolChoice | None) -> None:
         self.tools, self._when_folded = tuple(tools), when_folded
