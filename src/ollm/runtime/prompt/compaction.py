@@ -217,7 +217,7 @@ class Compactor:
             return
         limit = prompt.compute_budget().limit
         passed = prompt.used_tokens >= self._settings.snapshots.auto_threshold * limit
-        if passed and prompt.snapshot_armed:
+        if passed and prompt.snapshot_armed and not self._will_compact(prompt):
             await self._take_snapshot(prompt, "threshold")
         prompt.snapshot_armed = not passed
         await self._snapshots.check_thresholds(prompt.used_tokens, limit)
@@ -230,6 +230,11 @@ class Compactor:
             await self._take_snapshot(prompt, "threshold")
             used = f"{prompt.used_tokens:,} of {budget.limit:,} tokens"
             emit(Notice(level="warning", text=f"The context is nearly full ({used}). {CONTEXT_FULL_ACTIONS}"))
+
+    def _will_compact(self, prompt: Prompt) -> bool:
+        """A compaction takes a snapshot of its own."""
+        due = rules.needs_compression(prompt.compute_budget(), prompt.message_tokens) and not prompt.sent_as_restored
+        return due and self._settings.compression.enabled and not self._breaker.open
 
     async def _compact_or_warn(self, prompt: Prompt, emit: Emit, summarise: Summarise | None) -> None:
         if not self._settings.compression.enabled:
