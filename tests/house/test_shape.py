@@ -12,8 +12,9 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 TEXTS = {path: path.read_text(encoding="utf-8") for path in MODULES}
 TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 UNMIRRORED = Path(__file__).with_name("unmirrored.txt")
-MAX_MODULE_LINES = 390
+MAX_MODULE_LINES = 350
 MAX_FUNCTION_LINES = 50
+MAX_UNMIRRORED_MODULES = 40
 VAGUE_BOUND = re.compile(r"_*(LONGEST|SHORTEST|MOST|LEAST|ENOUGH|TIMES|FEWEST|LARGEST|SMALLEST|LIMITS?|MAX|MIN)")
 BARE_PARTICIPLE = re.compile(r"_*[a-z]+(ed|en|wn|pt|ld|nt)")
 VERBS = re.compile(
@@ -94,6 +95,7 @@ def test_every_module_has_its_test_file_or_a_reason() -> None:
 
     assert without - listed.keys() == set(), "add the mirrored test file"
     assert listed.keys() - without == set(), "these have a test file now: take them off the list"
+    assert len(listed) <= MAX_UNMIRRORED_MODULES
 
 
 def test_a_module_says_what_it_owns() -> None:

@@ -104,8 +104,7 @@ class Prompt:
         return self._prefix.tools
 
     def set_forms(self, facts: ModelFacts) -> None:
-        """How the model calls and takes results, as far as it is known before a request: one that writes its calls is
-        shown some, before every request."""
+        """How the model calls and takes results, as far as it is known: one that writes its calls is shown some."""
         if self._prefix.set_forms(facts):
             self._cause = self._cause or "call form"
             self.refresh_system_prompt()
