@@ -13,7 +13,7 @@ from bench.context_simulation.tokenizer import ByteTokenizer
 from tests.cli.command import ollm
 from tests.covers import covers
 
-TALK = "We went through the module once more and found nothing that speaks against it. " * 55
+TALK = "We went through the module once more and found nothing that speaks against it. " * 40
 MARKS = {
     "refusal": REFUSAL[:40],
     "garbage": "lorem <|x|>",
@@ -39,7 +39,7 @@ def test_a_bad_summary_costs_no_turn_and_no_fact(tmp_path: Path, kind: str) -> N
     (home / "config.yaml").write_text("compression: {timeout: 1}\n", "utf-8")
     server = CountingServer(ByteTokenizer(), 4096, summaries=kind, hang_seconds=120)
     with server:
-        for number in range(1, 5):
+        for number in range(1, 6):
             server.play(ScriptedTurn(number, tell(number), (Step(text="I read it. " * 30),)))
             again = ["--continue"] if number > 1 else []
             ended = ollm(
@@ -57,6 +57,6 @@ def test_a_bad_summary_costs_no_turn_and_no_fact(tmp_path: Path, kind: str) -> N
     last = [heard for heard in server.heard if not heard.summary][-1].text
 
     assert any(heard.summary for heard in server.heard[1:])
-    assert all(f"/etc/billing/{number}.toml" in last for number in range(1, 5))
+    assert all(f"/etc/billing/{number}.toml" in last for number in range(1, 6))
     assert not MARKS[kind] or MARKS[kind] not in last
     assert all(heard.prompt_tokens + heard.max_tokens <= 4096 for heard in server.heard[1:])
