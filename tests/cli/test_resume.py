@@ -151,6 +151,7 @@ async def test_a_session_of_another_workspace_is_refused_with_the_way_there(tmp_
 async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_come_from(tmp_path: Path) -> None:
     async with running(tmp_path, ["one", "new", "two", "three"]) as runner:
         await runner.run("-p", "first")
+        (first,) = runner.sessions()
         moved = tmp_path / "moved"
         runner.workspace.rename(moved)
         runner.workspace = moved
@@ -158,7 +159,7 @@ async def test_a_moved_folder_keeps_its_sessions_and_a_copy_lists_where_they_com
         assert f"{moved}/.ollm/memory.db came with this folder and is not used" in told.err
         assert "ollm trust" in told.err
         await runner.run("trust", str(moved))  # whose memory may be anybody's, until then
-        await runner.run("-p", "second", "--continue")
+        await runner.run("-p", "second", "--session", first["sessionId"])
         assert "first" in str(sent(runner, 2))
         shutil.copytree(moved, tmp_path / "copy")
         runner.workspace = tmp_path / "copy"
