@@ -50,6 +50,7 @@ SAYS = {
     "/copy": "Hello.",
     "/diff": "changed no files",
     "/mcp": "",
+    "/skills": "skills",
     "/undo": "Nothing to undo",
     "/trust": "trusted",
     "/rewind 1": "This removes message",

@@ -17,7 +17,7 @@ def skills() -> None:
 @workspace_option
 @json_option
 def list_skills(workspace: str | None, as_json: bool) -> None:
-    """List the skills of your home and, if it is trusted, of the workspace."""
+    """List the skills of your home and of a trusted workspace."""
     from ollm.app import ProcessScope
     from ollm.runtime.prompt.skills import find_skills
 

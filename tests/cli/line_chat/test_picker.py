@@ -9,11 +9,10 @@ from ollm.cli.line_chat.picker import MAX_SHOWN_SESSIONS, QUESTION, choose_sessi
 from ollm.cli.screen.choice import SessionChoice
 from ollm.cli.sessions.session_list import SessionListItem
 
-NOW = int(datetime.now(UTC).timestamp() * 1000)
-
 
 def item(number: int, **more: object) -> SessionListItem:
-    facts = {"session_id": f"s{number}", "title": f"Title {number}", "model": "qwen3", "updated_at": NOW, **more}
+    now = int(datetime.now(UTC).timestamp() * 1000)
+    facts = {"session_id": f"s{number}", "title": f"Title {number}", "model": "qwen3", "updated_at": now, **more}
     return SessionListItem(**facts)  # type: ignore[arg-type]
 
 

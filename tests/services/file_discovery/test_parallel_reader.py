@@ -15,8 +15,8 @@ from tests.services.file_discovery.looking import plant
 
 
 @pytest.fixture
-def reader() -> Iterator[ReaderProcess]:
-    made = ReaderProcess()
+def reader(root: Path) -> Iterator[ReaderProcess]:
+    made = ReaderProcess(str(root))
     yield made
     made.close()
 
@@ -43,7 +43,7 @@ def test_an_order_is_bounded_in_paths_and_in_bytes(reader: ReaderProcess) -> Non
 
 
 def test_one_that_ended_is_an_error_and_nothing_is_left(root: Path) -> None:
-    reader = ReaderProcess()
+    reader = ReaderProcess(str(root))
     reader.close()
 
     with pytest.raises((OSError, ValueError)):
@@ -52,7 +52,7 @@ def test_one_that_ended_is_an_error_and_nothing_is_left(root: Path) -> None:
 
 def test_one_that_says_nothing_is_given_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel_reader, "SILENCE_TIMEOUT_SECONDS", 0.05)
-    reader = ReaderProcess()
+    reader = ReaderProcess(str(root))
 
     with pytest.raises(TimeoutError):
         reader.receive_readings(wait=True)

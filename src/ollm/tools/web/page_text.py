@@ -86,7 +86,7 @@ def convert_pdf(data: bytes) -> str:
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
-    logging.disable(logging.CRITICAL)
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL + 1)
     try:
         reader = PdfReader(io.BytesIO(data))
         pages = [page.extract_text() for page in reader.pages[:MAX_PDF_PAGES]]
