@@ -12,6 +12,7 @@ from bench.context_simulation.tokenizer import ByteTokenizer
 
 from tests.cli.command import ollm
 from tests.covers import covers
+from tests.sizes import size
 
 TALK = "We went through the module once more and found nothing that speaks against it. " * 40
 MARKS = {
@@ -31,7 +32,8 @@ def tell(number: int) -> str:
 
 
 @covers("S10.3")
-@pytest.mark.parametrize("kind", list(MARKS))
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", list(MARKS)[: size(2, len(MARKS))])
 def test_a_bad_summary_costs_no_turn_and_no_fact(tmp_path: Path, kind: str) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     project.mkdir()

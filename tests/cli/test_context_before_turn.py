@@ -11,6 +11,7 @@ from bench.context_simulation.server import CountingServer
 from bench.context_simulation.tokenizer import ByteTokenizer, Tokenizer, find_tokenizer
 
 from tests.cli.command import ollm
+from tests.sizes import SOAK
 
 MAX_ERROR_SHARE = 0.02
 MESSAGE_TOKENS = 4  # what a template writes around a message
@@ -67,6 +68,8 @@ class Talk:
         return any(heard.summary for heard in self.server.heard[count:])
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_it_says_what_the_next_turn_sends(tmp_path: Path, tokenizer: Tokenizer) -> None:
     talk = Talk(tmp_path, tokenizer, 7)
     errors: dict[int, float] = {}

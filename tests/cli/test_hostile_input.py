@@ -19,7 +19,7 @@ from tests.servers.answers import Answer
 DELTA = {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"arguments": "x" * 20_000}}]}}]}
 PIECES = {
     "comments": b": ping\n\n" * 10,
-    "arguments": b"data: " + json.dumps(DELTA).encode() + b"\n\n",
+    "arguments": (b"data: " + json.dumps(DELTA).encode() + b"\n\n") * 20,
     "nothing": b'data: {"choices":[{"delta":{}}]}\n\n',
 }
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.running import running
 from tests.extensions.raw_servers import configure, raw_entry, shown_tools
 from tests.servers.answers import Answer
+from tests.sizes import size
 
 
 def make_tool(name: str, told: str) -> dict[str, Any]:
@@ -27,7 +28,8 @@ CLICK = make_tool("press_button", "Click a button on a page of the browser.")
 FEW = [make_tool("now", "The time."), make_tool("zone", "The time zone.")]
 
 
-@pytest.mark.parametrize("window", [4096, 8192, 32768])
+@pytest.mark.soak
+@pytest.mark.parametrize("window", [4096, 8192, 32768][: size(1, 3)])
 async def test_a_hidden_tool_is_found_by_words_and_called_by_its_name(tmp_path: Path, window: int) -> None:
     script = [
         Answer(calls=[("find_tool", {"query": "click a button in the browser"})]),

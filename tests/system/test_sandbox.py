@@ -9,7 +9,7 @@ import pytest
 
 from ollm.system.sandbox.box import Kind, Level, Network
 from tests.ordinary_user import as_ordinary_user
-from tests.sizes import size
+from tests.sizes import SOAK
 from tests.system.box_escapes import NETWORKED, READING, WORKING
 from tests.system.box_world import World
 
@@ -41,8 +41,10 @@ def test_no_way_out_as_an_ordinary_user(level: Level) -> None:
     as_ordinary_user(lambda root: attempt_all(root, level), seconds=PATIENCE_SECONDS)
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is about root")
-@pytest.mark.parametrize("level", LEVELS[: size(1, 2)])
+@pytest.mark.parametrize("level", LEVELS)
 def test_no_way_out_as_root(level: Level) -> None:
     with tempfile.TemporaryDirectory(dir="/var/lib", prefix="ollm-box-") as root:
         attempt_all(Path(root), level)

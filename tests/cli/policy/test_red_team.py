@@ -37,7 +37,8 @@ def run_command(world: EffectWorld, *arguments: str, stdin: str = "") -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("level", ["full", "landlock", "none"])
+@pytest.mark.soak
+@pytest.mark.parametrize("level", ["full", "landlock", "none"][: size(2, 3)])
 def test_no_line_has_an_effect_through_the_shell_tool(level: str) -> None:
     def body(directory: Path) -> None:
         signal.alarm(SECONDS)
@@ -63,7 +64,8 @@ def test_no_line_has_an_effect_through_the_shell_tool(level: str) -> None:
     as_ordinary_user(body, starts_command=True)
 
 
-@pytest.mark.parametrize("level", ["full", "landlock"])
+@pytest.mark.soak
+@pytest.mark.parametrize("level", ["full", "landlock"][: size(1, 2)])
 def test_no_line_has_an_effect_in_a_conversation_that_may_only_read(level: str) -> None:
     chosen = LINES[:: size(75, 2)]
     turns = [chosen[start : start + CALLS_PER_TURN] for start in range(0, len(chosen), CALLS_PER_TURN)]
