@@ -3,11 +3,14 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import ollm
 from tests.cli.running import Runner, running, texts
 from tests.cli.terminal import CTRL_A, CTRL_D, CTRL_X, ENTER, TAB, Terminal, at_terminal
 from tests.covers import covers
 from tests.servers.answers import Answer
+from tests.sizes import SOAK
 
 
 @covers("W7", "W9", "W136", "W137", "W138")
@@ -170,6 +173,8 @@ async def test_an_idle_terminal_shows_what_another_one_says_in_the_same_session(
     assert (runner.workspace / "b.txt").read_text() == "hello\n"
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_joining_a_running_turn_shows_it_once(tmp_path: Path) -> None:
     slow = Answer(text=" ".join(f"word{number}" for number in range(40)), pace=0.3)
     async with running(tmp_path, ["Begun.", slow]) as runner:

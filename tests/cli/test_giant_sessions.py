@@ -202,6 +202,8 @@ def prints(path: Path) -> dict[str, str]:
     return {found.name: hashlib.sha256(found.read_bytes()).hexdigest() for found in path.parent.iterdir()}
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @covers("S10.2", "D606", "D607")
 @pytest.mark.soak
 @pytest.mark.parametrize("damage", KINDS if SOAK else FEW, ids=lambda damage: damage.__name__)
@@ -260,6 +262,8 @@ async def test_a_giant_damaged_session_is_gone_on_with(tmp_path: Path, damage: C
     assert [entry["parts"][0]["text"] for entry in document["messages"][-2:]] == ["go on", "Going on."]
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize("damage", KINDS, ids=lambda damage: damage.__name__)
 def test_every_message_that_still_stands_whole_in_a_damaged_file_is_read(tmp_path: Path, damage: Callable):
     path = tmp_path / "sessions" / f"{ID}.json"
@@ -304,6 +308,8 @@ def deep(levels: int) -> bytes:
     return b'{"a":' * levels + b"1" + b"}" * levels
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize(("levels", "place"), [(101, "call"), (5000, "message"), (101, "head")])
 def test_nesting_deeper_than_a_hundred_levels_is_said_with_the_size_and_not_continued(
     path: Path, levels: int, place: str
@@ -381,6 +387,8 @@ def hole_in_the_journal(path: Path) -> None:
 @pytest.mark.parametrize(
     "hole", [only_a_hole, hole_behind, hole_inside, hole_in_the_journal], ids=lambda hole: hole.__name__
 )
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 def test_a_file_of_eight_gigabytes_that_are_mostly_a_hole_is_not_read_through(tmp_path: Path, hole: Callable):
     home = tmp_path / "home"
     path = home / "sessions" / f"{ID}.json"

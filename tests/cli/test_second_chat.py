@@ -3,9 +3,12 @@
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import ollm
 from tests.cli.running import running, texts
 from tests.cli.terminal import CTRL_D, ENTER, at_terminal
+from tests.sizes import SOAK
 
 
 async def test_the_second_chat_opens_beside_the_first_and_both_go_on(tmp_path: Path) -> None:
@@ -45,6 +48,8 @@ async def test_the_second_chat_leaves_the_first_alone_or_takes_over(tmp_path: Pa
             await second.wait_for("Two.")
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_beside_a_chat_the_newest_session_that_is_not_open_is_continued(tmp_path: Path) -> None:
     async with running(tmp_path, ["One.", "Two.", "Three."]) as runner:
         async with at_terminal(runner, "about cats") as terminal:
@@ -57,6 +62,8 @@ async def test_beside_a_chat_the_newest_session_that_is_not_open_is_continued(tm
                 await second.wait_for("› about cats", "Resumed")
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_many_chats_open_without_a_question_where_that_is_set(tmp_path: Path) -> None:
     async with running(tmp_path, ["One.", "Two."]) as runner:
         ollm("config", "set", "workspace.sessions", "many", home=runner.home)

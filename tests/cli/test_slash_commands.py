@@ -14,6 +14,7 @@ from ollm.runtime.conversation_options import ConversationOptions
 from tests.cli.command import ollm
 from tests.cli.running import running
 from tests.covers import covers
+from tests.sizes import SOAK
 
 SAYS = {
     "/help": "/approval",
@@ -75,6 +76,8 @@ async def test_every_command_answers_in_its_own_words(tmp_path: Path, monkeypatc
     assert (runner.workspace / "h.md").exists()
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_every_command_answers_through_the_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path, ["Hello."]) as runner:
         for name in ("OLLM_HOME", "OLLM_BASE_URL", "OLLM_PROVIDER", "OLLM_MODEL"):

@@ -12,6 +12,7 @@ import pytest
 
 from tests.daemon.running import Daemon, daemon
 from tests.servers.answers import Answer
+from tests.sizes import SOAK
 
 PIECES = {
     "silent": b"",
@@ -40,6 +41,8 @@ def crowd(found: Daemon, kind: str, piece: bytes) -> Iterator[list[socket.socket
         yield opened
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
 async def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path, piece: bytes) -> None:
     async with daemon(tmp_path, ["hi there"], "--tcp") as found:

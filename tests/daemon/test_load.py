@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from tests.daemon.running import Daemon, daemon
-from tests.sizes import size
+from tests.sizes import SOAK, size
 
 CLIENTS, SESSIONS, MEGABYTES = size(20, 200), size(10, 500), size(10, 100)
 
@@ -114,6 +116,8 @@ def write_working_session(home: Path, megabytes: int) -> str:
     return session_id
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 async def test_health_is_answered_while_a_large_session_opens_talks_and_closes(tmp_path: Path) -> None:
     session = write_working_session(tmp_path / ".ollm", MEGABYTES)
     async with daemon(tmp_path, ["Going on.", "Again."]) as found:

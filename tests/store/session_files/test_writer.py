@@ -19,7 +19,7 @@ from ollm.store.session_files import writer as writing
 from ollm.store.session_files.writer import SessionWriter
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
-from tests.sizes import size
+from tests.sizes import SOAK, size
 from tests.store.sessions.support import AT, Home, call, said
 
 
@@ -261,6 +261,8 @@ async def test_arguments_nested_without_end_are_cut_and_the_session_stays_readab
     assert len(loaded.session.tool_calls) == 1
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.slow
 async def test_fifty_megabytes_in_one_message_are_recorded_and_read(tmp_path):
     home = Home(tmp_path)
@@ -274,6 +276,8 @@ async def test_fifty_megabytes_in_one_message_are_recorded_and_read(tmp_path):
     assert loaded.damage is None
 
 
+@pytest.mark.soak
+@pytest.mark.skipif(not SOAK, reason="takes long: make soak")
 @pytest.mark.slow
 async def test_a_session_of_a_million_messages_is_listed_read_and_gone_on_with(tmp_path):
     home = Home(tmp_path)

@@ -27,7 +27,7 @@ from tests.store.sessions.support import AT, Home, call, said
 CALLS = ("open", "write", "fsync", "fdatasync", "replace", "rename", "unlink", "ftruncate", "link", "pread", "mkdir")
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EMFILE)
 TIMES = (1, 3, 10_000)
-CASES = size(110, 8000)
+CASES = size(44, 8000)
 
 
 class DiskFault:
