@@ -40,16 +40,16 @@ def run_sample(level: Level, boxed: bool, lines: Iterable[str], count: int) -> C
 
 @pytest.mark.parametrize(("level", "boxed"), MODES, ids=IDS)
 def test_no_option_of_a_reading_program_has_an_effect_unasked(level: Level, boxed: bool) -> None:
-    as_ordinary_user(run_sample(level, boxed, list_option_lines(), size(100, 20_000)))
+    as_ordinary_user(run_sample(level, boxed, list_option_lines(), size(40, 20_000)))
 
 
 @pytest.mark.parametrize(("level", "boxed"), MODES, ids=IDS)
 def test_no_value_that_bash_evaluates_runs_unasked(level: Level, boxed: bool) -> None:
-    as_ordinary_user(run_sample(level, boxed, make_value_lines(), size(100, 20_000)))
+    as_ordinary_user(run_sample(level, boxed, make_value_lines(), size(40, 20_000)))
 
 
 def test_no_command_hides_between_quotes() -> None:
-    lines = make_quote_lines(random.Random(os.environ.get("OLLM_SEED", "1")), size(150, 30_000))
+    lines = make_quote_lines(random.Random(os.environ.get("OLLM_SEED", "1")), size(60, 30_000))
     as_ordinary_user(run_sample("landlock", False, lines, 10**9))
 
 

@@ -14,7 +14,7 @@ from tests.covers import covers
 from tests.sizes import size
 from tests.store.sessions.support import AT, Home, call
 
-KILLS = size(200, 5000)
+KILLS = size(100, 5000)
 ROUNDS_PER_SESSION = 20
 PATIENCE = 60.0  # a busy machine may take its time
 
