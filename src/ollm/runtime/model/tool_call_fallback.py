@@ -291,11 +291,13 @@ class ToolCallFallback:
     def _find_command(self, parser: AnswerParser) -> CallPiece | None:
         """The command that ends the answer of a model that has made no call so far, where commands may be run; one
         that explains how something is done only quotes it."""
+        may_run = any(tool.name == "shell" for tool in self._request.tools)
+        if self.facts.call_form != "unknown" or not may_run or "```" not in parser.full_text:
+            return None
         from ollm.providers.text_calls.blocks import find_steps
         from ollm.runtime.model.block_answer import asks_how
 
-        may_run = any(tool.name == "shell" for tool in self._request.tools)
-        if self.facts.call_form != "unknown" or not may_run or asks_how(self._request.messages):
+        if asks_how(self._request.messages):
             return None
         steps, end = find_steps(parser.full_text)
         ends_answer = len(steps) == 1 and steps[0].kind == "shell" and not parser.full_text[end:].strip()
