@@ -146,11 +146,12 @@ class BaseProvider:
     base_url: str = ""
 
     def stream(self, request: ChatRequest) -> AsyncGenerator[AnyPiece, None]:
-        """Text and calls as they come, and one FinishPiece at the end."""
-        raise NotImplementedError
+        """Text and calls as they come, and one FinishPiece at the end. Every provider writes its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no stream(request): write it.")
 
     async def models(self) -> list[ModelInfo]:
-        raise NotImplementedError
+        """The models the server offers. Every provider writes its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no models(): write it.")
 
     async def describe(self, model: str) -> ModelInfo:
         found = {info.name: info for info in await self.models()}

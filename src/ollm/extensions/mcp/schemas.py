@@ -24,8 +24,8 @@ class SchemaFaultError(Exception):
 
 
 def mend_tool_list(listed: dict[str, Any]) -> dict[str, Any]:
-    """A server's list of tools in which each one can be read: what is wrong with a tool is noted in its schema, and
-    what has no name is left away, so that one bad tool does not take the others with it."""
+    """Make every tool of a server's list readable: note a fault in the tool's schema and drop tools without a name, so
+    that one bad tool does not lose the others."""
     tools = listed.get("tools")
     entries = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
     named = [tool for tool in entries if isinstance(tool.get("name"), str) and tool["name"]]
@@ -114,7 +114,7 @@ def _get_mapping(schema: dict[str, Any], key: str) -> list[tuple[str, Any]]:
 
 
 class _SchemaWalk:
-    """One copy of a schema; each node is visited once for each place it stands in, up to a limit."""
+    """Copy a schema: visit each node once for every place that uses it, up to a limit."""
 
     def __init__(self, definitions: dict[str, Any]) -> None:
         self._definitions = definitions

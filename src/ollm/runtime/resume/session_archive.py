@@ -42,7 +42,7 @@ class SessionArchive:
 
 
 def find_passages(session: Session, query: str, limit: int) -> list[Passage]:
-    """The messages that answer the query best, what the user said first; what was recalled before is none of them."""
+    """The messages that answer the query best, those of the user first; earlier results of recall are left out."""
     from ollm.services.message_search import find_passage, search_messages
 
     found = search_messages(_list_searched(session), query, limit)

@@ -32,7 +32,7 @@ SMALL_RECORD_CHARS = 16_384
 
 
 class RecordedConversation(Protocol):
-    """What the record tells of, as it is now."""
+    """The current state that goes into the record."""
 
     @property
     def session(self) -> OpenSession: ...
