@@ -19,7 +19,6 @@ from ollm.system.processes import ProcessCommand, StartError
 from ollm.system.sandbox.box import Box
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Keep, SmallForm, Tool, ToolContext
-from ollm.tools.sandbox_hints import explain_box_failure
 
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Text = Annotated[str, Meta(min_length=1)]
@@ -185,6 +184,8 @@ class Shell(Tool[BackgroundJobs], frozen=True):
 
 
 def _report_finished(output: str, job: Job, note: str = "") -> ToolResult:
+    from ollm.tools.sandbox_hints import explain_box_failure
+
     code = job.exit_code
     words = [word for word in (note, "" if output else "no output", _describe_exit_code(code)) if word]
     hint = explain_box_failure(job.command.box, job.process.denied, output, code)
