@@ -1,80 +1,14 @@
 """One command and all that comes from it, to its end."""
 
 import asyncio
-import os
 import signal
 import sys
-import uuid
-from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-import psutil
 import pytest
 
-from ollm.system.capture import Capture
-from ollm.system.processes import ChildProcess, ProcessCommand, ProcessHost, StartError
-
-ESCAPES = {
-    "plain child": "sleep {mark} & wait",
-    "background": "sleep {mark} & sleep {mark}",
-    "new session": "setsid sleep {mark} & sleep {mark}",
-    "double fork": "(setsid sh -c '(setsid sleep {mark} &) ; sleep {mark}' &) ; sleep {mark}",
-    "empty environment": "env -i setsid nohup sleep {mark} >/dev/null 2>&1 & sleep {mark}",
-    "deaf to SIGTERM": "setsid sh -c 'trap \"\" TERM HUP INT; sleep {mark}; sleep {mark}' & sleep {mark}",
-}
-
-
-@pytest.fixture
-async def host() -> AsyncIterator[ProcessHost]:
-    host = ProcessHost()
-    yield host
-    await host.close()
-
-
-@pytest.fixture
-def mark() -> str:
-    """A sleeping time no other process has, to find ours by."""
-    return f"1{uuid.uuid4().int % 10**9}.{os.getpid()}"
-
-
-def sleepers(mark: str) -> list[int]:
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        line = process.info["cmdline"] or []
-        if process.info["status"] != psutil.STATUS_ZOMBIE and "sleep" in line and mark in line:
-            found.append(process.pid)
-    return found
-
-
-async def until_sleeping(mark: str, count: int = 1) -> None:
-    async with asyncio.timeout(20):
-        while len(sleepers(mark)) < count:
-            await asyncio.sleep(0.01)
-
-
-async def start(
-    host: ProcessHost, line: str, *, environment: Mapping[str, str] | None = None, cwd: Path = Path("/")
-) -> tuple[ChildProcess, Capture, list[str]]:
-    reading, writing = os.pipe()
-    texts: list[str] = []
-    capture = Capture(reading, texts.append)
-    try:
-        command = ProcessCommand(
-            argv=("/bin/sh", "-c", line), cwd=cwd, environment=environment or {"PATH": os.environ["PATH"]}
-        )
-        return await host.start(command, writing), capture, texts
-    except BaseException:
-        capture.close()
-        raise
-    finally:
-        os.close(writing)
-
-
-async def run(host: ProcessHost, line: str, **more: object) -> tuple[int, str]:
-    process, capture, texts = await start(host, line, **more)  # type: ignore[arg-type]
-    code = await process.wait()
-    await capture.ended.wait()
-    return code, "".join(texts)
+from ollm.system.processes import ProcessCommand, ProcessHost, StartError
+from tests.system.children import ESCAPES, run, sleepers, start, until_sleeping
 
 
 async def test_a_signal_is_a_negative_exit_code(host: ProcessHost) -> None:
