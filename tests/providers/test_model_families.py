@@ -16,6 +16,8 @@ from ollm.providers.model_families import choose_first_form, read_size
         (ModelInfo(name="x"), "qwen3:1.7b", "blocks"),
         (ModelInfo(name="x"), "llama3.2:3b", "blocks"),
         (ModelInfo(name="x"), "Llama-3.1-8B-Instruct", "unknown"),
+        (ModelInfo(name="x"), "codellama-34b", "blocks"),
+        (ModelInfo(name="x"), "Qwen_2.5-Coder-14B", "blocks"),
         (ModelInfo(name="x"), "gemma3:4b", "blocks"),
         (ModelInfo(name="x"), "gpt-oss:20b", "unknown"),
         (ModelInfo(name="x"), "devstral:24b", "unknown"),

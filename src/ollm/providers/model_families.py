@@ -8,41 +8,45 @@ from __future__ import annotations
 import re
 
 from ollm.domain.model_facts import CallForm
+from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.providers.base import ModelInfo
 
 BLOCKS_BELOW = 4e9  # parameters under which a model of no known family writes blocks
 BLOCKS_WITHOUT_TOOLS_BELOW = 15e9  # the same, when its chat template knows no tools
-_SIZE = re.compile(r"(?<![\w.])(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
-_MOE = re.compile(r"(\d+)x(\d+(?:\.\d+)?)b", re.IGNORECASE)
+_SIZE = compile_late(r"(?<![\w.])(\d+(?:[._]\d+)?)\s*([bm])(?![a-z])", re.IGNORECASE)
+_MOE = compile_late(r"(\d+)x(\d+(?:\.\d+)?)b", re.IGNORECASE)
 
 
 class ModelFamily(Data, frozen=True):
     """`native_from`: the size from which it calls natively and well; below it writes blocks. `template` is a text that
     only its chat templates hold."""
 
-    names: str  # an expression for its name, or that of its architecture
+    names: tuple[str, ...]  # of it or its architecture, in small letters without dashes and dots
     native_from: float
     template: str = ""
 
 
 FAMILIES = (
-    ModelFamily(names=r"gpt-?oss", native_from=0, template="<|channel|>"),
-    ModelFamily(names=r"qwen-?3|qwen3", native_from=3.9e9, template="enable_thinking"),
-    ModelFamily(names=r"qwen-?2\.?5-?coder", native_from=20e9),
-    ModelFamily(names=r"qwen-?2(?:\.?5)?|qwq", native_from=6.5e9),
-    ModelFamily(names=r"llama-?3", native_from=7e9, template="<|start_header_id|>"),
+    ModelFamily(names=("codellama",), native_from=1e12),
+    ModelFamily(names=("gptoss",), native_from=0, template="<|channel|>"),
+    ModelFamily(names=("qwen3",), native_from=3.9e9, template="enable_thinking"),
+    ModelFamily(names=("qwen25coder",), native_from=20e9),
+    ModelFamily(names=("qwen2", "qwq"), native_from=6.5e9),
+    ModelFamily(names=("llama3",), native_from=7e9, template="<|start_header_id|>"),
     ModelFamily(
-        names=r"devstral|mistral|mixtral|ministral|magistral|codestral", native_from=6e9, template="[AVAILABLE_TOOLS]"
+        names=("devstral", "mistral", "mixtral", "ministral", "magistral", "codestral"),
+        native_from=6e9,
+        template="[AVAILABLE_TOOLS]",
     ),
-    ModelFamily(names=r"gemma-?3n?", native_from=11e9, template="<start_of_turn>"),
-    ModelFamily(names=r"phi-?4", native_from=13e9),
-    ModelFamily(names=r"phi-?3", native_from=1e12),
-    ModelFamily(names=r"deepseek-?(?:coder|r1)", native_from=30e9),
-    ModelFamily(names=r"deepseek", native_from=30e9, template="<｜tool▁calls▁begin｜>"),
-    ModelFamily(names=r"smollm-?3", native_from=1e12),
-    ModelFamily(names=r"smollm", native_from=1e12),
-    ModelFamily(names=r"granite-?[34]", native_from=7e9, template="<|start_of_role|>"),
+    ModelFamily(names=("gemma3",), native_from=11e9, template="<start_of_turn>"),
+    ModelFamily(names=("phi4",), native_from=13e9),
+    ModelFamily(names=("phi3",), native_from=1e12),
+    ModelFamily(names=("deepseekcoder", "deepseekr1"), native_from=30e9),
+    ModelFamily(names=("deepseek",), native_from=30e9, template="<｜tool▁calls▁begin｜>"),
+    ModelFamily(names=("smollm3",), native_from=1e12),
+    ModelFamily(names=("smollm",), native_from=1e12),
+    ModelFamily(names=("granite3", "granite4"), native_from=7e9, template="<|start_of_role|>"),
 )
 
 
@@ -54,7 +58,7 @@ def choose_first_form(info: ModelInfo, name: str) -> CallForm:
         return "blocks" if size < family.native_from else "unknown"
     if size is not None and size < BLOCKS_BELOW:
         return "blocks"
-    knows_tools = bool(re.search(r"(?i)tools", info.template)) if info.template else True
+    knows_tools = "tools" in info.template.lower() if info.template else True
     if not knows_tools and (size is None or size < BLOCKS_WITHOUT_TOOLS_BELOW):
         return "blocks"
     return "unknown"
@@ -64,13 +68,18 @@ def find_family(info: ModelInfo, name: str) -> ModelFamily | None:
     """By what its files say first, for anybody may name a model anything."""
     stated = f"{info.architecture} {info.title}".lower()
     for told in (stated, f"{name} {info.name}".lower()):
-        if found := next((family for family in FAMILIES if re.search(family.names, told)), None):
+        if found := _find_named(told):
             return found
         if told is stated and info.template:
             marked = (family for family in FAMILIES if family.template and family.template in info.template)
             if found := next(marked, None):
                 return found
     return None
+
+
+def _find_named(told: str) -> ModelFamily | None:
+    bare = told.replace("-", "").replace("_", "").replace(".", "")
+    return next((family for family in FAMILIES if any(name in bare for name in family.names)), None)
 
 
 def read_size(name: str) -> float | None:

@@ -15,6 +15,7 @@ from ollm.domain.errors import (
     ToolsUnsupportedError,
     UnknownModelError,
 )
+from ollm.domain.patterns import compile_late
 from ollm.domain.suggest import suggest_names
 from ollm.system.http import FullResponse
 from ollm.system.terminal_text import flatten_text
@@ -36,9 +37,9 @@ TOO_LONG_PHRASES = (
     "`inputs` must have less than",
 )
 REFUSING_STATUSES = (400, 413, 422)
-OVERFLOW_CODE = re.compile(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
-LENGTH_WORDS = re.compile(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
-EXCESS_WORDS = re.compile(
+OVERFLOW_CODE = compile_late(r"context_length|exceed_context|context_window|string_above_max|too_long", re.IGNORECASE)
+LENGTH_WORDS = compile_late(r"token|context|prompt|sequence|max_seq|input length|\blength\b")
+EXCESS_WORDS = compile_late(
     r"exceed|greater|longer|larger|too (?:long|large|many|big)|over the|above|at most|limit|maximum|less than|[<>]=?"
     r"|shorten|overflow|only \d+ fit"
 )

@@ -7,7 +7,6 @@ Sums of units stay valid when the factor moves, so a long context is never count
 from __future__ import annotations
 
 import math
-import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from functools import lru_cache
@@ -16,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from ollm.domain.messages import PromptMessage
+from ollm.domain.patterns import compile_late
 from ollm.domain.tools import ToolSchema
 
 Number = TypeVar("Number", int, float)
@@ -28,12 +28,12 @@ MAX_CACHED_TEXTS = 8192
 MIN_FACTOR, MAX_FACTOR = 0.4, 4.0
 STEADY_SAMPLES = 8  # from here on a new sample moves the factor by this share at most
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_DIGITS = re.compile(r"[0-9]")
-_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])\1*")
-_BLANKS = re.compile(r"\n[\n \t]*|[ \t]{2,}")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_WORD = compile_late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_DIGITS = compile_late(r"[0-9]")
+_PUNCTUATION = compile_late(r"([!-/:-@\[-`{-~])\1*")
+_BLANKS = compile_late(r"\n[\n \t]*|[ \t]{2,}")
+_NOT_ASCII = compile_late(r"[^\x00-\x7f]")
+_CONTROL = compile_late(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def estimate_units(text: str) -> float:

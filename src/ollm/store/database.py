@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ollm.domain.clock import format_stamp, now
 from ollm.domain.errors import BusyError, StorageError
+from ollm.domain.patterns import compile_late
 
 if TYPE_CHECKING:
     import sqlite3
 
 BUSY_TIMEOUT_SECONDS = 5.0
 MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
-CREATED_TABLE = re.compile(r"CREATE TABLE (\w+)")
+CREATED_TABLE = compile_late(r"CREATE TABLE (\w+)")
 
 
 class Database:

@@ -3,20 +3,21 @@ drive it, turn text round or hide in it, and the ways to take them out or to sho
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from ollm.domain.patterns import compile_late
 
 _MAX_REPLACED_CHARACTERS = 64
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 _JOINERS = ("\u200c", "\u200d")
-_JOINED = re.compile(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
-_BLANKS = re.compile(r"[ \t]{9,}")
-_EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n){3,}")
+_JOINED = compile_late(r"((?<=[^\x00-\x7f\u2000-\u206f])[\u200c\u200d](?=[^\x00-\x7f\u2000-\u206f]))")
+_BLANKS = compile_late(r"[ \t]{9,}")
+_EMPTY_LINES = compile_late(r"\n(?:[ \t]*\n){3,}")
 _DIRECTION_CODES = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL_CODES = {*range(0x20), *range(0x7F, 0xA0), *_DIRECTION_CODES} - {9, 10}
 _CONTROLS = frozenset(map(chr, _CONTROL_CODES))
-_STRIPPED = re.compile(
+_STRIPPED = compile_late(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
     "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from ollm.domain.patterns import compile_late
 
 
 class JsonEndScanner:
     """The end of the first JSON value; brackets inside quotes do not count."""
 
-    _OUTSIDE = re.compile(r"[\"{}\[\]]")
-    _INSIDE = re.compile(r"[\"\\]")
+    _OUTSIDE = compile_late(r"[\"{}\[\]]")
+    _INSIDE = compile_late(r"[\"\\]")
 
     def __init__(self) -> None:
         self.closed = False

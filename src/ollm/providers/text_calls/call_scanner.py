@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.providers.text_calls.repair import ARGUMENT_KEYS, NAME_KEYS, strip_tool_prefix
 
@@ -31,18 +32,23 @@ class CallOpening(Data, frozen=True):
 def compile_opening_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Finds the first mark. JSON and fences count at the beginning of a line only; tags and tools' names anywhere."""
     tags = "|".join((*TAGS, *map(re.escape, sorted(names, key=len, reverse=True))))
-    return re.compile(
+    return compile_late(
         rf"<(?P<think>think)>|(?P<tag><(?P<name>{tags})(?:>|=[\w.-]+>|\s[^<>\n]{{0,120}}>))"
         r"|(?P<mark>\[TOOL_CALLS\]|<\|python_tag\|>|<\|tool_call(?:s|_begin)?\|>)"
         r"|(?:^|(?<=\n))[ \t]*(?:(?P<fence>`{3,}[ \t]*(?P<info>[\w-]*)[ \t]*(?=[\n\{\[<]))|(?P<json>(?=[\{\[])))",
     )
 
 
+def has_mark_character(text: str) -> bool:
+    """Whether a mark can stand in it at all: most of what is streamed are words."""
+    return "<" in text or "[" in text or "{" in text or "`" in text
+
+
 def find_partial_mark(text: str, names: Iterable[str]) -> int:
     """From where on the end of a text could still become a mark; its length when it cannot."""
     line = text.rfind("\n") + 1
     tail = text[line:]
-    if re.fullmatch(r"[ \t]*(?:`{1,2}|`{3,}[ \t]*[\w-]*[ \t]*)?", tail):
+    if not tail.strip(" \t") or ("`" in tail and re.fullmatch(r"[ \t]*(?:`{1,2}|`{3,}[ \t]*[\w-]*[ \t]*)", tail)):
         return line
     at = max(text.rfind("<"), text.rfind("["))
     if at < 0 or len(text) - at > 140 or ">" in text[at:] or "\n" in text[at:]:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ollm.domain.messages import JsonObject
+from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
@@ -24,15 +25,15 @@ MAX_CALL_CHARACTERS = 1 << 20
 NO_CALL_MISTAKE = "it is not a JSON object with name and arguments."
 MAX_REPAIR_CHARACTERS = 200_000  # mending takes time that grows faster than the text
 
-_ELEMENT = re.compile(
+_ELEMENT = compile_late(
     r"<(?:function=|invoke\s+name=|tool\s+name=|(?=[A-Za-z]))[\"']?([\w.-]+)[\"']?\s*>(.*?)(?:</(?:function|invoke|tool|\1)>|\Z)",
     re.DOTALL,
 )
-_PARAMETER = re.compile(
+_PARAMETER = compile_late(
     r"<(?:parameter=|parameter\s+name=|(?!/|parameter\b))[\"']?([\w.-]+)[\"']?\s*>(.*?)</(?:parameter|\1)>",
     re.DOTALL,
 )
-_WRAPPERS = re.compile(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
+_WRAPPERS = compile_late(r"</?(?:tool_calls?|tools?|tool_use|function_calls?)>")
 
 
 class ParsedCalls(Data, frozen=True):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ollm.domain.model_facts import WrittenForm
+from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.domain.tools import ToolSchema
 from ollm.providers.base import CallPiece
@@ -16,6 +17,7 @@ from ollm.providers.text_calls.call_scanner import (
     CallOpening,
     compile_opening_pattern,
     find_partial_mark,
+    has_mark_character,
     has_named_call,
     may_be_call,
     read_opening,
@@ -26,7 +28,7 @@ FORMS: dict[str, WrittenForm] = {"tag": "tag", "fence": "fence", "json": "json"}
 BROKEN_OFF_MISTAKE = "it breaks off in the middle."
 MAX_CALLS = 4  # calls in one answer
 MISTRAL = "[TOOL_CALLS]"  # begins like JSON
-_NOISE = re.compile(r"</?[\w=.|-]{0,30}>|`{1,3}|\[/TOOL_CALLS\]|[\s;,\]]")
+_NOISE = compile_late(r"</?[\w=.|-]{0,30}>|`{1,3}|\[/TOOL_CALLS\]|[\s;,\]]")
 
 
 class CallAttempt(Data, frozen=True):
@@ -111,7 +113,7 @@ class CallStreamParser:
     def _find_mark(self, *, final: bool) -> str | None:
         """Find the next mark. Text in front of it goes out, and all of it when there is none."""
         shift = len(self._before)
-        found = self._marks.search(self._before + self._waiting)
+        found = self._marks.search(self._before + self._waiting) if has_mark_character(self._waiting) else None
         if found is None:
             free = (
                 len(self._waiting) if final else find_partial_mark(self._before + self._waiting, self._offered) - shift

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ollm.domain.messages import JsonObject
+from ollm.domain.patterns import compile_late
 from ollm.store.session_files.damage import MAX_BYTES, DamageReport
 from ollm.store.session_files.layout import CLOSE, FIELDS, MIDDLE, OPEN
 from ollm.store.session_files.lenient import is_deeper_than, is_valid_json, parse_object
@@ -17,7 +18,7 @@ from ollm.store.session_files.lines import Line, Range, iter_lines
 from ollm.store.session_files.objects import TooDeepError, find_end, find_entries
 from ollm.store.session_files.sections import CALL, MESSAGE, DocumentSections, OddLayoutError
 
-_ENTRY = re.compile(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
+_ENTRY = compile_late(rb'\{"(?:role|id)":.*\},?\n', re.DOTALL)
 _MAX_HEAD_BYTES = 1 << 26
 MAX_LINE_BYTES = 1 << 24  # bytes of a line that are held
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 
 import msgspec
 
+from ollm.domain.patterns import compile_late
+
 WINDOW_BYTES = 1 << 16
 _SPACE = b" \t\r\n"
 _raw_decoder = msgspec.json.Decoder(msgspec.Raw)
-_TRAILING_ERROR = re.compile(r"trailing characters \(byte (\d+)\)")  # how the parser says where an object ended
-_ENTRY_START = re.compile(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
+_TRAILING_ERROR = compile_late(r"trailing characters \(byte (\d+)\)")  # how the parser says where an object ended
+_ENTRY_START = compile_late(rb'\{\s*+"(?:id|role|parts|timestamp)"\s*+:')
 _loose_decoder = json.JSONDecoder(strict=False)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from ollm.config.settings import OutputSettings
+from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 from ollm.tools.framework.base import Keep
 
@@ -15,13 +16,13 @@ MAX_REPLACED_CHARACTERS = 64
 
 # CSI, OSC and the other strings (DCS, SOS, PM, APC) with their 7- and 8-bit forms, then any two- or three-byte escape.
 # A string that never ends is cut at the line, so that one stray introducer does not swallow the output.
-_ESCAPES = re.compile(
+_ESCAPES = compile_late(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]"
 )
 # What starts with an introducer and has come to its end, so that nothing in a later piece belongs to it.
-_COMPLETE = re.compile(
+_COMPLETE = compile_late(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[^ -?]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*[\x07\x1b\x9c\n]"
     r"|\x1b[ -/]*[^ -/\[\]PX^_]"
@@ -32,8 +33,8 @@ _CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t
 _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD), **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)}
 _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 # Bidi embeddings, overrides and isolates turn text round; tag characters hide whole sentences from people.
-_DECEIVING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
-_SUSPECT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_DECEIVING = compile_late("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_SUSPECT = compile_late(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:

@@ -7,41 +7,36 @@ import re
 from urllib.parse import quote, urlsplit
 
 from ollm.domain.errors import ToolFailure
+from ollm.domain.patterns import compile_late
 from ollm.domain.struct import Data
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # IANA's special-purpose registries, less what is reachable for everybody; 168.63.129.16 is a cloud's metadata service.
-_CLOSED_IPV4 = tuple(
-    ipaddress.IPv4Network(network)
-    for network in (
-        "0.0.0.0/8",
-        "10.0.0.0/8",
-        "100.64.0.0/10",
-        "127.0.0.0/8",
-        "168.63.129.16/32",
-        "169.254.0.0/16",
-        "172.16.0.0/12",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "192.168.0.0/16",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
-    )
+_CLOSED_IPV4 = (
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "168.63.129.16/32",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
 )
-_OPEN_IPV6 = ipaddress.IPv6Network("2000::/3")
-_CLOSED_IPV6 = tuple(
-    ipaddress.IPv6Network(network)
-    for network in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
-)
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
-_HOST_NAME = re.compile(
+_OPEN_IPV6 = ("2000::/3",)
+_CLOSED_IPV6 = ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+_NAT64 = ("64:ff9b::/96",)
+_FORBIDDEN_CHARACTERS = compile_late(r"[\x00-\x20\x7f-\xa0\\\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_NUMERIC = compile_late(r"(?:0x[0-9a-f]*|[0-9]+)", re.IGNORECASE)
+_HOST_NAME = compile_late(
     r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE
 )
 _PORTS = {"http": 80, "https": 443}
@@ -100,12 +95,16 @@ def parse_url(url: str) -> WebTarget:
 def is_public(address: Address) -> bool:
     """Whether an address is a public unicast one."""
     if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _CLOSED_IPV4)
+        return not is_within(address, _CLOSED_IPV4)
     if address.ipv4_mapped is not None:
         return is_public(address.ipv4_mapped)
-    if address in _NAT64:
+    if is_within(address, _NAT64):
         return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-    return address in _OPEN_IPV6 and not any(address in network for network in _CLOSED_IPV6)
+    return is_within(address, _OPEN_IPV6) and not is_within(address, _CLOSED_IPV6)
+
+
+def is_within(address: Address, networks: tuple[str, ...]) -> bool:
+    return any(address in ipaddress.ip_network(network) for network in networks)
 
 
 def refuse_private(target: WebTarget, addresses: list[Address], allowed: tuple[str, ...]) -> None:
