@@ -22,6 +22,7 @@ USER_ONLY_KEYS = (
     "sessions",
     "daemon",
     "sandbox",
+    "checkpoints",
     "workspace",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",

@@ -72,6 +72,11 @@ class Home:
         return self.root / "undo"
 
     @property
+    def checkpoints(self) -> Path:
+        """Saved files, one folder a workspace."""
+        return self.root / "checkpoints"
+
+    @property
     def log(self) -> Path:
         return self.root / "logs" / "ollm.log"
 

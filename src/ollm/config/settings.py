@@ -243,6 +243,20 @@ class ScreenSettings(Data, frozen=True):
     ] = "auto"
 
 
+class CheckpointSettings(Data, frozen=True):
+    """Copies of the workspace's files, to go back to with /rewind; see docs/chat.md."""
+
+    enabled: Annotated[bool, Meta(description="Save the files before and after each turn that may change some.")] = True
+    max_files: Annotated[Positive, Meta(description="Files in a workspace above which none are saved.")] = 50_000
+    max_file_bytes: Annotated[Positive, Meta(description="Maximum bytes of a saved file; larger ones are not.")] = (
+        2 * 1024 * 1024
+    )
+    max_total: Annotated[
+        Positive, Meta(description="Maximum bytes of all saved files of a workspace; the oldest go first.")
+    ] = 1024 * 1024 * 1024
+    keep_days: Annotated[Positive, Meta(description="Days to keep checkpoints.")] = 7
+
+
 class WorkspaceSettings(Data, frozen=True):
     sessions: Annotated[
         Literal["one", "many"], Meta(description="one: a second chat in a workspace asks first; many: it just opens.")
@@ -254,6 +268,7 @@ class Settings(Data, frozen=True):
 
     sessions: SessionSettings = SessionSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     compression: CompressionSettings = CompressionSettings()
     loop_detection: LoopSettings = LoopSettings()
     file_discovery: FileDiscoverySettings = FileDiscoverySettings()

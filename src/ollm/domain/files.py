@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ollm.domain.struct import Data
 
@@ -46,3 +46,21 @@ class DiscoveryOptions(Data, frozen=True):
     hidden: bool = True
     directories: bool = False
     stat: bool = False
+
+
+class DirectoryContent(NamedTuple):
+    """One directory of a tree: its files and directories that no rule hides, every other kind of name (links, pipes),
+    and the names that rules hide. `path` is from the root, empty for the root itself."""
+
+    path: str
+    files: list[str]
+    folders: list[str]
+    others: list[str]
+    hidden: list[str]
+
+
+class TreeTooLarge(Exception):  # noqa: N818 - not a fault: whoever asked named the limit
+    """There are more files than whoever asked wants to know of."""
+
+    def __init__(self, max_files: int) -> None:
+        super().__init__(f"more than {max_files:,} files")

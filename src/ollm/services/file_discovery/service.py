@@ -13,7 +13,7 @@ import msgspec
 
 from ollm.config.settings import FileDiscoverySettings
 from ollm.domain.errors import NotFoundError
-from ollm.domain.files import ChangeKind, DiscoveryOptions, FileEntry
+from ollm.domain.files import ChangeKind, DirectoryContent, DiscoveryOptions, FileEntry, TreeTooLarge
 from ollm.domain.struct import Data
 from ollm.services.file_discovery.cache import DiscoveryCache, DiscoveryResult, get_time_ns
 from ollm.services.file_discovery.entries import EntryMaker
@@ -96,6 +96,23 @@ class FileDiscoveryService:
         paths = [path for listing in iter_listings(walk) for path in maker.list_paths(listing)]
         self._warn(walk)
         return PathMatches(paths=paths, too_deep=len(walk.too_deep), unreadable=len(walk.unreadable))
+
+    def scan_tree(self, root: str, max_files: int) -> list[DirectoryContent]:
+        """Every directory as it is now, each before what is below it; links are names like others. No answer that was
+        kept is used. Raises TreeTooLarge."""
+        walk = self._make_walk(self._complete_options(DiscoveryOptions(root=root, follow_symlinks=False)))
+        found: list[DirectoryContent] = []
+        count = 0
+        for listing in iter_listings(walk):
+            place, files, folders, _, others, names = listing
+            count += len(files) + len(others)
+            if count > max_files:
+                raise TreeTooLarge(max_files)
+            shown = len(files) + len(folders) + len(others)
+            hidden = [] if shown == len(names) else sorted(set(names).difference(files, folders, others))
+            found.append(DirectoryContent(place.relative, files, folders, others, hidden))
+        self._warn(walk)
+        return found
 
     async def find_paths(self, options: DiscoveryOptions, *groups: Sequence[str]) -> PathMatches:
         """The files that match at least one glob of every group."""

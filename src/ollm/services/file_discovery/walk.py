@@ -27,12 +27,15 @@ class PendingDirectory(NamedTuple):
 
 
 class DirectoryListing(NamedTuple):
-    """The names in a directory that no rule hides, in order."""
+    """The names in a directory that no rule hides, in order. `others` are those that are neither file nor directory;
+    `names` are all there are, hidden ones too."""
 
     place: PendingDirectory
     files: list[str]
     folders: list[str]
     below: list[PendingDirectory]
+    others: list[str]
+    names: list[str]
 
 
 class Walk:
@@ -87,17 +90,19 @@ class Walk:
         if others or _has_dotted(files) or _has_dotted(folders):
             layers = self.reader.read_layers(layers, path, base, names + others)
             files, folders = self._filter_dots(files), self._filter_dots(folders)
+        names = names + others if others else names
+        others = self._filter_dots(others) if others else others
         if spoken_of := layers.matcher.find_candidates(base, names):
             shown = _NameFilter(layers, base, spoken_of)
             files = [name for name in files if shown.shows_file(name)]
             folders = [name for name in folders if shown.shows_folder(name)]
+            others = [name for name in others if shown.shows_file(name)]
         if self._exclude is not None:
             files, folders = self._filter_excluded(place, files), self._filter_excluded(place, folders)
         if len(files) < there or links:
             self.in_part.add(relative)
-        return DirectoryListing(
-            place, files, folders, self._list_below(place, layers, folders, links) if folders else []
-        )
+        below = self._list_below(place, layers, folders, links) if folders else []
+        return DirectoryListing(place, files, folders, below, others, names)
 
     def path_from_top(self, relative: str) -> str:
         """A path from the root as the rules see it: from the top of the repository."""

@@ -1,0 +1,196 @@
+"""Doing a restore's steps: each is whole or not done, looks at what is there first, and can be done again.
+
+No part of a path is followed through a link: a directory that became one since is noticed and its files are left alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ollm.domain.errors import StorageError
+from ollm.services.file_checkpoints.plan import SkippedPath, is_same_state, must_go
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
+from ollm.store.file_objects import FileObjects
+from ollm.system.atomic import sync, write_all
+from ollm.system.beneath import LinkFound, open_parent_directory
+
+MAX_SYNCED_FILES = 500
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class RestoreSteps:
+    """The steps of one restore below `root`. `name` is the same when they are done again: half-written files are
+    found by it."""
+
+    def __init__(self, root: Path, objects: FileObjects, steps: Iterable[PathChange], name: str) -> None:
+        self._root = root
+        self._objects = objects
+        self._steps = tuple(steps)
+        self._temporary = f".ollm-{name}.tmp"
+        self._written = 0
+        self._done: dict[str, PathChange] = {}
+        self._skipped: dict[str, SkippedPath] = {}
+
+    @property
+    def done(self) -> list[PathChange]:
+        return [step for path, step in self._done.items() if path not in self._skipped]
+
+    @property
+    def skipped(self) -> list[SkippedPath]:
+        return list(self._skipped.values())
+
+    def run(self) -> None:
+        """Do all that can be done; `done` and `skipped` say what became of each."""
+        removed: set[str] = set()
+        self._remove_leftovers()
+        self._open_directories()
+        for step in self._steps:
+            going = must_go(step) and step.path not in removed
+            if going:
+                removed.add(step.path)
+            try:
+                self._do_step(step, going=going)
+            except (OSError, StorageError, LinkFound) as error:
+                self._skip(step, _describe_error(error))
+        self._set_directory_modes()
+        if self._written > MAX_SYNCED_FILES:
+            os.sync()
+
+    def _remove_leftovers(self) -> None:
+        """Half-written files of the same restore, which was killed."""
+        one_each = {step.path.rpartition("/")[0]: step.path for step in self._steps}
+        for folder in (self._root / path for path in one_each.values()):
+            with suppress(OSError, LinkFound), open_parent_directory(self._root, folder) as parent:
+                os.unlink(self._temporary, dir_fd=parent)
+
+    def _do_step(self, step: PathChange, *, going: bool) -> None:
+        now = self._observe(step.path)
+        if is_same_state(now, step.after):
+            self._finish(step)
+        elif now is not None and not self._matches(now, step.before):
+            self._skip(step, "changed while it was restored")
+        elif going:
+            self._remove(step)
+        elif step.after is not None:
+            self._create(step, step.after)
+
+    def _matches(self, now: TreeEntry, before: TreeEntry | None) -> bool:
+        """Whether what is there is what was there when the restore was planned. A directory's mode may be ours."""
+        return before is not None and (is_same_state(now, before) or now.kind == before.kind == "d")
+
+    def _remove(self, step: PathChange) -> None:
+        assert step.before is not None
+        with self._open_parent(step.path) as (parent, name):
+            if step.before.kind == "d":
+                try:
+                    os.rmdir(name, dir_fd=parent)
+                except OSError as error:
+                    if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or step.after is not None:
+                        raise
+            else:
+                os.unlink(name, dir_fd=parent)
+        if step.after is None:
+            self._finish(step)
+
+    def _create(self, step: PathChange, entry: TreeEntry) -> None:
+        content = self._objects.read(entry.value) if entry.kind == "f" else b""
+        with self._open_parent(step.path, create=True) as (parent, name):
+            if entry.kind == "d":
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700 | entry.mode, dir_fd=parent)
+            else:
+                self._put_in_place(parent, name, entry, content)
+        self._finish(step)
+
+    def _put_in_place(self, parent: int, name: str, entry: TreeEntry, content: bytes) -> None:
+        try:
+            if entry.kind == "l":
+                os.symlink(os.fsdecode(entry.value), self._temporary, dir_fd=parent)
+            else:
+                self._write(parent, content, entry.mode)
+            os.rename(self._temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(self._temporary, dir_fd=parent)
+            raise
+
+    def _write(self, parent: int, content: bytes, mode: int) -> None:
+        descriptor = os.open(self._temporary, _CREATE_FLAGS, 0o600, dir_fd=parent)
+        try:
+            write_all(descriptor, content)
+            os.fchmod(descriptor, mode)
+            self._written += 1
+            if self._written <= MAX_SYNCED_FILES:
+                sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _open_directories(self) -> None:
+        """A directory that is to stay must be open to us while its files are changed."""
+        for step in self._steps:
+            if step.before and step.before.kind == "d" and (step.before.mode & 0o700) != 0o700:
+                with suppress(OSError, LinkFound):
+                    self._set_mode(step.path, step.before.mode | 0o700)
+
+    def _set_directory_modes(self) -> None:
+        for step in reversed(self._steps):
+            if step.after and step.after.kind == "d":
+                with suppress(OSError, LinkFound):
+                    self._set_mode(step.path, step.after.mode)
+
+    def _set_mode(self, path: str, mode: int) -> None:
+        with self._open_parent(path) as (parent, name):
+            if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                os.chmod(name, mode, dir_fd=parent)
+
+    @contextmanager
+    def _open_parent(self, path: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        full = self._root / path
+        with open_parent_directory(self._root, full, create=create) as parent:
+            yield parent, full.name
+
+    def _observe(self, path: str) -> TreeEntry | None:
+        """What is there now; a part of its path that is none counts as nothing."""
+        try:
+            with self._open_parent(path) as (parent, name):
+                return _read_entry(parent, name)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _finish(self, step: PathChange) -> None:
+        self._done[step.path] = step
+
+    def _skip(self, step: PathChange, why: str) -> None:
+        self._skipped.setdefault(step.path, SkippedPath(path=step.path, why=why))
+
+
+def _read_entry(parent: int, name: str) -> TreeEntry:
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return TreeEntry("l", 0, os.fsencode(os.readlink(name, dir_fd=parent)))
+    if stat.S_ISDIR(status.st_mode):
+        return TreeEntry("d", mode, b"")
+    if not stat.S_ISREG(status.st_mode):
+        return TreeEntry("x", mode, b"is not a regular file")
+    try:
+        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+    except PermissionError:
+        return TreeEntry("x", mode, b"cannot be read")
+    with os.fdopen(descriptor, "rb") as file:
+        return TreeEntry("f", mode, hashlib.file_digest(file, "sha256").digest())
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, LinkFound):
+        return "a directory above it is a link now"
+    if isinstance(error, OSError):
+        return f"could not be restored: {error.strerror or error}"
+    return str(error)

@@ -1,0 +1,235 @@
+"""Taking the state of a workspace's files: what did not change since the last time is not read again."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ollm.domain.errors import StorageError
+from ollm.domain.files import DirectoryContent
+from ollm.domain.struct import Data
+from ollm.services.file_checkpoints.tree import IGNORED, Entries, TreeEntry, encode_tree
+from ollm.store.file_objects import FileObjects
+from ollm.system.atomic import replace_file
+
+INDEX_VERSION = 1
+_CLOCK_STEP_NANOSECONDS = 20_000_000  # a file's time moves in steps: what is younger than one proves nothing
+_COARSE_STEP_NANOSECONDS = 2_000_000_000  # of file systems that keep whole seconds
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+
+FileStamp = tuple[int, int, int, int, int]
+"""Modified, changed, size, inode, mode: as long as all five are the same, so is the content."""
+
+
+class CapturedTree(Data, frozen=True):
+    """`ignored` and `uncovered` count names that a restore cannot bring back."""
+
+    digest: bytes
+    files: int
+    read: int
+    ignored: int
+    uncovered: int
+
+
+class KnownFile(NamedTuple):
+    stamp: FileStamp
+    entry: TreeEntry
+
+
+class SavedIndex(msgspec.Struct, array_like=True):
+    """What is remembered between processes."""
+
+    version: int
+    generation: int
+    files: dict[bytes, tuple[int, int, int, int, int, bytes]]
+
+
+class TooManyBytes(Exception):  # noqa: N818 - not a fault: the settings name the limit
+    """The files of this workspace take more than all checkpoints may."""
+
+
+class WorkspaceCapture:
+    """`scan` lists the tree; `excluded` are paths from the root that are ours and never touched."""
+
+    def __init__(
+        self,
+        root: Path,
+        objects: FileObjects,
+        scan: Callable[[], Sequence[DirectoryContent]],
+        *,
+        max_file_bytes: int,
+        max_total_bytes: int,
+        excluded: frozenset[str] = frozenset(),
+    ) -> None:
+        self._root = f"{root}/"
+        self._objects = objects
+        self._scan = scan
+        self._max_file_bytes = max_file_bytes
+        self._max_total_bytes = max_total_bytes
+        self._excluded = excluded
+        self._files: dict[str, KnownFile] | None = None
+        self._trees: dict[str, tuple[Entries, bytes]] = {}
+        self._generation = 0
+        self._began = 0
+        self._read = 0
+
+    def take(self) -> CapturedTree:
+        """The tree as it is now, with every content kept. The caller holds the lock."""
+        self._check_generation()
+        directories = self._scan()
+        self._began, self._read = time.time_ns(), 0
+        known, self._files = self._files or {}, {}
+        digests: dict[str, bytes] = {}
+        counts = {"f": 0, "l": 0, "d": 0, "x": 0, "i": 0}
+        for directory in reversed(directories):
+            if not self._is_excluded(directory.path):
+                entries = self._read_directory(directory, known, digests)
+                for entry in entries.values():
+                    counts[entry.kind] += 1
+                digests[directory.path] = self._put_tree(directory.path, entries)
+        if "" not in digests:
+            raise StorageError(f"{self._root} cannot be read.")
+        self._trees = {path: self._trees[path] for path in digests}
+        return CapturedTree(
+            digest=digests[""],
+            files=counts["f"] + counts["l"],
+            read=self._read,
+            ignored=counts["i"],
+            uncovered=counts["x"],
+        )
+
+    def save_index(self) -> None:
+        """Remember the files for the next process."""
+        if self._files is None:
+            return
+        files = {os.fsencode(path): (*known.stamp, known.entry.value) for path, known in self._files.items()}
+        saved = SavedIndex(version=INDEX_VERSION, generation=self._generation, files=files)
+        replace_file(self._objects.index, msgspec.msgpack.encode(saved), durable=False)
+
+    def _check_generation(self) -> None:
+        """What is known counts only as long as nothing was thrown away since."""
+        generation = self._objects.load_state().generation
+        if self._files is None:
+            self._files = self._load_index(generation)
+        elif generation != self._generation:
+            self._trees = {}
+            self._files = {path: known for path, known in self._files.items() if self._objects.has(known.entry.value)}
+        self._generation = generation
+
+    def _load_index(self, generation: int) -> dict[str, KnownFile]:
+        try:
+            saved = msgspec.msgpack.decode(self._objects.index.read_bytes(), type=SavedIndex)
+        except (OSError, msgspec.MsgspecError):
+            return {}
+        if saved.version != INDEX_VERSION:
+            return {}
+        checked = saved.generation != generation
+        return {
+            os.fsdecode(path): KnownFile(
+                (modified, changed, size, inode, mode), TreeEntry("f", stat.S_IMODE(mode), digest)
+            )
+            for path, (modified, changed, size, inode, mode, digest) in saved.files.items()
+            if not checked or self._objects.has(digest)
+        }
+
+    def _is_excluded(self, path: str) -> bool:
+        return bool(path) and any(path == own or path.startswith(f"{own}/") for own in self._excluded)
+
+    def _put_tree(self, path: str, entries: Entries) -> bytes:
+        known = self._trees.get(path)
+        if known is not None and known[0] == entries:
+            return known[1]
+        digest = self._objects.put(encode_tree(entries))
+        self._trees[path] = entries, digest
+        return digest
+
+    def _read_directory(
+        self, directory: DirectoryContent, known: dict[str, KnownFile], digests: dict[str, bytes]
+    ) -> Entries:
+        prefix = f"{directory.path}/" if directory.path else ""
+        entries: Entries = dict.fromkeys(directory.hidden, IGNORED)
+        for name in directory.files:
+            if entry := self._read_name(prefix + name, known):
+                entries[name] = entry
+        for name in directory.others:
+            if entry := self._read_name(prefix + name, known):
+                entries[name] = entry
+        for name in directory.folders:
+            if entry := self._read_folder(prefix + name, digests):
+                entries[name] = entry
+        return entries
+
+    def _read_folder(self, path: str, digests: dict[str, bytes]) -> TreeEntry | None:
+        if self._is_excluded(path):
+            return IGNORED
+        try:
+            mode = stat.S_IMODE(os.lstat(self._root + path).st_mode)
+        except OSError:
+            return None
+        digest = digests.get(path)
+        return TreeEntry("d", mode, digest) if digest is not None else TreeEntry("x", mode, b"cannot be read")
+
+    def _read_name(self, path: str, known: dict[str, KnownFile]) -> TreeEntry | None:
+        """A file or a link; None when it is gone again."""
+        assert self._files is not None
+        try:
+            status = os.lstat(self._root + path)
+        except OSError:
+            return None
+        found = known.get(path)
+        if found is not None and found.stamp == _make_stamp(status):
+            self._files[path] = found
+            return found.entry
+        try:
+            return self._read_anew(path, status)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return TreeEntry("x", stat.S_IMODE(status.st_mode), b"cannot be read")
+
+    def _read_anew(self, path: str, status: os.stat_result) -> TreeEntry:
+        assert self._files is not None
+        if stat.S_ISLNK(status.st_mode):
+            return TreeEntry("l", 0, os.fsencode(os.readlink(self._root + path)))  # noqa: PTH115
+        mode = stat.S_IMODE(status.st_mode)
+        if not stat.S_ISREG(status.st_mode):
+            return TreeEntry("x", mode, b"is not a regular file")
+        if status.st_size > self._max_file_bytes:
+            return _make_large_entry(mode, status)
+        descriptor = os.open(self._root + path, _READ_FLAGS)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return TreeEntry("x", mode, b"is not a regular file")
+            content = file.read(self._max_file_bytes + 1)
+        if len(content) > self._max_file_bytes:
+            return _make_large_entry(mode, status)
+        entry = TreeEntry("f", stat.S_IMODE(status.st_mode), self._objects.put(content))
+        self._read += 1
+        if self._objects.added_bytes > self._max_total_bytes:
+            raise TooManyBytes
+        if _is_settled(status, self._began):
+            self._files[path] = KnownFile(_make_stamp(status), entry)
+        return entry
+
+
+def _make_stamp(status: os.stat_result) -> FileStamp:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
+
+
+def _make_large_entry(mode: int, status: os.stat_result) -> TreeEntry:
+    """Two states of a file that is too large are told apart by size and time."""
+    return TreeEntry("x", mode, f"is too large ({status.st_size:,} bytes)\0{status.st_mtime_ns}".encode())
+
+
+def _is_settled(status: os.stat_result, began: int) -> bool:
+    """Whether a later change of the file must show in its times."""
+    newest = max(status.st_mtime_ns, status.st_ctime_ns)
+    coarse = not status.st_mtime_ns % 1_000_000_000 and not status.st_ctime_ns % 1_000_000_000
+    return newest < began - (_COARSE_STEP_NANOSECONDS if coarse else _CLOCK_STEP_NANOSECONDS)

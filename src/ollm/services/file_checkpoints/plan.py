@@ -1,0 +1,101 @@
+"""What a restore would do to each path, decided before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ollm.domain.struct import Data
+from ollm.services.file_checkpoints.tree import PathChange, TreeEntry
+
+CHANGED_BY_OTHERS = "changed by someone else since"
+
+
+class SkippedPath(Data, frozen=True):
+    """A path that stays as it is, and why."""
+
+    path: str
+    why: str
+
+
+class RestorePlan(Data, frozen=True):
+    """`steps` go from what is there now to what was there then, in the order in which they are done."""
+
+    message_id: int
+    current: bytes
+    target: bytes
+    steps: tuple[PathChange, ...]
+    skipped: tuple[SkippedPath, ...]
+
+    @property
+    def files(self) -> list[PathChange]:
+        """The steps that a person wants to hear of: directories come and go with their files."""
+        return [step for step in self.steps if not is_directory_only(step)]
+
+
+def plan_steps(
+    changes: Iterable[PathChange], changed_by_others: Callable[[str], bool], has: Callable[[bytes], bool]
+) -> tuple[tuple[PathChange, ...], tuple[SkippedPath, ...]]:
+    """Steps in order and what is skipped. `has` says whether a content is still kept."""
+    steps: list[PathChange] = []
+    skipped: list[SkippedPath] = []
+    for change in changes:
+        if not (why := find_obstacle(change, changed_by_others, has)):
+            steps.append(change)
+        elif why != "hidden":
+            skipped.append(SkippedPath(path=change.path, why=why))
+    return order_steps(steps), tuple(skipped)
+
+
+def find_obstacle(change: PathChange, changed_by_others: Callable[[str], bool], has: Callable[[bytes], bool]) -> str:
+    """Why a path must stay as it is; nothing when it need not."""
+    now, then = change.before, change.after
+    if now is not None and now.kind == "i":
+        return "is ignored now"
+    if then is not None and then.kind == "i":
+        return "hidden"  # it was ignored then: nothing is known of it
+    if changed_by_others(change.path) and not is_directory_only(change):
+        return CHANGED_BY_OTHERS
+    for entry, when in ((now, ""), (then, ", as it was then")):
+        if entry is not None and entry.kind == "x":
+            return f"not saved: it {entry.value.decode().partition(chr(0))[0]}{when}"
+    if then is not None and then.kind == "f" and not has(then.value):
+        return "its saved content is gone"
+    return ""
+
+
+def is_directory_only(change: PathChange) -> bool:
+    return all(entry is None or entry.kind == "d" for entry in (change.before, change.after))
+
+
+def order_steps(steps: Iterable[PathChange]) -> tuple[PathChange, ...]:
+    """What goes, from the bottom up; then what comes, from the top down."""
+    going = [step for step in steps if must_go(step)]
+    coming = [step for step in steps if not must_go(step)]
+    replaced = [step for step in going if step.after is not None]
+    return (
+        *sorted(going, key=lambda step: step.path, reverse=True),
+        *sorted((*coming, *replaced), key=lambda step: step.path),
+    )
+
+
+def must_go(step: PathChange) -> bool:
+    """Whether what is there now is removed first: nothing comes, or something of another kind that cannot be put in
+    its place at once."""
+    now, then = step.before, step.after
+    return now is not None and (then is None or (now.kind == "d") != (then.kind == "d"))
+
+
+def describe_change(step: PathChange) -> str:
+    """A letter for what happens to a path: A comes back, D is removed, M changes."""
+    if step.before is None:
+        return "A"
+    return "D" if step.after is None else "M"
+
+
+def is_same_state(one: TreeEntry | None, other: TreeEntry | None) -> bool:
+    """Whether two entries are the same for a restore: of a directory only kind and mode count."""
+    if one is None or other is None:
+        return one is other
+    if one.kind == "d" and other.kind == "d":
+        return one.mode == other.mode
+    return one == other

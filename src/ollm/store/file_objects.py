@@ -1,0 +1,197 @@
+"""Contents of a workspace's files under their digests, with the lists of checkpoints that name them.
+
+One folder a workspace: `objects/` by digest, `sessions/{id}.jsonl` with a line a checkpoint, `state.json` with how much
+there is, `index` with what is known of the files. An object is not synced: it is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from ollm.domain.errors import BusyError, StorageError
+from ollm.domain.struct import Data
+from ollm.system.atomic import FILE_MODE, make_private_directory, replace_file, sync, write_all
+
+LOCK_TIMEOUT_SECONDS = 30.0
+_LOCK_POLL_SECONDS = 0.05
+_TEMPORARY_MARK = ".tmp-"
+
+
+class ObjectsState(Data, frozen=True):
+    """`generation` counts the times something was thrown away: who remembers that an object is there looks again."""
+
+    generation: int = 0
+    bytes: int = 0
+
+
+class FileObjects:
+    """The folder of one workspace. Whoever writes or throws away holds the lock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.sessions = folder / "sessions"
+        self.index = folder / "index"
+        self.journal = folder / "restore.journal"
+        self._objects = folder / "objects"
+        self._state = folder / "state.json"
+        self._parts: set[str] = set()
+        self.added_bytes = 0
+
+    @contextmanager
+    def hold_lock(self) -> Iterator[None]:
+        """Be the only one who writes here. Raises BusyError when another does for too long."""
+        import fcntl
+
+        make_private_directory(self.folder)
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+        try:
+            deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError as error:
+                    if time.monotonic() > deadline:
+                        raise BusyError("Another session is busy with the checkpoints of this workspace.") from error
+                    time.sleep(_LOCK_POLL_SECONDS)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def put(self, content: bytes) -> bytes:
+        """Keep a content; gives its digest."""
+        digest = hashlib.sha256(content).digest()
+        path = self._find_path(digest)
+        if not os.path.exists(path):  # noqa: PTH110 - called for every file of a tree
+            self._write(path, content)
+        return digest
+
+    def has(self, digest: bytes) -> bool:
+        return os.path.exists(self._find_path(digest))  # noqa: PTH110
+
+    def read(self, digest: bytes) -> bytes:
+        """A content, checked. Raises StorageError when it is gone or damaged."""
+        try:
+            with open(self._find_path(digest), "rb") as file:  # noqa: PTH123
+                content = file.read()
+        except OSError as error:
+            raise StorageError(f"The saved content {digest.hex()[:12]} is gone.") from error
+        if hashlib.sha256(content).digest() != digest:
+            raise StorageError(f"The saved content {digest.hex()[:12]} is damaged.")
+        return content
+
+    def sync_object(self, digest: bytes) -> None:
+        """Bring one object to the disk itself: before files are changed that can only be had from it."""
+        with contextlib.suppress(OSError):
+            descriptor = os.open(self._find_path(digest), os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                sync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def load_state(self) -> ObjectsState:
+        try:
+            return msgspec.json.decode(self._state.read_bytes(), type=ObjectsState)
+        except (OSError, msgspec.MsgspecError):
+            return ObjectsState()
+
+    def save_growth(self) -> ObjectsState:
+        """Count what was put since the last time."""
+        state = self.load_state()
+        if self.added_bytes:
+            state = ObjectsState(generation=state.generation, bytes=state.bytes + self.added_bytes)
+            self.added_bytes = 0
+            replace_file(self._state, msgspec.json.encode(state), durable=False)
+        return state
+
+    def remove_others(self, live: set[bytes]) -> ObjectsState:
+        """Throw away every object that is not among these."""
+        kept = 0
+        for path in self._iter_files():
+            if path.name and _TEMPORARY_MARK not in path.name and bytes.fromhex(path.parent.name + path.name) in live:
+                kept += path.stat().st_size
+            else:
+                path.unlink(missing_ok=True)
+        for path in (*self.folder.glob(".*.tmp"), *self.sessions.glob(".*.tmp")):  # of writers that were killed
+            path.unlink(missing_ok=True)
+        self.added_bytes = 0
+        state = ObjectsState(generation=self.load_state().generation + 1, bytes=kept)
+        replace_file(self._state, msgspec.json.encode(state), durable=False)
+        return state
+
+    def list_sessions(self) -> list[str]:
+        return sorted(path.stem for path in self.sessions.glob("*.jsonl"))
+
+    def read_lines(self, session_id: str) -> list[bytes]:
+        """The lines of a session's list; one that was torn by a crash is left out."""
+        try:
+            content = (self.sessions / f"{session_id}.jsonl").read_bytes()
+        except FileNotFoundError:
+            return []
+        return [line for line in content.split(b"\n")[:-1] if line]
+
+    def append_line(self, session_id: str, line: bytes) -> None:
+        """Add to a session's list, durably."""
+        make_private_directory(self.sessions)
+        path = self.sessions / f"{session_id}.jsonl"
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path, flags, FILE_MODE)
+        try:
+            size = os.fstat(descriptor).st_size
+            torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+            write_all(descriptor, (b"\n" if torn else b"") + line + b"\n")
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def replace_lines(self, session_id: str, lines: Iterable[bytes]) -> None:
+        replace_file(self.sessions / f"{session_id}.jsonl", b"".join(line + b"\n" for line in lines))
+
+    def remove_session(self, session_id: str) -> bool:
+        """Forget a session's list; whether there was one."""
+        try:
+            (self.sessions / f"{session_id}.jsonl").unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def measure_bytes(self) -> int:
+        """How much the objects take on disk, counted."""
+        return sum(path.stat().st_size for path in self._iter_files())
+
+    def _iter_files(self) -> Iterator[Path]:
+        with contextlib.suppress(FileNotFoundError):
+            for part in self._objects.iterdir():
+                yield from part.iterdir()
+
+    def _find_path(self, digest: bytes) -> str:
+        name = digest.hex()
+        return f"{self._objects}/{name[:2]}/{name[2:]}"
+
+    def _write(self, path: str, content: bytes) -> None:
+        part, _, name = path.rpartition("/")
+        if part not in self._parts:
+            make_private_directory(Path(part))
+            self._parts.add(part)
+        temporary = f"{part}/{name[:8]}{_TEMPORARY_MARK}{os.getpid()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(temporary, flags, FILE_MODE)
+            try:
+                write_all(descriptor, content)
+            finally:
+                os.close(descriptor)
+            os.replace(temporary, path)  # noqa: PTH105
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)  # noqa: PTH108
+            raise StorageError(f"A checkpoint could not be saved: {error.strerror}.") from error
+        self.added_bytes += len(content)

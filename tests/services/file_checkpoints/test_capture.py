@@ -1,0 +1,84 @@
+"""What is read of a tree, and what is not read again."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.errors import StorageError
+from ollm.services.file_checkpoints.tree import decode_tree, iter_entries
+from tests.services.file_checkpoints.trees import SESSION, make_checkpoints, take_turn
+
+
+def test_another_process_reads_only_what_changed(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    for number in range(20):
+        (tmp_path / "tree" / str(number)).write_text(str(number))
+    deadline = time.monotonic() + 60
+    while True:  # until the files are older than a tick of the clock
+        checkpoints = make_checkpoints(tmp_path)
+        with take_turn(checkpoints, 1):
+            pass
+        if make_checkpoints(tmp_path)._capture.take().read == 0:
+            break
+        assert time.monotonic() < deadline
+
+    (tmp_path / "tree" / "3").write_text("changed")
+
+    assert make_checkpoints(tmp_path)._capture.take().read == 1
+
+
+def test_an_index_that_is_damaged_or_outlived_its_objects_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_text("content")
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        pass
+    checkpoints.objects.index.write_bytes(b"\xc1 not an index")
+    assert make_checkpoints(tmp_path)._capture.take().files == 1
+
+    checkpoints._capture.save_index()
+    checkpoints.objects.remove_others(set())
+    tree = make_checkpoints(tmp_path)._capture.take()
+
+    (_, entry) = next(iter_entries(checkpoints.objects, tree.digest))
+    assert checkpoints.objects.read(entry.value) == b"content"
+
+
+def test_links_pipes_and_ignored_names_are_told_apart(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "node_modules").mkdir(parents=True)
+    (tree / ".git").mkdir()
+    (tree / "link").symlink_to("/etc/passwd")
+    (tree / "ignored link").symlink_to("x")
+    (tree / ".gitignore").write_text("ignored*\n")
+    (tree / "empty").mkdir()
+    os.mkfifo(tree / "pipe")
+    checkpoints = make_checkpoints(tmp_path)
+
+    taken = checkpoints._capture.take()
+
+    entries = decode_tree(checkpoints.objects.read(taken.digest))
+    assert {name: entry.kind for name, entry in entries.items()} == {
+        ".git": "i",
+        ".gitignore": "f",
+        "empty": "d",
+        "ignored link": "i",
+        "link": "l",
+        "node_modules": "i",
+        "pipe": "x",
+    }
+    assert entries["link"].value == b"/etc/passwd"
+    assert (taken.files, taken.ignored, taken.uncovered) == (2, 3, 1)
+
+
+def test_a_root_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        pass
+    checkpoints._capture._scan = list
+
+    with pytest.raises(StorageError):
+        checkpoints.plan_rewind(SESSION, 1)

@@ -1,0 +1,82 @@
+"""What is thrown away, and what is not."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ollm.domain.clock import now
+from ollm.domain.errors import UsageError
+from ollm.services.file_checkpoints import CheckpointEraser
+from ollm.services.file_checkpoints.cleanup import drop_old_records
+from tests.services.file_checkpoints.trees import OTHER, SESSION, make_checkpoints, read_state, take_turn
+
+
+def test_with_a_session_goes_what_no_other_shares(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "shared").write_bytes(os.urandom(3000))
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        (tree / "own").write_bytes(os.urandom(5000))
+    (tree / "own").unlink()
+    with take_turn(checkpoints, 1, OTHER):
+        (tree / "shared").unlink()
+    home = tmp_path / "checkpoints"
+    home.mkdir()
+    (tmp_path / "saved").rename(home / "w")
+
+    CheckpointEraser(home).erase(SESSION)
+    (home / "w").rename(tmp_path / "saved")
+
+    again = make_checkpoints(tmp_path)
+    assert 3000 <= again.objects.measure_bytes() < 5000
+    assert again.list_records(SESSION) == []
+    plan = again.plan_rewind(OTHER, 1)
+    assert plan is not None
+    again.restore(OTHER, 9, plan, "files")
+    assert "shared" in read_state(tree)
+
+    (tmp_path / "saved").rename(home / "w")
+    CheckpointEraser(home).erase(OTHER)
+    (home / "w").rename(tmp_path / "saved")
+    assert again.objects.measure_bytes() == again.objects.load_state().bytes == 0
+
+
+def test_old_checkpoints_go_and_are_said_to_be_gone(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    checkpoints = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        (tree / "a").write_bytes(os.urandom(4000))
+
+    with checkpoints.objects.hold_lock():
+        drop_old_records(checkpoints.objects, now() + timedelta(days=6), 7)
+        assert checkpoints.plan_rewind is not None
+        assert checkpoints.objects.measure_bytes() > 4000
+        drop_old_records(checkpoints.objects, now() + timedelta(days=8), 7)
+
+    assert checkpoints.objects.measure_bytes() == 0
+    with pytest.raises(UsageError, match="not saved"):
+        checkpoints.plan_rewind(SESSION, 1)
+
+
+def test_the_oldest_go_when_there_is_too_much(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    checkpoints = make_checkpoints(tmp_path, max_total=60_000)
+    for number in range(12):
+        with take_turn(checkpoints, number):
+            (tree / "a").write_bytes(os.urandom(10_000))
+    last = (tree / "a").read_bytes()
+
+    assert checkpoints.objects.measure_bytes() <= 60_000
+    with pytest.raises(UsageError):
+        checkpoints.plan_rewind(SESSION, 1)
+    plan = checkpoints.plan_rewind(SESSION, 11)
+    assert plan is not None
+    record, _, _ = checkpoints.restore(SESSION, 30, plan, "files")
+    assert (tree / "a").read_bytes() != last
+    checkpoints.restore(SESSION, 30, checkpoints.plan_redo(SESSION, record.number), "files", "redo")
+    assert (tree / "a").read_bytes() == last

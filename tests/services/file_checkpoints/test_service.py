@@ -1,0 +1,254 @@
+"""Going back to any turn of a session, judged by a walk of its own over random trees and changes."""
+
+import os
+import random
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ollm.domain.errors import UsageError
+from ollm.services.file_checkpoints import CheckpointsOffError, FileCheckpoints
+from tests.services.file_checkpoints.trees import (
+    OTHER,
+    SESSION,
+    change_tree,
+    make_checkpoints,
+    read_state,
+    take_turn,
+)
+from tests.sizes import size
+
+EXAMPLES = size(50, 1500)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32), turns=st.integers(1, 4), back=st.integers(0, 3), fresh=st.booleans())
+def test_any_turn_can_be_gone_back_to_and_forth_again(seed: int, turns: int, back: int, fresh: bool) -> None:
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        tree = place / "tree"
+        tree.mkdir()
+        change_tree(tree, chance, 12)
+        (tree / "node_modules").mkdir()
+        (tree / "node_modules" / "kept").write_text("ignored")
+        checkpoints = make_checkpoints(place)
+        before = []
+        for number in range(turns):
+            before.append(read_state(tree))
+            with take_turn(checkpoints, 2 * number + 1):
+                change_tree(tree, chance, chance.randrange(10))
+        last = read_state(tree)
+        chosen = min(back, turns - 1)
+        if fresh:
+            checkpoints = make_checkpoints(place)
+
+        plan = checkpoints.plan_rewind(SESSION, 2 * chosen + 1)
+        assert plan is not None
+        record, result, _ = checkpoints.restore(SESSION, 2 * turns, plan, "files")
+
+        assert (read_state(tree), result.skipped) == (before[chosen], ())
+        assert (tree / "node_modules" / "kept").read_text() == "ignored"
+        checkpoints.restore(SESSION, 2 * turns, checkpoints.plan_redo(SESSION, record.number), "files", "redo")
+        assert read_state(tree) == last
+
+
+@pytest.fixture
+def checkpoints(tmp_path: Path) -> FileCheckpoints:
+    (tmp_path / "tree").mkdir()
+    return make_checkpoints(tmp_path)
+
+
+def rewind(checkpoints: FileCheckpoints, message_id: int, *, force: bool = False) -> dict[str, str]:
+    """Goes back, and gives why each skipped path was."""
+    plan = checkpoints.plan_rewind(SESSION, message_id, force=force)
+    assert plan is not None
+    _, result, _ = checkpoints.restore(SESSION, 99, plan, "files")
+    return {skipped.path: skipped.why for skipped in result.skipped}
+
+
+def test_what_others_changed_before_between_and_after_turns_stays_and_is_named(checkpoints: FileCheckpoints) -> None:
+    tree = checkpoints.root
+    for name in ("ours", "between", "after"):
+        (tree / name).write_text("old")
+    with take_turn(checkpoints, 1):
+        for name in ("ours", "between", "after"):
+            (tree / name).write_text("by the model")
+    (tree / "between").write_text("by hand")
+    with take_turn(checkpoints, 3):
+        (tree / "ours").write_text("by the model again")
+    (tree / "after").write_text("by hand, later")
+    (tree / "new by hand").write_text("mine")
+
+    skipped = rewind(checkpoints, 1)
+
+    assert {name: (tree / name).read_text() for name in ("ours", "between", "after", "new by hand")} == {
+        "ours": "old",
+        "between": "by hand",
+        "after": "by hand, later",
+        "new by hand": "mine",
+    }
+    assert set(skipped) == {"between", "after", "new by hand"}
+    assert set(skipped.values()) == {"changed by someone else since"}
+
+
+def test_a_forced_rewind_takes_everything_back(checkpoints: FileCheckpoints) -> None:
+    tree = checkpoints.root
+    (tree / "a").write_text("old")
+    with take_turn(checkpoints, 1):
+        (tree / "a").write_text("by the model")
+    (tree / "a").write_text("by hand")
+
+    assert rewind(checkpoints, 1, force=True) == {}
+    assert (tree / "a").read_text() == "old"
+
+
+def test_what_another_session_changed_meanwhile_stays(tmp_path: Path, checkpoints: FileCheckpoints) -> None:
+    tree = checkpoints.root
+    (tree / "a").write_text("old")
+    other = make_checkpoints(tmp_path)
+    with take_turn(checkpoints, 1):
+        (tree / "mine").write_text("by this session")
+        with take_turn(other, 1, OTHER):
+            (tree / "a").write_text("by the other session")
+
+    assert set(rewind(checkpoints, 1)) == {"a"}
+    assert not (tree / "mine").exists()
+
+
+def test_files_that_rules_hid_then_are_not_removed_when_the_rules_change(checkpoints: FileCheckpoints) -> None:
+    tree = checkpoints.root
+    (tree / ".gitignore").write_text(".env\nlogs/\n")
+    (tree / ".env").write_text("KEY=1")
+    (tree / "logs").mkdir()
+    (tree / "logs" / "one").write_text("x")
+    with take_turn(checkpoints, 1):
+        (tree / ".gitignore").write_text("*.tmp\nkept.txt\n")
+        (tree / "kept.txt").write_text("new, and ignored")
+
+    rewind(checkpoints, 1)
+
+    assert (tree / ".gitignore").read_text() == ".env\nlogs/\n"
+    assert (tree / ".env").read_text() == "KEY=1"
+    assert (tree / "logs" / "one").read_text() == "x"
+
+
+def test_a_file_that_is_too_large_is_named_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    checkpoints = make_checkpoints(tmp_path, max_file_bytes=100)
+    tree = checkpoints.root
+    (tree / "grows").write_text("small")
+    (tree / "large").write_bytes(b"x" * 200)
+    with take_turn(checkpoints, 1):
+        (tree / "grows").write_bytes(b"y" * 200)
+        (tree / "large").unlink()
+
+    skipped = rewind(checkpoints, 1)
+
+    assert skipped == {
+        "grows": "not saved: it is too large (200 bytes)",
+        "large": "not saved: it is too large (200 bytes), as it was then",
+    }
+    assert (tree / "grows").read_bytes() == b"y" * 200
+    assert checkpoints.list_records(SESSION)[0].uncovered == 1
+
+
+def test_a_directory_that_became_a_link_leads_nothing_outside(tmp_path: Path, checkpoints: FileCheckpoints) -> None:
+    tree, outside = checkpoints.root, tmp_path / "outside"
+    outside.mkdir()
+    (outside / "f").write_text("not ours")
+    (tree / "d").mkdir()
+    (tree / "d" / "f").write_text("old")
+    with take_turn(checkpoints, 1):
+        (tree / "d" / "f").write_text("new")
+    plan = checkpoints.plan_rewind(SESSION, 1)
+    assert plan is not None
+    (tree / "d" / "f").unlink()
+    (tree / "d").rmdir()
+    (tree / "d").symlink_to(outside)
+
+    _, result, _ = checkpoints.restore(SESSION, 9, plan, "files")
+
+    assert (outside / "f").read_text() == "not ours"
+    assert [skipped.path for skipped in result.skipped] == ["d/f"]
+
+
+def test_a_turn_that_was_killed_is_gone_back_behind(tmp_path: Path, checkpoints: FileCheckpoints) -> None:
+    tree = checkpoints.root
+    (tree / "a").write_text("old")
+    checkpoints.begin(SESSION, 1)
+    (tree / "a").write_text("half done")
+
+    again = make_checkpoints(tmp_path)
+
+    assert rewind(again, 1) == {}
+    assert (tree / "a").read_text() == "old"
+
+
+def test_nothing_changed_since_is_nothing_to_do(checkpoints: FileCheckpoints) -> None:
+    with take_turn(checkpoints, 1):
+        (checkpoints.root / "a").write_text("x")
+
+    assert checkpoints.plan_rewind(SESSION, 3) is None
+    assert checkpoints.plan_rewind(OTHER, 1) is None
+
+
+def test_a_state_that_could_not_be_taken_is_said_to_be_unknown(checkpoints: FileCheckpoints) -> None:
+    checkpoints.miss(SESSION, 1)
+    with take_turn(checkpoints, 3):
+        (checkpoints.root / "a").write_text("x")
+
+    with pytest.raises(UsageError, match="before message 1 are not saved"):
+        checkpoints.plan_rewind(SESSION, 1)
+    assert rewind(checkpoints, 3) == {}
+
+
+def test_too_many_files_and_the_home_directory_have_none(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    for number in range(4):
+        (tmp_path / "tree" / str(number)).touch()
+    few = make_checkpoints(tmp_path, max_files=3)
+    with pytest.raises(CheckpointsOffError, match="more than 3 files"):
+        few.begin(SESSION, 1)
+    with pytest.raises(CheckpointsOffError, match="more than 3 files"):
+        few.require_on()
+
+    (tmp_path / "home").symlink_to(tmp_path / "tree")
+    with pytest.raises(CheckpointsOffError, match="home directory"):
+        make_checkpoints(tmp_path).require_on()
+
+
+def test_files_that_take_too_much_turn_them_off_and_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a").write_bytes(os.urandom(5000))
+    small = make_checkpoints(tmp_path, max_total=1000)
+
+    with pytest.raises(CheckpointsOffError, match="maxTotal"):
+        small.begin(SESSION, 1)
+
+    assert small.objects.measure_bytes() == 0
+
+
+def test_a_change_within_one_tick_of_the_clock_is_seen(checkpoints: FileCheckpoints) -> None:
+    path = checkpoints.root / "a"
+    path.write_text("1")
+    with take_turn(checkpoints, 1):
+        status = path.stat()
+        path.write_text("2")
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert [change.path for change in checkpoints.list_changes(checkpoints.list_records(SESSION)[0])] == ["a"]
+
+
+def test_everything_saved_is_for_its_owner_alone(checkpoints: FileCheckpoints) -> None:
+    (checkpoints.root / "secret").write_text("KEY=1")
+    with take_turn(checkpoints, 1):
+        pass
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in checkpoints.objects.folder.rglob("*") if path.is_file()}
+    folders = {stat.S_IMODE(path.stat().st_mode) for path in checkpoints.objects.folder.rglob("*") if path.is_dir()}
+    assert (modes, folders) == ({0o600}, {0o700})

@@ -1,0 +1,91 @@
+"""Contents under their digests: kept once, checked when read, one writer at a time."""
+
+import multiprocessing
+import os
+from pathlib import Path
+
+import pytest
+
+import ollm.store.file_objects as module
+from ollm.domain.errors import BusyError, StorageError
+from ollm.store.file_objects import FileObjects
+
+
+def test_a_content_is_kept_once_and_comes_back(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    digest = objects.put(b"content")
+
+    assert objects.put(b"content") == digest
+    assert objects.read(digest) == b"content"
+    assert objects.has(digest)
+    assert objects.measure_bytes() == objects.save_growth().bytes == 7
+    assert objects.save_growth().bytes == 7
+
+
+def test_a_damaged_or_missing_content_is_told(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    digest = objects.put(b"content")
+    next(objects._iter_files()).write_bytes(b"contenT")
+
+    with pytest.raises(StorageError, match="damaged"):
+        objects.read(digest)
+    with pytest.raises(StorageError, match="gone"):
+        objects.read(b"\0" * 32)
+
+
+def test_only_what_is_named_stays_and_half_written_objects_go(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    kept, gone = objects.put(b"kept"), objects.put(b"gone!")
+    (next(objects._iter_files()).parent / "abc.tmp-1").touch()
+
+    (tmp_path / ".index.1-ab.tmp").touch()
+
+    state = objects.remove_others({kept})
+
+    assert (state.generation, state.bytes) == (1, 4)
+    assert (objects.has(kept), objects.has(gone)) == (True, False)
+    assert objects.measure_bytes() == 4
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def hold(folder: Path, held: "multiprocessing.synchronize.Event", over: "multiprocessing.synchronize.Event") -> None:
+    with FileObjects(folder).hold_lock():
+        held.set()
+        over.wait(60)
+
+
+def test_one_writes_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOCK_TIMEOUT_SECONDS", 0.2)
+    context = multiprocessing.get_context("fork")
+    held, over = context.Event(), context.Event()
+    other = context.Process(target=hold, args=(tmp_path, held, over))
+    other.start()
+    assert held.wait(60)
+
+    with pytest.raises(BusyError), FileObjects(tmp_path).hold_lock():
+        pass
+    over.set()
+    other.join()
+    with FileObjects(tmp_path).hold_lock():
+        pass
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    digest = objects.put(b"content")
+    folder = next(objects._iter_files()).parent
+    objects.remove_others(set())
+    (folder / f"{digest.hex()[2:10]}.tmp-{os.getpid()}").mkdir()
+
+    with pytest.raises(StorageError, match="could not be saved"):
+        objects.put(b"content")
+
+
+def test_a_list_of_a_session_goes_with_it(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    objects.append_line("s", b"{}")
+
+    assert objects.list_sessions() == ["s"]
+    assert objects.remove_session("s")
+    assert not objects.remove_session("s")
+    assert objects.read_lines("s") == []
