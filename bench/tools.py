@@ -19,7 +19,7 @@ from ollm.system.paths import Boundary
 from ollm.tools.edit_file import EditFile
 from ollm.tools.framework.base import ToolContext, make_spec
 from ollm.tools.framework.registry import ToolRegistry
-from ollm.tools.read_file import ReadFile
+from ollm.tools.read_file import ReadFile, ReadFileNeeds
 
 SIZE = 1_000_000
 CALLS = 2_000
@@ -41,11 +41,11 @@ def _reading(folder: Path) -> Iterator[Row]:
     path.write_text("a line of text that is neither long nor short\n" * (SIZE // 46), encoding="utf-8")
     roomy = ToolSettings(output=OutputSettings(max_chars=2 * SIZE, max_lines=2 * SIZE))
     context = ToolContext(boundary=Boundary.around(folder), settings=roomy)
-    tool, ledger = ReadFile(path="log.txt"), EditLedger()
+    tool, needs = ReadFile(path="log.txt"), ReadFileNeeds(ledger=EditLedger())
 
     async def ours() -> None:
         for _ in range(20):
-            await tool.run(context, ledger)
+            await tool.run(context, needs)
 
     def baseline() -> None:
         for _ in range(20):
@@ -72,7 +72,7 @@ def _silent(_event: object) -> None:
 
 async def _dispatched(context: ToolContext) -> None:
     registry = ToolRegistry()
-    registry.register(ReadFile, EditLedger())
+    registry.register(ReadFile, ReadFileNeeds(ledger=EditLedger()))
     services = CallServices(registry=registry, policy=AllowAll(), context=context, emit=_silent)
     dispatch = Dispatch(services)
     for number in range(200):

@@ -45,6 +45,18 @@ async def test_the_map_stands_in_the_prompt_and_does_not_move(tmp_path: Path) ->
         assert 0 < (await parts(runner))["project map"] <= ROOM + 10
 
 
+async def test_the_map_names_what_other_files_use(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Yes."]) as runner:
+        (runner.workspace / "cart.py").write_text("class Cart: pass\n")
+        (runner.workspace / "app.py").write_text("from cart import Cart\nCart()\n")
+        mapped(runner)
+        assert (await runner.run("trust")).code == 0
+        await runner.run("-p", "hello")
+
+        assert "What other files use most, with line numbers:\n\n| cart.py\n|   1 class Cart" in system(runner, 0)
+        assert 0 < (await parts(runner))["project map"] <= ROOM + 10
+
+
 async def test_there_is_no_map_unless_it_is_wanted_and_the_workspace_trusted(tmp_path: Path) -> None:
     async with running(tmp_path, ["Yes.", "Yes."]) as runner:
         (runner.workspace / "main.py").touch()

@@ -27,6 +27,7 @@ def test_every_tool_is_described_and_has_a_category() -> None:
         "glob",
         "grep",
         "ls",
+        "outline",
         "recall",
     }
     assert {name for name, kind in categories.items() if kind == "write"} == {"write_file", "edit_file"}
@@ -59,6 +60,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "glob": {"pattern": "*"},
     "grep": {"pattern": "x"},
     "ls": {},
+    "outline": {"path": "a"},
     "memory": {"action": "list"},
     "write_todos": {"action": "list"},
     "goal": {"action": "set", "text": "x"},
@@ -68,13 +70,14 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "shell": {"command": "true"},
 }
 NEEDS = {
-    "read_file": ["edits"],
+    "read_file": ["edits", "get_result_tokens", "count_tokens"],
     "read_many_files": ["edits"],
     "write_file": ["edits"],
     "edit_file": ["edits"],
     "glob": ["discovery"],
     "grep": ["discovery"],
     "ls": ["discovery"],
+    "outline": ["discovery", "code_map", "count_tokens"],
     "memory": ["notes", "global_notes"],
     "write_todos": ["notes", "todos_changed"],
     "goal": ["goals"],

@@ -7,7 +7,7 @@ import pytest
 
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.edit_file import EditFile
-from ollm.tools.read_file import ReadFile
+from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
@@ -17,7 +17,7 @@ def drive(workspace: Path) -> Driver:
     ledger = EditLedger()
     driver = Driver(workspace)
     driver.registry.register(EditFile, ledger)
-    driver.registry.register(ReadFile, ledger)
+    driver.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
     return driver
 
 

@@ -17,7 +17,7 @@ from ollm.tools.edit_file import EditFile
 from ollm.tools.glob import Glob
 from ollm.tools.grep import Grep
 from ollm.tools.ls import Ls
-from ollm.tools.read_file import ReadFile
+from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from ollm.tools.read_many_files import ReadManyFiles, ReadManyFilesNeeds
 from ollm.tools.shell import Shell
 from ollm.tools.write_file import WriteFile
@@ -56,7 +56,8 @@ async def drive(workspace: Path, tmp_path: Path) -> AsyncIterator[Driver]:
     async def find(root: Path, pattern: str) -> list[str]:
         return (await discovery.find(root, pattern)).paths
 
-    for tool in (ReadFile, WriteFile, EditFile):
+    driver.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
+    for tool in (WriteFile, EditFile):
         driver.registry.register(tool, ledger)
     for search in (Glob, Grep, Ls):
         driver.registry.register(search, discovery)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.edit_file import EditFile
-from ollm.tools.read_file import ReadFile
+from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from ollm.tools.write_file import WriteFile
 from tests.covers import covers
 from tests.ordinary_user import as_ordinary_user
@@ -14,7 +14,8 @@ from tests.tools.drive import Driver, error
 
 def driver(workspace: Path) -> Driver:
     drive, ledger = Driver(workspace), EditLedger()
-    for tool in (ReadFile, WriteFile, EditFile):
+    drive.registry.register(ReadFile, ReadFileNeeds(ledger=ledger))
+    for tool in (WriteFile, EditFile):
         drive.registry.register(tool, ledger)
     return drive
 

@@ -8,7 +8,7 @@ import pytest
 
 from ollm.config.settings import OutputSettings, ReadFileSettings, ToolSettings
 from ollm.services.edit_ledger import EditLedger
-from ollm.tools.read_file import ReadFile
+from ollm.tools.read_file import ReadFile, ReadFileNeeds
 from tests.covers import covers
 from tests.tools.drive import Driver, content, error
 
@@ -19,7 +19,7 @@ PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108020000009
 def reader(workspace: Path, *, vision: bool = False, max_bytes: int = 10_485_760, chars: int = 30_000) -> Driver:
     settings = ToolSettings(read_file=ReadFileSettings(max_bytes=max_bytes), output=OutputSettings(max_chars=chars))
     driver = Driver(workspace, settings=settings, vision=vision)
-    driver.registry.register(ReadFile, EditLedger())
+    driver.registry.register(ReadFile, ReadFileNeeds(ledger=EditLedger()))
     return driver
 
 

@@ -231,6 +231,7 @@ class ConversationScope:
     def build_parts(self, model: Model) -> ConversationParts:
         from ollm.runtime.parts import ConversationParts
         from ollm.runtime.state import ConversationState
+        from ollm.services.budget import compute_result_cap
 
         settings, storage, toolbox = self.process.settings, self.storage, self.toolbox
         switch = settings.modes.auto_switch
@@ -238,6 +239,7 @@ class ConversationScope:
             switch = "off"  # nobody is there to answer
         state = ConversationState(model=model, approval=settings.policy.approval, auto_switch=switch)
         prompt = self.prompts.build_prompt(model)
+        toolbox.measure_room = lambda: compute_result_cap(prompt.compute_budget(), prompt.message_tokens)
         return ConversationParts(
             workspace=self.options.workspace,
             command_directories=storage.command_directories,

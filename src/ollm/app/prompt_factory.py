@@ -75,7 +75,7 @@ class PromptFactory:
         if tokens and self.process.trusted:
             from ollm.runtime.prompt.project_map import build_project_map_entry
 
-            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens)
+            entry = await build_project_map_entry(self.scope.discovery, self.scope.path, tokens, self.scope.code_map)
             if entry is not None:
                 self.storage.entries.add_entry(entry)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.tool_call import CallServices
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.background_jobs import BackgroundJobs
+    from ollm.services.code_map import CodeMapService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
@@ -50,6 +51,7 @@ class Toolbox:
         self.options = storage.options
         self.stack = stack
         self.attached = attached
+        self.measure_room: Callable[[], int] | None = None
         self.pages = Lazy(create_page_cache)
         self.file_discovery = Lazy(lambda: self.scope.discovery)
 
@@ -88,6 +90,18 @@ class Toolbox:
     @property
     def discovery(self) -> FileDiscoveryService:
         return self.file_discovery.get()
+
+    @property
+    def code_map(self) -> CodeMapService:
+        return self.scope.code_map
+
+    def count_tokens(self, text: str) -> int:
+        """As the model of this conversation would count."""
+        return self.storage.counter.count_text(text)
+
+    def get_result_tokens(self) -> int | None:
+        """What one result may take of the window now; None where there is no conversation."""
+        return self.measure_room() if self.measure_room else None
 
     @property
     def notes(self) -> NoteStore:

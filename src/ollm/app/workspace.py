@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ollm.policy.engine import PolicyEngine
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
+    from ollm.services.code_map import CodeMapService
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.store.lease import Lease
     from ollm.store.notes import NoteStore
@@ -117,6 +118,12 @@ class WorkspaceScope:
         discovery = FileDiscoveryService(settings, home, Path(named) if named else None)
         self._closing.callback(discovery.close)
         return discovery
+
+    @cached_property
+    def code_map(self) -> CodeMapService:
+        from ollm.services.code_map import CodeMapService
+
+        return CodeMapService(self.process.settings.code_map, self.process.home.cache / "code")
 
     @cached_property
     def context(self) -> WorkspaceContext:

@@ -13,9 +13,13 @@ from ollm.cli.table import warn
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.system.terminal_text import make_printable
 
+CODE_COMMANDS = ("outline", "map")  # as the first word; a directory of that name is `map/`
+
 
 def parse_file_arguments(words: Sequence[str]) -> dict[str, Any] | None:
     """The arguments of `show_files` in a line of patterns, `--json` and `--workspace DIR`; None for any other line."""
+    if words and words[0] in CODE_COMMANDS:
+        return None
     patterns: list[str] = []
     workspace, as_json, rest = None, False, iter(words)
     for word in rest:

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from ollm.cli.file_list import CODE_COMMANDS
 from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
 from ollm.domain.errors import ToolFailure, UsageError
 from ollm.system.terminal_text import make_printable
 
 
-@click.command()
+class FilesCommand(click.Command):
+    """Lists files, unless its first word is one of the commands about code."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and args[0] in CODE_COMMANDS:
+            from ollm.cli import code_map
+
+            command: click.Command = getattr(code_map, f"show_{args[0]}")
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(cls=FilesCommand)
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1)
 @click.option("--explain", metavar="PATH", help="Show which rule includes or hides PATH.")
 @click.option("--ignored", is_flag=True, help="Print which of these paths are ignored, or the patterns.")
 @workspace_option
 @json_option
 def files(patterns: tuple[str, ...], explain: str | None, ignored: bool, workspace: str | None, as_json: bool) -> None:
-    """List the files the agent can see, after ignore rules. A PATTERN is a glob or a directory."""
+    """List the files the agent can see, after ignore rules. A PATTERN is a glob or a directory.
+
+    \b
+    ollm files outline PATH    show what a file defines, with line numbers
+    ollm files map [DIR]       show the definitions that other files use most
+    """
     from ollm.cli.file_list import show_files
 
     if explain is not None:

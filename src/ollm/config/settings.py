@@ -68,6 +68,13 @@ class FileDiscoverySettings(Data, frozen=True):
     ] = 0
 
 
+class CodeMapSettings(Data, frozen=True):
+    """Outlines and maps of code; see docs/files.md."""
+
+    max_tokens: Annotated[Positive, Meta(description="Maximum tokens of an outline or a map.")] = 1000
+    max_files: Annotated[Positive, Meta(description="Maximum files read for a map.")] = 20_000
+
+
 class EnvironmentSettings(Data, frozen=True):
     """Added to the built-in lists, never in place of them."""
 
@@ -272,6 +279,7 @@ class Settings(Data, frozen=True):
     compression: CompressionSettings = CompressionSettings()
     loop_detection: LoopSettings = LoopSettings()
     file_discovery: FileDiscoverySettings = FileDiscoverySettings()
+    code_map: CodeMapSettings = CodeMapSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
     policy: PolicySettings = PolicySettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from ollm.domain.lazy import Lazy
     from ollm.domain.tools import Todo, ToolCategory
     from ollm.services.background_jobs import BackgroundJobs
+    from ollm.services.code_map import CodeMapService
     from ollm.services.edit_ledger import EditLedger
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.services.goals import GoalKeeper
     from ollm.store.notes import NoteStore
     from ollm.tools.memory import MemoryStores
+    from ollm.tools.read_file import ReadFileNeeds
     from ollm.tools.read_many_files import ReadManyFilesNeeds
     from ollm.tools.recall import Archive
+    from ollm.tools.search.code_files import CodeNeeds
     from ollm.tools.web_fetch import PageCache
     from ollm.tools.web_search import WebSearchNeeds
     from ollm.tools.write_todos import TodoList
@@ -35,6 +38,13 @@ class ToolServices(Protocol):
 
     @property
     def discovery(self) -> FileDiscoveryService: ...
+
+    @property
+    def code_map(self) -> CodeMapService: ...
+
+    def count_tokens(self, text: str) -> int: ...
+
+    def get_result_tokens(self) -> int | None: ...
 
     @property
     def notes(self) -> NoteStore: ...
@@ -96,6 +106,23 @@ def _make_many_files(services: ToolServices) -> ReadManyFilesNeeds:
     return ReadManyFilesNeeds(ledger=services.edits, find=find)
 
 
+def _make_read_file(services: ToolServices) -> ReadFileNeeds:
+    from ollm.tools.read_file import ReadFileNeeds
+
+    return ReadFileNeeds(
+        ledger=services.edits,
+        code=lambda: _make_code(services),
+        max_tokens=services.get_result_tokens,
+        count=services.count_tokens,
+    )
+
+
+def _make_code(services: ToolServices) -> CodeNeeds:
+    from ollm.tools.search.code_files import CodeNeeds
+
+    return CodeNeeds(discovery=services.discovery, code_map=services.code_map, count=services.count_tokens)
+
+
 def _make_notes(services: ToolServices) -> MemoryStores:
     from ollm.tools.memory import MemoryStores
 
@@ -109,13 +136,14 @@ def _make_todos(services: ToolServices) -> TodoList:
 
 
 TOOLS: dict[str, tuple[str, Callable[[ToolServices], Any]]] = {
-    "read_file": ("read_file:ReadFile", lambda services: services.edits),
+    "read_file": ("read_file:ReadFile", _make_read_file),
     "read_many_files": ("read_many_files:ReadManyFiles", _make_many_files),
     "write_file": ("write_file:WriteFile", lambda services: services.edits),
     "edit_file": ("edit_file:EditFile", lambda services: services.edits),
     "glob": ("glob:Glob", lambda services: services.discovery),
     "grep": ("grep:Grep", lambda services: services.discovery),
     "ls": ("ls:Ls", lambda services: services.discovery),
+    "outline": ("outline:Outline", _make_code),
     "memory": ("memory:Memory", _make_notes),
     "write_todos": ("write_todos:WriteTodos", _make_todos),
     "goal": ("goal:GoalTool", lambda services: services.goals),

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import msgspec
 from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
+from ollm.domain.messages import JsonObject
+from ollm.domain.struct import Data
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.file_text import Excerpt, LineRange, append_notes, read_text
 from ollm.tools.files.pictures import read_picture
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 
+if TYPE_CHECKING:
+    from ollm.tools.search.code_files import CodeNeeds
+
 Line = Annotated[int, Meta(ge=1)]
 
 
-class ReadFile(Tool[EditLedger], frozen=True):
-    """Read a text file, or the lines of it you ask for."""
+class ReadFileNeeds(Data, frozen=True):
+    """What reading takes: the ledger, what finds code by its name, and how many tokens a result may take, if that is
+    known."""
+
+    ledger: EditLedger
+    code: Callable[[], CodeNeeds] | None = None
+    max_tokens: Callable[[], int | None] = lambda: None
+    count: Callable[[str], int] = len
+
+
+class ReadFile(Tool[ReadFileNeeds], frozen=True):
+    """Read a text file, the lines of it you ask for, or one class or function (symbol: Turn.run)."""
 
     name: ClassVar[str] = "read_file"
     category: ClassVar[ToolCategory] = "read"
@@ -33,6 +49,8 @@ class ReadFile(Tool[EditLedger], frozen=True):
         "filename": "path",
         "start": "startLine",
         "end": "endLine",
+        "function": "symbol",
+        "class": "symbol",
     }
     priority: ClassVar[Mapping[ModeName, int]] = {"code": 1, "debug": 1, "plan": 1, "assistant": 1}
     # A small window shows no line numbers: very small models ask for the first line of a file and take it for all.
@@ -45,9 +63,15 @@ class ReadFile(Tool[EditLedger], frozen=True):
     start_line: Annotated[Line | None, Meta(description="From 1.")] = None
     end_line: Annotated[Line | None, Meta(description="Included.")] = None
     line_numbers: Annotated[bool, Meta(description="Number the lines.")] = False
+    symbol: Annotated[str | None, Meta(description="A definition; path may be a directory.")] = None
+
+    @classmethod
+    def reshape(cls, arguments: JsonObject) -> JsonObject:
+        """A symbol alone is looked for in the whole workspace."""
+        return {"path": ".", **arguments} if arguments.get("symbol") else arguments
 
     def summary(self) -> str:
-        return f"Read {self.path}{self._line_range.words}"
+        return f"Read {self.symbol} in {self.path}" if self.symbol else f"Read {self.path}{self._line_range.words}"
 
     def locations(self) -> list[Location]:
         return [Location(target=self.path)]
@@ -56,16 +80,53 @@ class ReadFile(Tool[EditLedger], frozen=True):
     def _line_range(self) -> LineRange:
         return LineRange(first=self.start_line or 1, last=self.end_line, numbered=self.line_numbers)
 
-    async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
+    async def run(self, context: ToolContext, needs: ReadFileNeeds) -> ToolResult:
         if self.start_line and self.end_line and self.start_line > self.end_line:
             raise ToolFailure("InvalidLineRange", f"startLine {self.start_line} is after endLine {self.end_line}.")
+        if self.symbol:
+            return await self._read_symbol(self.symbol, context, needs)
         with context.boundary.open_file(self.path) as file:
             if (picture := read_picture(file)) is not None and await context.sees():
                 words = f"{self.path}: {picture.words}"
                 return ToolResult(llm_content=f"[{words}]", return_display=words, images=(picture.part,))
             excerpt = await read_text(self.path, file, self._line_range, context.settings)
-            needs.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
-        return ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
+            needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
+        result = ToolResult(llm_content=append_notes(excerpt), return_display=self._render_display(excerpt))
+        return await self._shorten(excerpt, result, context, needs)
+
+    async def _shorten(
+        self, excerpt: Excerpt, result: ToolResult, context: ToolContext, needs: ReadFileNeeds
+    ) -> ToolResult:
+        """A file that cannot be given whole comes as its head and the outline of the rest."""
+        if not self._line_range.whole or needs.code is None:
+            return result
+        most = needs.max_tokens()
+        is_cut = any("read on with startLine" in note for note in excerpt.notes)
+        if not is_cut and (most is None or needs.count(result.llm_content) <= most):
+            return result
+        from ollm.tools.files.long_files import ResultRoom, shorten_long_file
+
+        outline_tokens = needs.code().code_map.settings.max_tokens
+        room = ResultRoom(
+            count=needs.count, outline_tokens=outline_tokens, limits=context.settings.output, max_tokens=most
+        )
+        return await shorten_long_file(self.path, excerpt, result, room)
+
+    async def _read_symbol(self, symbol: str, context: ToolContext, needs: ReadFileNeeds) -> ToolResult:
+        from ollm.tools.files.code_outline import find_symbol_lines
+
+        if needs.code is not None and context.boundary.check(self.path).is_dir():
+            from ollm.tools.search.code_files import find_symbol_file
+
+            found = await find_symbol_file(context, needs.code(), self.path, symbol)
+            return await msgspec.structs.replace(self, path=found).run(context, needs)
+        with context.boundary.open_file(self.path) as file:
+            lines = await find_symbol_lines(self.path, file, symbol, numbered=self.line_numbers)
+            excerpt = await read_text(self.path, file, lines, context.settings)
+            needs.ledger.remember_file(context.boundary.check(self.path), os.fstat(file.fileno()), excerpt.content)
+        head = f"[{self.path}{lines.words}]\n"
+        words = f"{symbol} in {self.path}{lines.words}"
+        return ToolResult(llm_content=head + append_notes(excerpt), return_display=words)
 
     def _render_display(self, excerpt: Excerpt) -> str:
         count = "1 line" if excerpt.count == 1 else f"{excerpt.count:,} lines"

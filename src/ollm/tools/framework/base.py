@@ -116,6 +116,7 @@ class Tool(
     keep: ClassVar[Keep] = "head"  # which part survives when the output is too long
     aliases: ClassVar[Mapping[str, str]] = {}  # other names models use for a parameter
     small: ClassVar[SmallForm | None] = None  # how it is shown where the window is small
+    min_window: ClassVar[int] = 0  # tokens; it is not shown in a smaller window, though it can be called
 
     @classmethod
     def reshape(cls, arguments: JsonObject) -> JsonObject:
@@ -202,6 +203,7 @@ class ToolDescription(Data, frozen=True):
     priority: Mapping[ModeName, int] = {}
     keep: Keep = "head"
     small: SmallForm | None = None
+    min_window: int = 0
     identity: str = ""
 
     @property
@@ -239,6 +241,7 @@ def describe_class(tool: type[Tool[Any]]) -> ToolDescription:
         priority=tool.priority,
         keep=tool.keep,
         small=tool.small,
+        min_window=tool.min_window,
     )
 
 

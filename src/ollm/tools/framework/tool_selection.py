@@ -35,7 +35,7 @@ def select_tools(
     found with `find_tool`. Those that are `permitted` by name are shown in every mode. `most` is how many the model was
     seen to bear. Once something was `folded` away `recall` is one of them. A tool that is not shown can still
     be called."""
-    by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category)}
+    by_name = {tool.name: tool for tool in tools if shows_tool(mode, tool.category) and window >= tool.min_window}
     placed = sorted((tool.priority[mode], tool.name) for tool in by_name.values() if mode in tool.priority)
     ours = [name for _, name in placed]
     least, limit = _count_limits(window, most)

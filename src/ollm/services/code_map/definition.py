@@ -1,0 +1,62 @@
+"""One definition in a file, and a file's outline as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ollm.domain.struct import Data
+
+MAX_SIGNATURE_CHARS = 160
+MAX_VALUE_CHARS = 70
+
+
+class CodeDefinition(Data, frozen=True, kw_only=False, array_like=True, gc=False):
+    """A class, function or the like. `line` is where it is named, `first` where its decorators or comments begin and
+    `last` where it ends, counting from 1. `scope` is what it stands in, with dots."""
+
+    kind: str
+    name: str
+    scope: str
+    signature: str
+    line: int
+    first: int
+    last: int
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.scope}.{self.name}" if self.scope else self.name
+
+    @property
+    def depth(self) -> int:
+        return self.scope.count(".") + 1 if self.scope else 0
+
+
+def shorten_signature(text: str, kind: str = "") -> str:
+    """On one line, without what comes after it."""
+    line = " ".join(text.split()).rstrip("{:; ").removesuffix(" do").removesuffix(" end")
+    line = line.replace("( ", "(").replace(", )", ")").replace(" )", ")")
+    max_chars = MAX_VALUE_CHARS if kind in ("constant", "variable", "type", "macro") else MAX_SIGNATURE_CHARS
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
+
+
+def render_definition(found: CodeDefinition) -> str:
+    return f"{found.line:>5} {'  ' * found.depth}{found.signature}"
+
+
+def render_outline(definitions: Sequence[CodeDefinition]) -> list[str]:
+    """A line for each, with its line number, indented by what it stands in."""
+    return [render_definition(found) for found in definitions]
+
+
+def normalize_symbol(symbol: str) -> str:
+    """`Turn::run`, `Turn#run` and `Turn.run()` are all `Turn.run`."""
+    return symbol.strip().removesuffix("()").replace("::", ".").replace("#", ".").strip(".")
+
+
+def match_symbol(symbol: str, definitions: Sequence[CodeDefinition]) -> list[CodeDefinition]:
+    """The definitions a symbol names: those of exactly that full name, else those whose full name ends in it."""
+    wanted = normalize_symbol(symbol)
+    if not wanted:
+        return []
+    exact = [found for found in definitions if found.full_name == wanted]
+    return exact or [found for found in definitions if found.full_name.endswith(f".{wanted}")]

@@ -1,0 +1,126 @@
+"""What a map knows of each file: its definitions and the names it uses, read once and remembered by time and size."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ollm.domain.struct import Data
+from ollm.services.code_map.definition import CodeDefinition
+from ollm.services.code_map.languages import is_code
+from ollm.services.code_map.outline import outline_text
+from ollm.services.code_map.syntax_tree import has_grammar
+from ollm.system.atomic import make_private_directory, replace_file
+
+CACHE_VERSION = 1
+MAX_FILE_BYTES = 512 * 1024  # a larger one is listed by name
+MAX_WORDS = 6_000  # of one file
+_WORD = re.compile(r"[A-Za-z_]\w{2,}")
+_REFERENCE = re.compile(r"\b(?:[a-z_]\w{2,}(?=\s*[(!<])|[A-Z]\w{2,})")
+_IMPORT = re.compile(r"^\s*(?:from|import|use|using|require|include)\b(.{0,400})", re.MULTILINE)
+
+
+class FileFacts(Data, frozen=True, kw_only=False, array_like=True, gc=False):
+    """`words` are all names in the file, `references` those that look like uses of something defined elsewhere; both
+    with a blank between them."""
+
+    path: str
+    modified: int
+    size: int
+    definitions: tuple[CodeDefinition, ...]
+    words: str
+    references: str
+
+
+class _FactsFile(Data, frozen=True):
+    version: int
+    parsed: bool  # with grammars: what was read without them is read again when they are installed
+    files: tuple[FileFacts, ...]
+
+
+class FactsCache:
+    """The facts of one project's files, in one file of `folder`; whatever is wrong with it means reading anew."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
+        self._file = folder / f"{name}.msgpack"
+        self._root = root
+
+    def read(self, paths: Sequence[str], stopped: Callable[[], bool] = lambda: False) -> list[FileFacts]:
+        """The facts of these files below the root, in their order; a file that cannot be read is left out."""
+        known = {facts.path: facts for facts in self._load()}
+        found, changed = list[FileFacts](), False
+        for path in paths:
+            if stopped():
+                break
+            facts = self._read_file(path, known.get(path))
+            if facts is not None:
+                changed = changed or facts is not known.get(path)
+                found.append(facts)
+        if changed or len(found) < len(known):
+            self._save(found, known)
+        return found
+
+    def _read_file(self, path: str, known: FileFacts | None) -> FileFacts | None:
+        place = f"{self._root}/{path}"
+        try:
+            status = os.lstat(place)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            if known is not None and known.modified == status.st_mtime_ns and known.size == status.st_size:
+                return known
+            data = _read_regular(place) if status.st_size <= MAX_FILE_BYTES else b""
+        except OSError:
+            return None
+        return collect_facts(path, data, status.st_mtime_ns, status.st_size)
+
+    def _load(self) -> tuple[FileFacts, ...]:
+        try:
+            found = msgspec.msgpack.decode(self._file.read_bytes(), type=_FactsFile)
+        except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
+            return ()
+        return found.files if found.version == CACHE_VERSION and found.parsed == has_grammar("a.py") else ()
+
+    def _save(self, found: Sequence[FileFacts], known: dict[str, FileFacts]) -> None:
+        """With what is known of files that were not asked for this time, as long as they are there."""
+        asked = {facts.path for facts in found}
+        others = (facts for path, facts in known.items() if path not in asked and _is_there(f"{self._root}/{path}"))
+        document = _FactsFile(version=CACHE_VERSION, parsed=has_grammar("a.py"), files=(*found, *others))
+        with contextlib.suppress(OSError):
+            make_private_directory(self._file.parent)
+            replace_file(self._file, msgspec.msgpack.encode(document), durable=False)
+
+
+def collect_facts(path: str, data: bytes, modified: int, size: int) -> FileFacts:
+    if b"\0" in data[:8192]:
+        data = b""
+    text = data.decode("utf-8", "replace")
+    words = sorted(set(_WORD.findall(text)))[:MAX_WORDS]
+    references = _find_references(text) if is_code(path) else set()
+    definitions = tuple(outline_text(path, data)) if data else ()
+    return FileFacts(path, modified, size, definitions, " ".join(words), " ".join(sorted(references)))
+
+
+def _find_references(text: str) -> set[str]:
+    found = set(_REFERENCE.findall(text))
+    for line in _IMPORT.findall(text):
+        found.update(_WORD.findall(line))
+    return found
+
+
+def _read_regular(place: str) -> bytes:
+    """Never through a link that was put there meanwhile."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(MAX_FILE_BYTES + 1)[:MAX_FILE_BYTES]
+
+
+def _is_there(place: str) -> bool:
+    return os.path.lexists(place)

@@ -1,0 +1,112 @@
+"""A map of a project's code within a budget of tokens: its files by weight, with what others use of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ollm.services.code_map.definition import CodeDefinition
+from ollm.services.code_map.facts import FileFacts
+from ollm.services.code_map.ranking import LISTED_KINDS, QueryScores, score_definitions
+
+MAX_MAP_SIGNATURE_CHARS = 100
+MAX_FILE_DEFINITIONS = 12
+
+CountTokens = Callable[[str], int]
+
+
+class _MapFile:
+    """A file on the map, and its definitions by weight."""
+
+    def __init__(self, facts: FileFacts, weights: Sequence[float], weight: float) -> None:
+        self.path = facts.path
+        self.weight = weight
+        self.best = sorted(
+            ((amount, found) for amount, found in zip(weights, facts.definitions, strict=True) if amount > 0),
+            key=lambda pair: (-pair[0], pair[1].line),
+        )[:MAX_FILE_DEFINITIONS]
+
+
+def render_code_map(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str = "") -> str:
+    """At most so many tokens. Without a question: the definitions most used by other files. With one: the files that
+    have most to do with it. The same files give the same text."""
+    if query.strip():
+        return _render_for_query(files, max_tokens, count, query)
+    weights = score_definitions(files)
+    ranked = [_MapFile(facts, weights[number], sum(weights[number])) for number, facts in enumerate(files)]
+    ranked.sort(key=lambda found: (-found.weight, found.path))
+    return _render_definitions([found for found in ranked if found.best], max_tokens, count)
+
+
+def _render_definitions(ranked: Sequence[_MapFile], max_tokens: int, count: CountTokens) -> str:
+    """The heaviest definitions of all files, as many as fit, each below its file."""
+    pairs = sorted(
+        ((amount, place, found) for place, file in enumerate(ranked) for amount, found in file.best),
+        key=lambda pair: (-pair[0], pair[1], pair[2].line),
+    )
+    left, shown = max_tokens, dict[int, list[CodeDefinition]]()
+    for _, place, found in pairs:
+        price = count(f"{_render_line(found)}\n") + (0 if place in shown else count(f"{ranked[place].path}\n"))
+        if price > left:
+            if left < max_tokens // 20:
+                break
+            continue
+        left -= price
+        shown.setdefault(place, []).append(found)
+    lines = [line for place in sorted(shown) for line in _render_file(ranked[place].path, shown[place])]
+    return _cut_to_budget(lines, max_tokens, count)
+
+
+def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountTokens, query: str) -> str:
+    scores = QueryScores(files, query)
+    ranked = sorted(
+        ((scores.score_file(number), number) for number in range(len(files))),
+        key=lambda pair: (-pair[0], files[pair[1]].path),
+    )
+    lines, left = list[str](), max_tokens
+    for place, (score, number) in enumerate(ranked):
+        if score <= 0:
+            break
+        entry = _describe_for_query(files[number], scores, 3 if place < 10 else 0)
+        price = count("\n".join(entry) + "\n")
+        if price > left:
+            break
+        lines += entry
+        left -= price
+    return _cut_to_budget(lines, max_tokens, count)
+
+
+def _describe_for_query(facts: FileFacts, scores: QueryScores, most: int) -> list[str]:
+    rated = [
+        (score, found)
+        for found in facts.definitions
+        if found.kind not in LISTED_KINDS and (score := scores.score_definition(found)) > 0
+    ]
+    best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))[:most]
+    return _render_file(facts.path, [found for _, found in best])
+
+
+def _render_file(path: str, definitions: Sequence[CodeDefinition]) -> list[str]:
+    ordered = sorted(definitions, key=lambda found: found.line)
+    return [_clean_name(path), *map(_render_line, ordered)]
+
+
+def _render_line(found: CodeDefinition) -> str:
+    signature = found.signature.strip()
+    if found.scope and not signature.startswith("func ("):
+        signature = f"{found.scope}: {signature}"
+    if len(signature) > MAX_MAP_SIGNATURE_CHARS:
+        signature = f"{signature[: MAX_MAP_SIGNATURE_CHARS - 1]}…"
+    return f"  {found.line} {_clean_name(signature)}"
+
+
+def _cut_to_budget(lines: list[str], max_tokens: int, count: CountTokens) -> str:
+    text = "\n".join(lines)
+    while lines and count(text) > max_tokens:
+        lines = lines[: len(lines) * 9 // 10]
+        text = "\n".join(lines)
+    return text
+
+
+def _clean_name(name: str) -> str:
+    """Whoever named a file shall not break lines or hide words in a prompt."""
+    return name if name.isprintable() else "".join(letter if letter.isprintable() else "\ufffd" for letter in name)

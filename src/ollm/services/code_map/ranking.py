@@ -1,0 +1,137 @@
+"""Which definitions and files of a project matter: by how many other files use them, and by what is asked about."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from ollm.services.code_map.definition import CodeDefinition
+from ollm.services.code_map.facts import FileFacts
+from ollm.services.code_map.languages import get_family, is_code
+
+MIN_NAME_CHARS = 3
+UNRELATED_SHARE = 0.02  # of a use whose file never names where the definition stands
+TEST_SHARE = 0.3  # of a use in a test
+PRIVATE_SHARE = 0.2
+TESTED_SHARE = 0.1  # of what tests define
+LISTED_KINDS = frozenset({"heading", "section", "block", "package"})
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_STOP_WORDS = frozenset(
+    "the and for with that this from into not are was its has have can all any one two when where what which how does "
+    "who why than then they them their there is in of to on at by as an be or it if no do so up we us you your our "
+    "find show tell list about code file files".split()
+)
+
+
+def is_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return path.startswith(("tests/", "test/", "spec/")) or "/tests/" in path or "test" in split_words(name)
+
+
+@lru_cache(maxsize=65_536)
+def split_words(name: str) -> tuple[str, ...]:
+    """The words of a name, in small letters and without their endings: `parseCalls` is parse, call."""
+    return tuple(stem_word(part.lower()) for part in _PART.findall(name))
+
+
+def stem_word(word: str) -> str:
+    for ending in ("ings", "ing", "edly", "ed", "ies", "es", "s", "er", "ers", "ion", "ions", "ly"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    return word.rstrip("ei") if len(word) > 3 else word
+
+
+def score_definitions(files: Sequence[FileFacts]) -> list[list[float]]:
+    """For every file the weight of each of its definitions: the files that use it, shared among those that define
+    something of that name."""
+    places: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for number, facts in enumerate(files):
+        for inner, found in enumerate(facts.definitions):
+            if found.kind not in LISTED_KINDS and len(found.name) >= MIN_NAME_CHARS and is_code(facts.path):
+                places[found.name].append((number, inner))
+    weights = [[0.0] * len(facts.definitions) for facts in files]
+    tests = [is_test(facts.path) for facts in files]
+    families = [get_family(facts.path) for facts in files]
+    for user, facts in enumerate(files):
+        used = set(facts.references.split())
+        share = TEST_SHARE if tests[user] else 1.0
+        own = {found.name for found in facts.definitions}
+        for name in (used & places.keys()) - own:
+            for number, inner in places[name]:
+                if families[number] != families[user]:
+                    continue
+                found = files[number].definitions[inner]
+                related = 1.0 if _names_place(used, files[number].path, found) else UNRELATED_SHARE
+                weights[number][inner] += share * related / len(places[name])
+    for number, facts in enumerate(files):
+        for inner, found in enumerate(facts.definitions):
+            if found.name.startswith("_"):
+                weights[number][inner] *= PRIVATE_SHARE
+            if tests[number]:
+                weights[number][inner] *= TESTED_SHARE
+    return weights
+
+
+def _names_place(used: set[str], path: str, found: CodeDefinition) -> bool:
+    """Whether a file that uses a name also names the class or the module it comes from."""
+    if found.scope:
+        return found.scope.rpartition(".")[2] in used
+    folder, _, name = path.rpartition("/")
+    return name.partition(".")[0] in used or folder.rpartition("/")[2] in used or found.name[:1].isupper()
+
+
+class QueryScores:
+    """How much each file and definition has to do with a question."""
+
+    def __init__(self, files: Sequence[FileFacts], query: str) -> None:
+        self._terms = find_terms(query)
+        self._files = files
+        self._contents = [_collect_words(facts) for facts in files] if self._terms else []
+        self._rarity = self._weigh_terms()
+
+    def _weigh_terms(self) -> Mapping[str, float]:
+        total = len(self._files) + 1
+        counts = {term: sum(term in content for content in self._contents) for term in self._terms}
+        return {term: math.log(1 + total / (1 + count)) for term, count in counts.items()}
+
+    def score_file(self, number: int) -> float:
+        """Words of the path count most, then those of what it defines, then all others."""
+        facts = self._files[number]
+        place = _collect_path_words(facts.path)
+        defined = {word for found in facts.definitions for word in split_words(found.name)}
+        score = 0.0
+        for term, rarity in self._rarity.items():
+            if term in place:
+                score += 4.0 * rarity
+            if term in defined:
+                score += 1.5 * rarity
+            elif term in self._contents[number]:
+                score += 0.7 * rarity
+        length = 1 + len(self._contents[number]) / 800
+        return score / math.sqrt(length)
+
+    def score_definition(self, found: CodeDefinition) -> float:
+        words = set(split_words(found.name)) | set(split_words(found.scope))
+        return sum(rarity for term, rarity in self._rarity.items() if term in words)
+
+
+def find_terms(query: str) -> list[str]:
+    words = [word for word in re.findall(r"[\w]+", query) if word.lower() not in _STOP_WORDS]
+    return list(dict.fromkeys(term for word in words for term in split_words(word) if len(term) >= 2))
+
+
+def _collect_words(facts: FileFacts) -> frozenset[str]:
+    return frozenset(_split_all(facts.words.split()))
+
+
+def _split_all(words: Iterable[str]) -> Iterable[str]:
+    for word in words:
+        yield from split_words(word)
+
+
+def _collect_path_words(path: str) -> set[str]:
+    return set(_split_all(re.split(r"[/.\-]", path)))

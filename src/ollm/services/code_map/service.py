@@ -1,0 +1,87 @@
+"""`CodeMapService`: the outlines and maps of a workspace's code, as tools and commands ask for them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ollm.config.settings import CodeMapSettings
+from ollm.domain.struct import Data
+from ollm.services.code_map.definition import CodeDefinition, match_symbol
+from ollm.services.code_map.facts import FactsCache, FileFacts
+from ollm.services.code_map.languages import belongs_on_map, is_code
+from ollm.services.code_map.project_map import render_code_map
+
+
+class CodeMap(Data, frozen=True):
+    """A map as text; `files` were looked at, `left_out` were over the limit of files."""
+
+    text: str
+    files: int
+    left_out: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.left_out:
+            return ()
+        return (f"{self.left_out:,} more files were not read (codeMap.maxFiles); name a directory for the rest",)
+
+
+class FoundSymbol(Data, frozen=True):
+    """A definition and the file it stands in."""
+
+    path: str
+    definition: CodeDefinition
+
+
+class CodeMapService:
+    """Knows what the files of any root define. `folder` is where that is remembered between runs; work runs in a
+    thread and stops when its caller is cancelled."""
+
+    def __init__(self, settings: CodeMapSettings, folder: Path) -> None:
+        self.settings = settings
+        self._folder = folder
+
+    async def build_map(
+        self,
+        root: Path,
+        paths: Sequence[str],
+        max_tokens: int | None,
+        count: Callable[[str], int],
+        query: str = "",
+    ) -> CodeMap:
+        """A map of the files (paths from the root) within the budget, by default the configured one."""
+        kept = self._select_files(paths)
+
+        def work(facts: list[FileFacts]) -> str:
+            return render_code_map(facts, max_tokens or self.settings.max_tokens, count, query)
+
+        facts = await self._read_facts(root, kept)
+        text = await asyncio.to_thread(work, facts)
+        wanted = sum(map(belongs_on_map, paths))
+        return CodeMap(text=text, files=len(kept), left_out=wanted - len(kept))
+
+    async def find_symbol(self, root: Path, paths: Sequence[str], symbol: str) -> list[FoundSymbol]:
+        """Where the files define a symbol, most likely first."""
+        facts = await self._read_facts(root, [path for path in self._select_files(paths) if is_code(path)])
+        return [
+            FoundSymbol(path=file.path, definition=found)
+            for file in facts
+            for found in match_symbol(symbol, file.definitions)
+        ]
+
+    def _select_files(self, paths: Sequence[str]) -> list[str]:
+        """Code first when there are too many."""
+        wanted = [path for path in paths if belongs_on_map(path)]
+        if len(wanted) > self.settings.max_files:
+            wanted.sort(key=lambda path: (not is_code(path), path.count("/"), path))
+        return wanted[: self.settings.max_files]
+
+    async def _read_facts(self, root: Path, paths: Sequence[str]) -> list[FileFacts]:
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(FactsCache(self._folder, root).read, paths, stop.is_set)
+        finally:
+            stop.set()

@@ -1,0 +1,246 @@
+"""Definitions and mistakes in a text, by its syntax tree (extra `[code]`); nothing where no grammar is installed."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ollm.services.code_map.definition import CodeDefinition, shorten_signature
+from ollm.services.code_map.languages import CodeLanguage, find_language
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_SIGNATURE_BYTES = 1200
+MAX_DEPTH = 60
+_COMMENTS = frozenset({"comment", "line_comment", "block_comment", "attribute_item", "decorator", "marker_annotation"})
+_FUNCTION_VALUES = frozenset(
+    "arrow_function function_expression function generator_function class".split()
+)  # of a variable or an assignment
+_SCRIPTS = ("javascript", "typescript", "tsx")
+_PREFIXES = {"type_spec": "type ", "const_spec": "const ", "var_spec": "var ", "variable_declarator": "const "}
+_ANNOTATIONS = re.compile(r"^(?:@[\w.]+(?:\([^()]*\))?\s+)+")
+_CPP_WORDS = re.compile(rb"^\s*(?:class|namespace|template|using|public:|private:)\b", re.MULTILINE)
+
+
+@lru_cache(maxsize=16)
+def get_parser(module: str, function: str) -> Parser | None:
+    """None where tree-sitter or the grammar is not installed, or the two do not fit together."""
+    try:
+        from tree_sitter import Language, Parser
+
+        return Parser(Language(getattr(import_module(module), function)()))
+    except (ImportError, AttributeError, ValueError, TypeError):
+        return None
+
+
+def has_grammar(name: str) -> bool:
+    """Whether a file of this name can be parsed here."""
+    language = find_language(name)
+    return language is not None and get_parser(language.module, language.function) is not None
+
+
+def parse_definitions(name: str, data: bytes) -> list[CodeDefinition] | None:
+    """What a file defines, in its order; None where it cannot be parsed here."""
+    language = _choose_language(name, data)
+    parser = get_parser(language.module, language.function) if language else None
+    if language is None or parser is None:
+        return None
+    return _TreeReader(language, data).read(parser.parse(data).root_node)
+
+
+def find_parse_error(name: str, data: bytes) -> int | None:
+    """The line of the first place that does not parse; None when there is none or nothing here can tell: of C nobody
+    can who does not know its macros."""
+    language = find_language(name)
+    if language is None or language.name in ("c", "cpp"):
+        return None
+    parser = get_parser(language.module, language.function)
+    if parser is None:
+        return None
+    node = parser.parse(data).root_node
+    if not node.has_error:
+        return None
+    for _ in range(MAX_DEPTH * 10):
+        inner = next((child for child in node.children if child.has_error or child.is_missing), None)
+        if inner is None or node.is_missing or node.is_error:
+            break
+        node = inner
+    return node.start_point[0] + 1
+
+
+def _choose_language(name: str, data: bytes) -> CodeLanguage | None:
+    """By the name; a header that holds C++ is read as such."""
+    language = find_language(name)
+    if language is not None and language.name == "c" and name.endswith(".h") and _CPP_WORDS.search(data):
+        return find_language("header.hpp")
+    return language
+
+
+class _TreeReader:
+    """One file being read."""
+
+    def __init__(self, language: CodeLanguage, data: bytes) -> None:
+        self._language = language
+        self._data = data
+        self._found: list[CodeDefinition] = []
+
+    def read(self, root: Node) -> list[CodeDefinition]:
+        self._visit_children(root, "", None, 0)
+        return self._found
+
+    def _visit_children(self, node: Node, scope: str, outer: Node | None, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            return
+        for child in node.named_children:
+            self._visit(child, scope, outer, depth + 1)
+
+    def _visit(self, node: Node, scope: str, outer: Node | None, depth: int) -> None:
+        """`outer` is the statement that wraps this node alone, such as `export` or what carries the decorators."""
+        kind = self._language.definitions.get(node.type)
+        if kind is not None and (named := self._name_definition(node, kind, scope)):
+            found = self._add(node, outer or node, *named)
+            if node.type in self._language.containers:
+                self._visit_body(node, found.full_name, depth)
+            return
+        if node.type in self._language.wrappers:
+            alone = node.named_child_count == 1 or node.type in ("decorated_definition", "export_statement")
+            alone = alone or node.type == "template_declaration"
+            self._visit_children(node, scope, (outer or node) if alone else None, depth)
+
+    def _visit_body(self, node: Node, scope: str, depth: int) -> None:
+        body = next((found for field in ("body", "value", "type") if (found := node.child_by_field_name(field))), None)
+        if body is not None:
+            self._visit_children(body, scope, None, depth + 1)
+
+    def _add(self, node: Node, whole: Node, kind: str, name: str, scope: str) -> CodeDefinition:
+        signature = shorten_signature(self._read_signature(node), kind)
+        named = node.child_by_field_name("name") or node
+        line, last = named.start_point[0] + 1, _find_last_row(whole) + 1
+        found = CodeDefinition(kind, name, scope, signature, line, self._find_first_line(whole), max(line, last))
+        self._found.append(found)
+        return found
+
+    def _read_signature(self, node: Node) -> str:
+        start, end = node.start_byte, self._find_signature_end(node)
+        text = self._data[start : min(end, start + MAX_SIGNATURE_BYTES)].decode("utf-8", "replace").rstrip()
+        text = _ANNOTATIONS.sub("", text.removesuffix("=>").removesuffix("="))
+        return f"{_PREFIXES.get(node.type, '')}{text}" if self._language.name in ("go", *_SCRIPTS) else text
+
+    def _find_signature_end(self, node: Node) -> int:
+        for field in ("body", "value", "right"):
+            body = node.child_by_field_name(field)
+            if body is not None and field != "body":
+                body = body.child_by_field_name("body") if body.type in _FUNCTION_VALUES else None
+            if body is not None:
+                return min(node.end_byte, body.start_byte)
+        if node.type in ("type_spec", "type_definition", "declaration", "macro_definition"):
+            return _find_brace(self._data, node.start_byte, node.end_byte)
+        return node.end_byte
+
+    def _find_first_line(self, node: Node) -> int:
+        """With the comments and attributes directly above."""
+        first = node.start_point[0]
+        before = node.prev_sibling
+        while before is not None and before.type in _COMMENTS and _find_last_row(before) >= first - 1:
+            if before.prev_sibling is not None and _find_last_row(before.prev_sibling) == before.start_point[0]:
+                break  # it stands behind something else on its line
+            first, before = before.start_point[0], before.prev_sibling
+        return first + 1
+
+    def _name_definition(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
+        """Kind, name and scope; None for what is of no interest, such as a local value."""
+        match node.type:
+            case (
+                "assignment"
+                | "variable_declarator"
+                | "assignment_expression"
+                | "public_field_definition"
+                | "field_definition"
+            ):
+                return self._name_value(node, kind, scope)
+            case "impl_item":
+                return self._name_implementation(node)
+            case "method_declaration" if self._language.name == "go":
+                return kind, self._read_name(node), self._read_receiver(node)
+            case "function_definition" | "declaration" | "field_declaration" | "type_definition" if (
+                self._language.name in ("c", "cpp")
+            ):
+                return self._name_declaration(node, kind, scope)
+            case "struct_specifier" | "union_specifier" | "enum_specifier" | "class_specifier":
+                if node.child_by_field_name("body") is None:
+                    return None
+        name = self._read_name(node)
+        return (kind, name, scope) if name else None
+
+    def _name_value(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
+        """A constant in capitals, or a function kept under a name."""
+        left = next(
+            (found for field in ("left", "name", "property") if (found := node.child_by_field_name(field))), None
+        )
+        value = node.child_by_field_name("right") or node.child_by_field_name("value")
+        if left is None or value is None:
+            return None
+        name = self._read_text(left)
+        if value.type in _FUNCTION_VALUES:
+            return "function", name.removeprefix("module.").removeprefix("exports.").rpartition(".")[2], scope
+        plain = left.type in ("identifier", "constant")
+        if kind != "constant" or not plain or not name.isupper() or scope:
+            return None
+        return kind, name, scope
+
+    def _name_implementation(self, node: Node) -> tuple[str, str, str] | None:
+        target = node.child_by_field_name("type")
+        if target is None:
+            return None
+        return "impl", self._read_text(target).partition("<")[0], ""
+
+    def _name_declaration(self, node: Node, kind: str, scope: str) -> tuple[str, str, str] | None:
+        """C writes the name inside what it declares: `static int *find(int n)`. Variables are left out."""
+        declarator = node.child_by_field_name("declarator")
+        is_function = False
+        while declarator is not None:
+            is_function = is_function or declarator.type == "function_declarator"
+            inner = declarator.child_by_field_name("declarator")
+            if inner is None:
+                break
+            declarator = inner
+        if node.type != "type_definition" and not is_function:
+            return self._name_inner_type(node, scope)
+        if declarator is None:
+            return None
+        name = self._read_text(declarator).replace("::", ".")
+        outer, _, bare = name.rpartition(".")
+        return kind, bare, ".".join(filter(None, (scope, outer)))
+
+    def _name_inner_type(self, node: Node, scope: str) -> tuple[str, str, str] | None:
+        """`struct point { … } origin;` declares a value, but it is the struct that is of interest."""
+        inner = node.child_by_field_name("type")
+        if inner is None or inner.child_by_field_name("body") is None or not (name := self._read_name(inner)):
+            return None
+        return self._language.definitions.get(inner.type, "type"), name, scope
+
+    def _read_receiver(self, node: Node) -> str:
+        receiver = node.child_by_field_name("receiver")
+        words = self._read_text(receiver).strip("()").replace("*", " ").split() if receiver is not None else []
+        return words[-1].partition("[")[0] if words else ""
+
+    def _read_name(self, node: Node) -> str:
+        name = node.child_by_field_name("name")
+        return self._read_text(name) if name is not None else ""
+
+    def _read_text(self, node: Node) -> str:
+        return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+def _find_last_row(node: Node) -> int:
+    """The row of the last character; some nodes take the line break along."""
+    row, column = node.end_point
+    return row if column > 0 or row == node.start_point[0] else row - 1
+
+
+def _find_brace(data: bytes, start: int, end: int) -> int:
+    place = data.find(b"{", start, end)
+    return end if place < 0 else place

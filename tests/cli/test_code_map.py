@@ -1,0 +1,86 @@
+"""`ollm files outline` and `ollm files map`, run as a person runs them."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.cli.command import ollm
+from tests.services.code_map.samples import GO, PYTHON, RUST, TYPESCRIPT
+
+
+def plant(root: Path) -> Path:
+    (root / "shop").mkdir(parents=True)
+    (root / "map").mkdir()
+    (root / "map" / "x.txt").write_text("x")
+    for name, text in {"cart.py": PYTHON, "shape.ts": TYPESCRIPT, "server.go": GO, "point.rs": RUST}.items():
+        (root / "shop" / name).write_text(text, encoding="utf-8")
+    (root / "shop" / "app.py").write_text("from shop.cart import Cart, only_here\nCart()\nonly_here()\n")
+    return root
+
+
+def run(*arguments: str, tmp_path: Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return ollm("files", *arguments, home=tmp_path / "home", cwd=cwd or plant(tmp_path / "project"))
+
+
+def test_an_outline_is_printed(tmp_path: Path) -> None:
+    done = run("outline", "shop/point.rs", tmp_path=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("shop/point.rs: 16 lines\n    3 pub struct Point<T>\n")
+
+
+def test_a_map_is_printed_and_its_facts_are_kept(tmp_path: Path) -> None:
+    done = run("map", tmp_path=tmp_path)
+
+    assert done.returncode == 0
+    assert done.stdout == "shop/cart.py\n  8 class Cart(Base)\n  27 def only_here()\n"
+    assert len(list((tmp_path / "home" / "cache" / "code").iterdir())) == 1
+
+
+def test_a_map_for_a_question_as_json(tmp_path: Path) -> None:
+    done = run("map", "shop", "--for", "run the server", "--tokens", "60", "--json", tmp_path=tmp_path)
+
+    assert json.loads(done.stdout)["text"].startswith("shop/server.go\n")
+
+
+def test_a_directory_of_that_name_is_still_listed(tmp_path: Path) -> None:
+    assert run("map/", tmp_path=tmp_path).stdout == "map/x.txt\n"
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+    root = plant(tmp_path / "project")
+
+    def fail(*arguments: str) -> tuple[int, str]:
+        done = run(*arguments, tmp_path=tmp_path, cwd=root)
+        return done.returncode, done.stderr
+
+    assert fail("outline") == (
+        2,
+        "Usage: ollm files outline [OPTIONS] PATH\nollm: Missing argument 'PATH'.\n  See `ollm files outline --help`.\n",
+    )
+    assert fail("outline", "nope") == (1, "ollm: nope does not exist.\n")
+    assert fail("map", "--tokens", "0")[0] == 2
+    code, said = fail("outline", "/etc/hostname")
+    assert code == 1
+    assert "--workspace" in said
+
+
+def test_a_setting_bounds_the_map(tmp_path: Path) -> None:
+    root = plant(tmp_path / "project")
+    ollm("config", "set", "codeMap.maxTokens", "12", home=tmp_path / "home", cwd=root)
+
+    assert "only_here" not in run("map", tmp_path=tmp_path, cwd=root).stdout
+    done = ollm("config", "set", "codeMap.maxTokens", "0", home=tmp_path / "home", cwd=root)
+    assert done.returncode != 0
+
+
+def test_without_the_extra_patterns_do(tmp_path: Path) -> None:
+    """A module that cannot be imported stands in for an extra that is not installed."""
+    root, blocked = plant(tmp_path / "project"), tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "tree_sitter.py").write_text("raise ImportError('not installed')\n")
+
+    done = ollm("files", "outline", "shop/server.go", home=tmp_path / "home", cwd=root, PYTHONPATH=str(blocked))
+
+    assert "   14 func (s *Server) Run(ctx context.Context) error\n" in done.stdout
+    assert done.returncode == 0

@@ -1,0 +1,83 @@
+"""What is remembered of files, and when it no longer counts."""
+
+import os
+import stat
+from pathlib import Path
+
+from ollm.services.code_map.facts import FactsCache, collect_facts
+
+
+def names(root: Path, folder: Path, *paths: str) -> dict[str, list[str]]:
+    found = FactsCache(folder, root).read(paths)
+    return {facts.path: [one.name for one in facts.definitions] for facts in found}
+
+
+def test_a_file_is_read_again_when_its_time_or_size_changed(tmp_path: Path) -> None:
+    root, folder = tmp_path / "project", tmp_path / "cache"
+    root.mkdir()
+    (root / "a.py").write_text("def one(): pass\n")
+    assert names(root, folder, "a.py") == {"a.py": ["one"]}
+    status = (root / "a.py").stat()
+
+    (root / "a.py").write_text("def two(): pass\n")
+    os.utime(root / "a.py", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert names(root, folder, "a.py") == {"a.py": ["one"]}, "same time and size: from the cache"
+    (root / "a.py").write_text("def three(): pass\n")
+    assert names(root, folder, "a.py") == {"a.py": ["three"]}
+    (root / "a.py").unlink()
+    assert names(root, folder, "a.py") == {}
+
+
+def test_a_damaged_cache_is_made_anew_and_is_private(tmp_path: Path) -> None:
+    root, folder = tmp_path / "project", tmp_path / "cache"
+    root.mkdir()
+    (root / "a.py").write_text("def one(): pass\n")
+    names(root, folder, "a.py")
+    (file,) = folder.iterdir()
+
+    for damage in (b"", b"\xc1", file.read_bytes()[:-3], b"\x80"):
+        file.write_bytes(damage)
+        assert names(root, folder, "a.py") == {"a.py": ["one"]}
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_where_nothing_can_be_remembered_everything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def one(): pass\n")
+    (tmp_path / "file").write_text("no directory")
+
+    assert names(tmp_path, tmp_path / "file", "a.py") == {"a.py": ["one"]}
+
+
+def test_links_and_what_is_no_file_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("def secret(): pass\n")
+    root = tmp_path / "project"
+    root.mkdir()
+    (root / "link.py").symlink_to(tmp_path / "secret")
+    os.mkfifo(root / "pipe.py")
+
+    assert names(root, tmp_path / "cache", "link.py", "pipe.py", "gone.py") == {}
+
+
+def test_a_part_of_a_project_does_not_make_the_rest_forgotten(tmp_path: Path) -> None:
+    root, folder = tmp_path / "project", tmp_path / "cache"
+    root.mkdir()
+    for name in ("a.py", "b.py"):
+        (root / name).write_text(f"def {name[0]}bc(): pass\n")
+    names(root, folder, "a.py", "b.py")
+    (root / "a.py").write_text("def other(): pass\n")
+    names(root, folder, "a.py")
+    status = (root / "b.py").stat()
+    (root / "b.py").write_text("def xyz(): pass\n")
+    os.utime(root / "b.py", ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert names(root, folder, "b.py") == {"b.py": ["bbc"]}, "still from the cache"
+
+
+def test_uses_are_calls_types_and_imports() -> None:
+    facts = collect_facts("a.py", b"from shop import cart\nCart(pay(total))\npath = total\n", 0, 0)
+
+    assert facts.references.split() == ["Cart", "cart", "import", "pay", "shop"]
+    assert "path" in facts.words.split()
+    assert collect_facts("a.py", b"a\0b", 0, 0).words == ""

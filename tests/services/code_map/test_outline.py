@@ -1,0 +1,37 @@
+"""An outline within a budget."""
+
+from ollm.services.code_map.outline import fit_outline, outline_text, take_within
+from ollm.services.token_counting import TokenCounter
+from tests.services.code_map.samples import PYTHON
+
+COUNT = TokenCounter().count_text
+LONG = "".join(f"class C{number}:\n    def run_it(self): pass\n    def end_it(self): pass\n" for number in range(100))
+
+
+def test_what_stands_inside_others_goes_first() -> None:
+    lines = fit_outline(outline_text("a.py", LONG.encode()), 900, COUNT)
+
+    assert lines[:2] == ["    1 class C0", "    4 class C1"]
+    assert lines[-1] == "… 200 more definitions not shown"
+    assert COUNT("\n".join(lines)) <= 920
+
+
+def test_then_the_end_is_cut() -> None:
+    lines = fit_outline(outline_text("a.py", LONG.encode()), 50, COUNT)
+
+    assert lines[0] == "    1 class C0"
+    assert lines[-1].endswith("more definitions not shown")
+    assert COUNT("\n".join(lines)) <= 70
+
+
+def test_without_need_nothing_is_cut() -> None:
+    assert len(fit_outline(outline_text("a.py", PYTHON.encode()), 1000, COUNT)) == 5
+
+
+def test_a_file_no_grammar_can_read_is_read_by_patterns() -> None:
+    assert [found.name for found in outline_text("a.kt", b"fun main() {\n}\n")] == ["main"]
+    assert outline_text("a.bin", b"\xff\xfe\x00") == []
+
+
+def test_lines_are_taken_while_they_fit() -> None:
+    assert take_within(["a", "b", "c"], 4, lambda _: 2) == ["a", "b"]

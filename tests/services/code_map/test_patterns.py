@@ -1,0 +1,51 @@
+"""Definitions by indentation and patterns, where no grammar is installed."""
+
+import pytest
+
+from ollm.services.code_map.patterns import find_definitions, measure_indent
+from tests.services.code_map.samples import GO, PYTHON, TYPESCRIPT
+
+
+def names(name: str, text: str) -> list[str]:
+    return [found.full_name for found in find_definitions(name, text)]
+
+
+def test_what_grammars_would_find_is_mostly_found_without() -> None:
+    assert names("cart.py", PYTHON) == ["Cart", "Cart.total", "Cart.total.inner", "Cart.pay", "only_here"]
+    assert names("server.go", GO) == ["main", "Server", "Handler", "Run", "main"]
+    assert {"Shape", "Square", "Square.handler", "add", "main", "N"} <= set(names("shape.ts", TYPESCRIPT))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.kt", "data class P(val x: Int) {\n    fun area(): Int = 3\n}\nfun main() {\n}\n", ["P", "P.area", "main"]),
+        ("a.lua", "local function f(a)\n  return 1\nend\nfunction M.g()\nend\n", ["f", "M.g"]),
+        ("a.md", "# Title\ntext\n## Part\n```\n# no heading\n```\n", ["Title", "Part"]),
+        ("Makefile", "A := 3\nall: b\n\techo\nb:\n\techo\n", ["all", "b"]),
+        ("a.toml", "[project]\nx = 1\n[tool.ruff]\n", ["project", "tool.ruff"]),
+        ("a.sql", "CREATE TABLE IF NOT EXISTS orders (\n  id int\n);\n", ["orders"]),
+        ("a.xyz", "alpha\n  one\nbeta\n  two\n", ["alpha", "beta"]),
+        ("a.json", '{"a": {\n  "b": 1}}\n', []),
+        ("a.py", "", []),
+    ],
+)
+def test_other_kinds_of_files(name: str, text: str, expected: list[str]) -> None:
+    assert names(name, text) == expected
+
+
+def test_a_definition_ends_where_its_block_does() -> None:
+    text = "class A {\n  run() {\n  }\n}\n\nfunction b() {\n  return 1\n}\nvar c = 3\n"
+
+    found = {one.full_name: (one.first, one.last) for one in find_definitions("a.vue", text)}
+
+    assert found["A"] == (1, 4)
+    assert found["b"] == (6, 8)
+
+
+def test_a_tab_is_four_columns() -> None:
+    assert measure_indent("\t  x") == 6
+
+
+def test_a_line_made_to_be_slow_is_not() -> None:
+    assert find_definitions("a.kt", "public " * 50_000 + "\n" + "a " * 190 + "(\n" + "(" * 390) == []

@@ -1,0 +1,76 @@
+"""What others use, and what has to do with a question."""
+
+from ollm.services.code_map.facts import FileFacts, collect_facts
+from ollm.services.code_map.ranking import QueryScores, find_terms, is_test, score_definitions, split_words
+
+
+def facts(**files: str) -> list[FileFacts]:
+    return [collect_facts(name.replace("__", "/") + ".py", text.encode(), 0, 0) for name, text in files.items()]
+
+
+def weigh(files: list[FileFacts]) -> dict[str, float]:
+    weights = score_definitions(files)
+    return {
+        found.full_name: weight
+        for number, one in enumerate(files)
+        for found, weight in zip(one.definitions, weights[number], strict=True)
+    }
+
+
+def test_what_more_files_use_weighs_more_and_names_of_the_language_nothing() -> None:
+    users = {f"user{number}": "from core import parse\nparse(len([1]))\n" for number in range(5)}
+
+    found = weigh(facts(core="def parse(x): pass\ndef rare(): pass\n", one="from core import rare\nrare()\n", **users))
+
+    assert found["parse"] == 5.0
+    assert found["rare"] == 1.0
+    assert "len" not in found
+
+
+def test_a_method_counts_where_its_class_is_named() -> None:
+    """Everybody calls get(); not everybody means this one."""
+    others = {f"other{number}": "settings.get(1)\n" for number in range(20)}
+
+    found = weigh(
+        facts(lazy="class Lazy:\n    def get(self): pass\n", user="from lazy import Lazy\nLazy().get()\n", **others)
+    )
+
+    assert found["Lazy.get"] < 2
+    assert found["Lazy"] == 1.0
+
+
+def test_a_name_defined_in_many_files_is_shared_by_them() -> None:
+    files = {f"part{number}": "def build(): pass\n" for number in range(4)}
+
+    found = score_definitions(facts(user="import part0\nbuild()\n", **files))
+
+    assert max(max(weights, default=0) for weights in found) <= 0.25
+
+
+def test_tests_weigh_little() -> None:
+    found = weigh(facts(core="def parse(): pass\n", tests__test_core="from core import parse\nparse()\n"))
+
+    assert found["parse"] == 0.3
+    assert is_test("tests/a.py")
+    assert is_test("src/a.test.ts")
+    assert not is_test("src/latest.py")
+
+
+def test_the_words_of_a_name_are_found_without_their_endings() -> None:
+    assert split_words("parseCalls") == split_words("parsing_call")
+    assert find_terms("Where is the retry of downloads?") == list(
+        dict.fromkeys([*split_words("retry"), *split_words("downloads")])
+    )
+
+
+def test_a_question_finds_its_files() -> None:
+    files = facts(
+        shop__cart="def total(): pass\n", shop__mail="def send(): pass\n", tests__test_cart="def test_total(): pass\n"
+    )
+
+    scores = QueryScores(files, "cart: the total is wrong")
+
+    rated = {one.path: scores.score_file(number) for number, one in enumerate(files)}
+    assert rated["shop/mail.py"] == 0
+    assert min(rated["shop/cart.py"], rated["tests/test_cart.py"]) > 0
+    assert scores.score_definition(files[0].definitions[0]) > 0
