@@ -1,1 +1,1 @@
-"""Words of the house: plain data, no behaviour that touches the world."""
+"""The words of ollm: plain data, no behaviour that touches the world."""

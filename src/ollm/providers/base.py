@@ -1,4 +1,4 @@
-"""What a model server is to the rest of the house: a stream of pieces for a request, and a few facts."""
+"""What a model server is to the rest of ollm: a stream of pieces for a request, and a few facts."""
 
 from __future__ import annotations
 

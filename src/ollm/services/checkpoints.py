@@ -16,7 +16,7 @@ from ollm.services.request_ledger import count_lines, fold_ledger
 from ollm.services.token_counting import TokenCounter
 
 MIN_CHECKPOINT_TOKENS = 40  # tokens a checkpoint is never cut below
-MERGED_SHARE = 0.45  # of the cap, when the records are written anew: room for the next ones
+MERGED_SHARE = 0.50  # of the cap, when the records are written anew: room for the next ones
 FACTS_SHARE = 0.5  # of a shortened summary that its facts may take
 PINNED_IDS = ("user-messages", "goals")  # written by the engine, never shortened
 FACTS = "Facts: "
@@ -59,9 +59,9 @@ class CheckpointManager:
             age="compact",
         )
         merged = self._fit_requests(merged, tokens)
-        room = tokens - self._counter.count_message(merged.message)
+        left = tokens - self._counter.count_message(merged.message)
         whole = merge_summaries([old.text for old in records])
-        text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, room), self._counter)
+        text = shorten_summary(whole, max(MIN_CHECKPOINT_TOKENS // 2, left), self._counter)
         age = "medium" if len(text) * 2 > len(whole) else "compact"
         return self._count_record(msgspec.structs.replace(merged, text=text, age=age))
 

@@ -132,14 +132,14 @@ def prime_request(request: str, names: Sequence[str], read: Callable[[str], str 
         texts.pop(name, None)
     short = {name: text for name, text in texts.items() if is_short(text)}
     words = find_words("\n".join((request, *short.values())))
-    room = max_chars - len(parts[0])
+    left = max_chars - len(parts[0])
     for name in sorted(named, key=lambda name: name not in short):
         if name not in texts:
             continue
         part = show_whole(name, texts[name]) if name in short else show_excerpt(name, texts[name], request, words)
-        if part and len(part) <= room:
+        if part and len(part) <= left:
             parts.append(part)
-            room -= len(part)
+            left -= len(part)
             whole += [name] if name in short else []
     return Primed(text="\n\n".join(parts), whole=tuple(whole))
 

@@ -80,12 +80,12 @@ def render_details(episode: Episode) -> list[str]:
 def append_earlier_turns(text: str, earlier: Sequence[Episode], limit: int) -> str:
     """Add a line per earlier turn, newest first in priority but oldest first on the page; count what is left out."""
     kept: list[str] = []
-    room = limit - len(text) - len("\nEarlier:\n- (and 999999 requests before that)")
+    left = limit - len(text) - len("\nEarlier:\n- (and 999999 requests before that)")
     for episode in reversed(earlier):
         line = render_earlier_turn(episode)
-        if room < len(line) + 1:
+        if left < len(line) + 1:
             break
-        room -= len(line) + 1
+        left -= len(line) + 1
         kept.append(line)
     left = len(earlier) - len(kept)
     if not kept and not left:

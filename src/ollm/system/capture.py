@@ -19,7 +19,7 @@ class HeadAndTail:
     def __init__(self, limit: int) -> None:
         self._half = max(limit // 2, 1)
         self._head: list[str] = []
-        self._room = self._half
+        self._left = self._half
         self._tail: deque[str] = deque()
         self._tail_length = 0
         self.characters = 0
@@ -28,10 +28,10 @@ class HeadAndTail:
     def add(self, text: str) -> None:
         self.characters += len(text)
         self.lines += text.count("\n")
-        if self._room:
-            first, text = text[: self._room], text[self._room :]
+        if self._left:
+            first, text = text[: self._left], text[self._left :]
             self._head.append(first)
-            self._room -= len(first)
+            self._left -= len(first)
         if not text:
             return
         self._tail.append(text)

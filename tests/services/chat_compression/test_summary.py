@@ -77,6 +77,14 @@ def test_the_request_keeps_to_its_room_and_keeps_the_newest(room: int) -> None:
     assert "#59 assistant: " in asked[1].content
 
 
+def test_a_long_message_in_a_small_window_is_told_by_its_own_words() -> None:
+    """A note of how to read it is of no use to who writes the summary, and may take all there is."""
+    groups = [(make.user(number, f"The port of service{number} " + "is told below. " * 90),) for number in range(1, 21)]
+    asked = build_request(groups, [], (100, 900), counter)[1].content
+    assert all(f"#{number} user: The port" in asked for number in range(1, 21))
+    assert "recall" not in asked
+
+
 def test_a_second_request_says_what_was_wrong_with_the_first_answer() -> None:
     asked = build_request([(make.user(1, "Go"),)], [], (100, None), counter)
 

@@ -87,7 +87,7 @@ class Probe:
         return facts, "speed", known, f"prompt: {read or '?'} tok/s, output: {write or '?'} tok/s"
 
     async def _try_call_form(self, facts: ModelFacts) -> tuple[ModelFacts, str, bool, str]:
-        """The lowest rung that holds for one plain call."""
+        """The simplest form that works for one plain call."""
         fallback, parser = self._prepare_request(facts, self._tools(TOOL_COUNTS[0]), "Read the file alpha.txt.")
         await collect_text(fallback.request_answer(parser))
         facts = fallback.facts

@@ -1,6 +1,6 @@
 """A request in the forms a model understands: a pure function of what is said, the tools and the facts.
 
-The ladder sends by it and the prompt counts by it, so what is added to a request is never more than was counted on.
+The fallback sends by it and the prompt counts by it, so what is added to a request is never more than was counted on.
 """
 
 from __future__ import annotations

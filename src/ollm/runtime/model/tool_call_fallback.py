@@ -1,7 +1,7 @@
 """How a model is brought to call tools, whatever form it knows: native, written as text, bound to a schema.
 
-Each answer starts on the rung that is known to hold. What was meant as a call and is none gets one gentle word of what
-was wrong; if that fails too, the next attempt can only be a call. What was learnt is in `facts`.
+Each answer starts with the form that is known to work. What was meant as a call and is none gets one gentle word of
+what was wrong; if that fails too, the next attempt can only be a call. What was learnt is in `facts`.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ class Compaction:
         """The records smaller by `over` tokens, whatever they lose: the message being worked on needs the room."""
         from ollm.services.checkpoints import CheckpointManager, count_tokens
 
-        room = max(0, count_tokens(context.checkpoints) - over)
-        aged = CheckpointManager(self._counter).age(context.checkpoints, room, room // 2)
+        allowed = max(0, count_tokens(context.checkpoints) - over)
+        aged = CheckpointManager(self._counter).age(context.checkpoints, allowed, allowed // 2)
         return msgspec.structs.replace(context, checkpoints=aged.checkpoints)
 
     def _with_records(self, view: ContextView, result: CompressionResult) -> ActiveContext:

@@ -18,7 +18,7 @@ MAX_LINE_CHARS = 200
 CHARS_PER_TOKEN = 3
 MAX_TOKENS = 400
 MIN_WINDOW_TOKENS = 3_000
-MIN_ROOM_CHARS = 360
+MIN_LIST_CHARS = 360
 PRIORITY = 59.0
 _NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _HEAD = "Skills: when one fits the request, read its file first and follow it."
@@ -45,11 +45,11 @@ def build_skills_entry(skills: Sequence[Skill], window: int) -> ContextEntry | N
     """One line for each skill, as many as a small share of the window holds; None where there is nothing to say."""
     if window < MIN_WINDOW_TOKENS:
         return None
-    room = max(min(window // 40, MAX_TOKENS) * CHARS_PER_TOKEN, MIN_ROOM_CHARS) - len(_HEAD)
-    lines = [f"- {skill.name}: {skill.description[: room // 4]} ({skill.path})" for skill in skills]
+    left = max(min(window // 40, MAX_TOKENS) * CHARS_PER_TOKEN, MIN_LIST_CHARS) - len(_HEAD)
+    lines = [f"- {skill.name}: {skill.description[: left // 4]} ({skill.path})" for skill in skills]
     shown: list[str] = []
-    while lines and len(lines[0]) < room:
-        room -= len(lines[0]) + 1
+    while lines and len(lines[0]) < left:
+        left -= len(lines[0]) + 1
         shown.append(lines.pop(0))
     if not shown:
         return None

@@ -24,11 +24,12 @@ def format_recall_call(message: int | None = None, call: str | None = None) -> s
 
 
 def cut_text(text: str, tokens: int, cost: TextCost, way: str) -> str:
-    """The text, or its head and tail with a line between that says how much is missing and how to read it."""
+    """The text, or its head and tail with a line between that says how much is missing and how to read it; without a
+    `way` to read it a sign that something is missing."""
     if cost(text) <= tokens:
         return text
-    room = max(0, tokens - cost(_format_omission("", text, way)))
-    keep = int(len(text) * room / max(1, cost(text)))
+    left = max(0, tokens - cost(_format_omission("", text, way)))
+    keep = int(len(text) * left / max(1, cost(text)))
     while True:
         head, tail = _split_ends(text, keep)
         gap = text[len(head) : len(text) - len(tail)]
@@ -52,6 +53,8 @@ def _split_ends(text: str, keep: int) -> tuple[str, str]:
 
 def _format_omission(head: str, gap: str, way: str) -> str:
     """Line numbers and characters count from the beginning of the whole, so they hold for what `recall` reads."""
+    if not way:
+        return "[…]"
     lines, first = gap.count("\n") + 1, head.count("\n") + 1
     if lines == 1 and way.endswith("}"):
         return f'[... {len(gap)} characters left out; {way[:-1]}, "offset": {len(head)}}} reads them]'

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from ollm.domain.context import Checkpoint, RequestLine, format_number_ranges
 from ollm.domain.messages import PromptMessage
-from ollm.services.chat_compression.folding import cut_text, format_recall_call
+from ollm.services.chat_compression.folding import cut_text
 from ollm.services.chat_compression.groups import Group
 from ollm.services.protected_facts import find_facts
 from ollm.services.token_counting import TokenCounter
@@ -64,10 +64,10 @@ def build_request(
     groups: Sequence[Group], earlier: Sequence[Checkpoint], tokens: tuple[int, int | None], counter: TokenCounter
 ) -> tuple[PromptMessage, ...]:
     """The messages that ask for a summary of at most `tokens[0]`, in a prompt of at most `tokens[1]`."""
-    longest, room = tokens
+    longest, allowed = tokens
     order = ORDER.format(tokens=longest)
     frame = counter.count_text(INSTRUCTION) + counter.count_text(order) + 40
-    record = _build_record(groups, earlier, None if room is None else max(0, room - frame), counter)
+    record = _build_record(groups, earlier, None if allowed is None else max(0, allowed - frame), counter)
     return (
         PromptMessage(role="system", content=INSTRUCTION),
         PromptMessage(role="user", content=f"<record>\n{record}\n</record>\n\n{order}"),
@@ -84,18 +84,18 @@ def build_retry(asked: Sequence[PromptMessage], reason: str) -> tuple[PromptMess
 
 
 def _build_record(
-    groups: Sequence[Group], earlier: Sequence[Checkpoint], room: int | None, counter: TokenCounter
+    groups: Sequence[Group], earlier: Sequence[Checkpoint], allowed: int | None, counter: TokenCounter
 ) -> str:
     """The notes, each as long as there is room for all of them; when even short ones are too many, the newest."""
     messages = [message for group in groups for message in group]
-    if room is not None:
-        messages = messages[-max(1, room // MIN_NOTE_TOKENS) :]  # more have no room, however short
+    if allowed is not None:
+        messages = messages[-max(1, allowed // MIN_NOTE_TOKENS) :]  # more have no room, however short
     for size in NOTE_SIZES:
-        notes = [f"Earlier minutes:\n{cut_text(old.text, size * 2, counter.count_text, 'recall')}" for old in earlier]
+        notes = [f"Earlier minutes:\n{cut_text(old.text, size * 2, counter.count_text, '')}" for old in earlier]
         notes += [_format_note(message, size, counter.count_text) for message in messages]
-        if room is None or sum(map(counter.count_text, notes)) + len(notes) <= room:
+        if allowed is None or sum(map(counter.count_text, notes)) + len(notes) <= allowed:
             return "\n".join(notes)
-    while room is not None and notes and sum(map(counter.count_text, notes)) + len(notes) > room:
+    while allowed is not None and notes and sum(map(counter.count_text, notes)) + len(notes) > allowed:
         notes = notes[max(1, len(notes) // 8) :]
     return "\n".join(notes)
 
@@ -103,9 +103,8 @@ def _build_record(
 def _format_note(message: PromptMessage, size: int, cost: Callable[[str], int]) -> str:
     number = format_number_ranges(message.sources) or "-"
     who = f"result of {message.tool_name}" if message.role == "tool" else message.role
-    way = format_recall_call(message.sources[0] if message.sources else None, message.call_id)
     calls = "".join(f"\n  called {call.name} {call.arguments}" for call in message.calls)
-    text = cut_text(message.content, size, cost, way) + cut_text(calls, size, cost, way)
+    text = cut_text(message.content, size, cost, "") + cut_text(calls, size, cost, "")
     return f"#{number} {who}: " + text.replace("</record>", "<\\/record>")
 
 

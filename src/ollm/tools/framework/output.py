@@ -73,10 +73,10 @@ class StreamCleaner:
     def __init__(self, emit: Callable[[str], None]) -> None:
         self._emit = emit
         self._held = ""
-        self._room = MAX_KEPT_CHARS
+        self._left = MAX_KEPT_CHARS
 
     def feed(self, text: str) -> None:
-        if not self._room:
+        if not self._left:
             return
         text = self._held + text
         start = max(text.rfind(mark) for mark in "\x1b\x90\x98\x9b\x9d\x9e\x9f\r")
@@ -89,10 +89,10 @@ class StreamCleaner:
         self._held = ""
 
     def _send(self, text: str) -> None:
-        shown = clean_text(text)[: self._room]
-        self._room -= len(shown)
+        shown = clean_text(text)[: self._left]
+        self._left -= len(shown)
         if shown:
-            self._emit(shown if self._room else f"{shown}\n[… more output, shown when it finishes …]\n")
+            self._emit(shown if self._left else f"{shown}\n[… more output, shown when it finishes …]\n")
 
 
 class TrimmedOutput(Data, frozen=True):

@@ -1,7 +1,7 @@
 """Documents from strangers made into text, in a process of its own with little memory and time (T6.1, T6.2).
 
 Run as `python -m ollm.tools.web.page_text KIND [BASE_URL [SELECTOR]]` with the document on stdin; one JSON object comes
-out: {text} or {error, message}. Nothing here imports the rest of the house.
+out: {text} or {error, message}. Nothing here imports the rest of ollm.
 """
 
 from __future__ import annotations
