@@ -39,7 +39,7 @@ def test_parts_are_listed_largest_first_and_links_count_as_nothing(tmp_path: Pat
 def test_every_program_and_extra_is_looked_for() -> None:
     checks = {check.name: check for check in check_machine()}
 
-    assert list(checks) == ["rg", "shfmt", "FTS5", "[daemon]", "[embedded]", "[mcp]", "[search]"]
+    assert list(checks) == ["rg", "shfmt", "FTS5", "[acp]", "[daemon]", "[embedded]", "[mcp]", "[search]"]
     assert checks["rg"].ok
     assert Path(checks["rg"].detail).name == "rg"
     assert checks["FTS5"].ok

@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "models": ("ollm.cli.models:models", "List, download and remove models."),
     "doctor": ("ollm.cli.doctor:doctor", "Check your setup and suggest fixes."),
     "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
+    "acp": ("ollm.cli.acp:acp", "Serve an editor (Zed, JetBrains, Neovim, Emacs)."),
     "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
     "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
     "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code."),

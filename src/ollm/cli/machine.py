@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ollm.domain.struct import Data
 
-EXTRAS = {"daemon": "litestar", "embedded": "xllamacpp", "mcp": "mcp", "search": "ddgs"}
+EXTRAS = {"acp": "acp", "daemon": "litestar", "embedded": "xllamacpp", "mcp": "mcp", "search": "ddgs"}
 
 
 class MachineCheck(Data, frozen=True):

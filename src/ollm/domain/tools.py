@@ -134,6 +134,14 @@ class Verdict(Data, frozen=True):
     reads: bool = False  # a shell line that is known to only read
 
 
+class FileChange(Data, frozen=True):
+    """What a call would make of a file, named as the model did; `before` is None for one that is not there yet."""
+
+    path: str
+    before: str | None
+    after: str
+
+
 class ConfirmationDetails(Data, frozen=True):
     """What a person is shown before they answer (T7.8)."""
 
@@ -144,6 +152,7 @@ class ConfirmationDetails(Data, frozen=True):
     reason: str
     locations: tuple[str, ...] = ()
     diff: str = ""
+    changes: tuple[FileChange, ...] = ()  # the same as whole texts, for front ends that compare by themselves
     command: str = ""
     parts: tuple[VerdictPart, ...] = ()
     grant: str | None = None

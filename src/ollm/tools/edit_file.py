@@ -11,7 +11,7 @@ from msgspec import Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.edit_matching import Edit, apply_edits
 from ollm.tools.files.file_change import (
@@ -102,6 +102,10 @@ class EditFile(Tool[EditLedger], frozen=True):
     async def preview(self, context: ToolContext, needs: EditLedger) -> str:
         before = self._read_before(context)
         return make_diff(self.path, before.text, self._make_edits(before)[0])
+
+    async def list_changes(self, context: ToolContext, needs: EditLedger) -> tuple[FileChange, ...]:
+        before = self._read_before(context)
+        return (FileChange(path=self.path, before=before.text, after=self._make_edits(before)[0]),)
 
     async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
         before = self._read_before(context)

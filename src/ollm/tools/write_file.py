@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
+from ollm.domain.tools import FileChange, Location, Risk, ToolCategory, ToolResult
 from ollm.services.edit_ledger import EditLedger
 from ollm.tools.files.encoding import Encoding, detect_newline
 from ollm.tools.files.file_change import (
@@ -59,6 +59,10 @@ class WriteFile(Tool[EditLedger], frozen=True):
     async def preview(self, context: ToolContext, needs: EditLedger) -> str:
         before = self._read_before(context)
         return make_diff(self.path, before.text if before else "", self.content)
+
+    async def list_changes(self, context: ToolContext, needs: EditLedger) -> tuple[FileChange, ...]:
+        before = self._read_before(context)
+        return (FileChange(path=self.path, before=before.text if before else None, after=self.content),)
 
     async def run(self, context: ToolContext, needs: EditLedger) -> ToolResult:
         before = self._read_before(context)

@@ -11,7 +11,7 @@ import msgspec
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, Verdict
+from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, Verdict
 from ollm.extensions.mcp.catalogue import READ_RESOURCE, Catalogue, OfferedTool
 from ollm.extensions.mcp.settings import McpServer
 from ollm.tools.framework.base import ToolContext, ToolSpec, build_confirmation
@@ -58,6 +58,9 @@ class McpInvocation(Data, frozen=True):
 
     async def preview(self, context: ToolContext) -> str:
         return ""
+
+    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
+        return ()
 
     async def run(self, context: ToolContext) -> ToolResult:
         return await self.work(self.params)

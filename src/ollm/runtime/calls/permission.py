@@ -9,11 +9,13 @@ from typing import Protocol
 import msgspec
 
 from ollm.domain.errors import ToolFailure
-from ollm.domain.tools import ConfirmationDetails, GrantScope, PolicyRequest, Verdict
+from ollm.domain.tools import ConfirmationDetails, FileChange, GrantScope, PolicyRequest, Verdict
 from ollm.runtime.calls.confirmation import Asker
 from ollm.system.paths import Boundary
 from ollm.system.terminal_text import render_command
 from ollm.tools.framework.base import Invocation, ToolContext, ToolSpec
+
+MAX_CHANGE_CHARS = 400_000
 
 
 class Policy(Protocol):
@@ -80,12 +82,21 @@ async def build_confirmation(
     details = invocation.confirmation(verdict) or ConfirmationDetails(
         call_id="", tool=spec.name, description=invocation.summary(), risk=verdict.risk, reason=verdict.reason
     )
+    diff = details.diff or await preview_change(invocation, context, verdict)
     return msgspec.structs.replace(
         details,
         description=render_command(details.description),
         locations=tuple(render_command(location) for location in details.locations),
-        diff=details.diff or await preview_change(invocation, context, verdict),
+        diff=diff,
+        changes=await list_small_changes(invocation, context) if diff else (),
     )
+
+
+async def list_small_changes(invocation: Invocation, context: ToolContext) -> tuple[FileChange, ...]:
+    """What the call would change as whole texts; nothing where they are too long to send along."""
+    changes = await invocation.list_changes(context)
+    length = sum(len(change.before or "") + len(change.after) for change in changes)
+    return changes if length <= MAX_CHANGE_CHARS else ()
 
 
 async def preview_change(invocation: Invocation, context: ToolContext, verdict: Verdict) -> str:

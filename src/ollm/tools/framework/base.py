@@ -14,7 +14,16 @@ from ollm.config.settings import ToolSettings
 from ollm.domain.context import ModeName
 from ollm.domain.messages import JsonObject
 from ollm.domain.struct import Data
-from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolCategory, ToolResult, ToolSchema, Verdict
+from ollm.domain.tools import (
+    ConfirmationDetails,
+    FileChange,
+    Location,
+    Risk,
+    ToolCategory,
+    ToolResult,
+    ToolSchema,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from ollm.system.paths import Boundary
@@ -139,6 +148,10 @@ class Tool(
         """The difference this call would make, shown with the question; empty when there is none to show."""
         return ""
 
+    async def list_changes(self, context: ToolContext, needs: Needs) -> tuple[FileChange, ...]:
+        """The same difference as whole texts, for front ends that compare by themselves."""
+        return ()
+
     @abstractmethod
     async def run(self, context: ToolContext, needs: Needs) -> ToolResult:
         """Do it. Raises ToolFailure; may be cancelled at any await and then leaves nothing half done."""
@@ -157,6 +170,8 @@ class Invocation(Protocol):
     def confirmation(self, verdict: Verdict) -> ConfirmationDetails | None: ...
 
     async def preview(self, context: ToolContext) -> str: ...
+
+    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]: ...
 
     async def run(self, context: ToolContext) -> ToolResult: ...
 
@@ -186,6 +201,9 @@ class BoundTool(msgspec.Struct, Generic[Needs], frozen=True):
 
     async def preview(self, context: ToolContext) -> str:
         return await self.tool.preview(context, self.needs)
+
+    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
+        return await self.tool.list_changes(context, self.needs)
 
     async def run(self, context: ToolContext) -> ToolResult:
         return await self.tool.run(context, self.needs)

@@ -12,7 +12,7 @@ import msgspec
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.messages import JsonObject
-from ollm.domain.tools import ConfirmationDetails, Location, Risk, ToolResult, ToolSchema, Verdict
+from ollm.domain.tools import ConfirmationDetails, FileChange, Location, Risk, ToolResult, ToolSchema, Verdict
 from ollm.tools.framework.base import ToolContext, ToolDescription, ToolSpec
 
 FIND_TOOL, USE_TOOL = "find_tool", "use_tool"
@@ -125,6 +125,9 @@ class FindInvocation(msgspec.Struct, frozen=True):
 
     async def preview(self, context: ToolContext) -> str:
         return ""
+
+    async def list_changes(self, context: ToolContext) -> tuple[FileChange, ...]:
+        return ()
 
     async def run(self, context: ToolContext) -> ToolResult:
         found = find_tools(self.query, self.tools)[:MAX_FOUND_TOOLS]

@@ -1,0 +1,1 @@
+"""Editors as front ends: the Agent Client Protocol over standard input and output."""

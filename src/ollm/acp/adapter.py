@@ -1,0 +1,234 @@
+"""The one module that knows the protocol's library: its requests become calls of `EditorSessions`, our JSON its types.
+
+Everything else here speaks the protocol's own JSON; what goes out is checked against the library's schema.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from acp import PROTOCOL_VERSION, RequestError
+from acp import schema as wire
+from acp.core import AgentSideConnection
+from pydantic import BaseModel, ValidationError
+
+from ollm import __version__
+from ollm.acp.client import ClientAbilities, ClientGoneError, ClientRefusedError
+from ollm.acp.transport import StdioTransport
+from ollm.app import redact_error
+from ollm.domain.errors import NotFoundError, OllmError, UsageError
+from ollm.domain.messages import JsonObject
+
+log = logging.getLogger("ollm.acp")
+P = ParamSpec("P")
+R = TypeVar("R")
+INVALID_PARAMS, NOT_FOUND, FAILED = -32602, -32002, -32603
+AGENT_CAPABILITIES: JsonObject = {
+    "loadSession": True,
+    "promptCapabilities": {"image": True, "audio": False, "embeddedContext": True},
+    "mcpCapabilities": {"http": True, "sse": False},
+    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}},
+}
+
+
+class EditorRequests(Protocol):
+    """What an editor can ask for; answers are the protocol's JSON."""
+
+    def set_abilities(self, abilities: ClientAbilities) -> None: ...
+
+    async def create(self, cwd: str, servers: list[JsonObject]) -> JsonObject: ...
+
+    async def load(self, session_id: str, cwd: str, servers: list[JsonObject], *, replay: bool) -> JsonObject: ...
+
+    async def list_sessions(self, cwd: str | None, cursor: str | None) -> JsonObject: ...
+
+    async def close(self, session_id: str) -> None: ...
+
+    async def prompt(self, session_id: str, blocks: list[JsonObject]) -> JsonObject: ...
+
+    async def cancel(self, session_id: str) -> None: ...
+
+    async def set_mode(self, session_id: str, mode: str) -> None: ...
+
+    async def set_option(self, session_id: str, option: str, value: str | bool) -> JsonObject: ...
+
+
+def answer_errors(handle: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """What a person must hear becomes the protocol's error, with nothing secret in it."""
+
+    @wraps(handle)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await handle(*args, **kwargs)
+        except OllmError as error:
+            code = {UsageError: INVALID_PARAMS, NotFoundError: NOT_FOUND}.get(type(error), FAILED)
+            raise RequestError(code, redact_error(str(error))) from error
+        except (RequestError, ValidationError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            log.exception("A request failed.", extra={"operation": handle.__name__})
+            raise RequestError(FAILED, redact_error(f"Internal error: {type(error).__name__}: {error}")) from error
+
+    return run
+
+
+class AgentAdapter:
+    """What the library calls, by its names."""
+
+    def __init__(self, requests: EditorRequests) -> None:
+        self._requests = requests
+
+    @answer_errors
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: wire.ClientCapabilities | None = None,
+        client_info: wire.Implementation | None = None,
+        **_: Any,
+    ) -> wire.InitializeResponse:
+        self._requests.set_abilities(read_abilities(client_capabilities))
+        return wire.InitializeResponse.model_validate(
+            {
+                "protocolVersion": min(max(protocol_version, 1), PROTOCOL_VERSION),
+                "agentCapabilities": AGENT_CAPABILITIES,
+                "agentInfo": {"name": "ollm", "title": "ollm", "version": __version__},
+                "authMethods": [],
+            }
+        )
+
+    @answer_errors
+    async def authenticate(self, method_id: str, **_: Any) -> None:
+        """There is nothing to prove: an editor starts us as the person it belongs to."""
+
+    @answer_errors
+    async def new_session(
+        self, cwd: str, mcp_servers: list[BaseModel] | None = None, **_: Any
+    ) -> wire.NewSessionResponse:
+        return wire.NewSessionResponse.model_validate(await self._requests.create(cwd, dump_all(mcp_servers)))
+
+    @answer_errors
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: list[BaseModel] | None = None, **_: Any
+    ) -> wire.LoadSessionResponse:
+        servers = dump_all(mcp_servers)
+        return wire.LoadSessionResponse.model_validate(await self._requests.load(session_id, cwd, servers, replay=True))
+
+    @answer_errors
+    async def resume_session(
+        self, session_id: str, cwd: str, mcp_servers: list[BaseModel] | None = None, **_: Any
+    ) -> wire.ResumeSessionResponse:
+        servers = dump_all(mcp_servers)
+        return wire.ResumeSessionResponse.model_validate(
+            await self._requests.load(session_id, cwd, servers, replay=False)
+        )
+
+    @answer_errors
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> wire.ListSessionsResponse:
+        return wire.ListSessionsResponse.model_validate(await self._requests.list_sessions(cwd, cursor))
+
+    @answer_errors
+    async def close_session(self, session_id: str, **_: Any) -> None:
+        await self._requests.close(session_id)
+
+    @answer_errors
+    async def prompt(self, session_id: str, prompt: list[BaseModel], **_: Any) -> wire.PromptResponse:
+        return wire.PromptResponse.model_validate(await self._requests.prompt(session_id, dump_all(prompt)))
+
+    @answer_errors
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        await self._requests.cancel(session_id)
+
+    @answer_errors
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
+        await self._requests.set_mode(session_id, mode_id)
+
+    @answer_errors
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> wire.SetSessionConfigOptionResponse:
+        return wire.SetSessionConfigOptionResponse.model_validate(
+            await self._requests.set_option(session_id, config_id, value)
+        )
+
+
+class EditorClient:
+    """The editor, as our side calls it. What it does not answer raises `ClientGoneError` or `ClientRefusedError`."""
+
+    def __init__(self, transport: StdioTransport) -> None:
+        self._transport = transport
+        self._connection: AgentSideConnection | None = None
+
+    def connect(self, requests: EditorRequests) -> AgentSideConnection:
+        """Begin to speak; `listen` on the result serves until the editor goes away."""
+        agent: Any = AgentAdapter(requests)
+        self._connection = AgentSideConnection(agent, self._transport, listening=False, use_unstable_protocol=True)
+        return self._connection
+
+    @property
+    def _open(self) -> AgentSideConnection:
+        if self._connection is None:
+            raise ClientGoneError("No editor is connected.")
+        return self._connection
+
+    async def send_update(self, session_id: str, update: JsonObject) -> None:
+        """Show something; an editor that has gone away is not told."""
+        note = wire.SessionNotification.model_validate({"sessionId": session_id, "update": update})
+        try:
+            await self._open.session_update(session_id, note.update)
+        except ConnectionError:
+            log.debug("The editor has gone away.", extra={"operation": "update"})
+
+    async def ask_permission(self, session_id: str, call: JsonObject, options: list[JsonObject]) -> str | None:
+        """The id of the option that was chosen; None when the question was withdrawn."""
+        asked = wire.RequestPermissionRequest.model_validate(
+            {"sessionId": session_id, "toolCall": call, "options": options}
+        )
+        answer = await self._wait(self._open.request_permission(session_id, asked.tool_call, asked.options))
+        return answer.outcome.option_id if isinstance(answer.outcome, wire.AllowedOutcome) else None
+
+    async def read_text_file(self, session_id: str, path: str) -> str:
+        return (await self._wait(self._open.read_text_file(session_id, path))).content
+
+    async def write_text_file(self, session_id: str, path: str, text: str) -> None:
+        await self._wait(self._open.write_text_file(session_id, path, text))
+
+    async def _wait(self, request: Awaitable[R]) -> R:
+        """The answer, as long as there can be one."""
+        answer = asyncio.ensure_future(request)
+        ended = asyncio.ensure_future(self._transport.ended.wait())
+        try:
+            await asyncio.wait((answer, ended), return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise ClientGoneError("The editor has gone away.")
+            return answer.result()
+        except (RequestError, ValidationError) as error:
+            raise ClientRefusedError(f"The editor answered with an error: {error}") from error
+        except ConnectionError as error:
+            raise ClientGoneError("The editor has gone away.") from error
+        finally:
+            ended.cancel()
+            if not answer.done():
+                answer.cancel()
+
+
+def dump_all(models: list[BaseModel] | None) -> list[JsonObject]:
+    return [model.model_dump(mode="json", by_alias=True, exclude_none=True) for model in models or ()]
+
+
+def read_abilities(found: wire.ClientCapabilities | None) -> ClientAbilities:
+    """What the editor can do for us; nothing where it does not say."""
+    if found is None:
+        return ClientAbilities()
+    files = found.fs
+    meta = found.field_meta or {}
+    return ClientAbilities(
+        reads_files=bool(files and files.read_text_file),
+        writes_files=bool(files and files.write_text_file),
+        shows_terminals=meta.get("terminal_output") is True,
+    )

@@ -1,0 +1,112 @@
+"""What an editor sends as a prompt: its text, and files and pictures as attachments."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from ollm.domain.errors import ToolFailure, UsageError
+from ollm.domain.messages import ImagePart, JsonObject
+from ollm.domain.struct import Data
+from ollm.runtime.base import Attachment
+from ollm.system.paths import Boundary
+
+MAX_TEXT_BYTES = 200_000
+MAX_PICTURE_BYTES = 10_000_000
+PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+class PromptContent(Data, frozen=True):
+    """`text` is what the person wrote, with the names of files where they put them."""
+
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+def read_prompt(blocks: list[JsonObject], boundary: Boundary) -> PromptContent:
+    """A prompt's blocks in their order. Raises UsageError for what cannot be sent to a model."""
+    words: list[str] = []
+    attachments: list[Attachment] = []
+    for block in blocks:
+        kind = block.get("type")
+        if kind == "text":
+            words.append(str(block["text"]))
+        elif kind == "image":
+            attachments.append(read_image(block.get("uri") or "image", block["mimeType"], block["data"]))
+        elif kind == "resource":
+            name, attachment = read_resource(block["resource"], boundary)
+            words.append(f"@{name}")
+            attachments.append(attachment)
+        elif kind == "resource_link":
+            name, linked = read_link(block, boundary)
+            words.append(f"@{name}")
+            attachments += linked
+        else:
+            raise UsageError(f"A prompt cannot hold {kind}.", action="Send text, files or images.")
+    text = join_words(words)
+    if not text.strip() and not attachments:
+        raise UsageError("The prompt is empty.")
+    return PromptContent(text=text, attachments=tuple(attachments))
+
+
+def join_words(words: list[str]) -> str:
+    """Blocks one after the other, with a space where two words would touch."""
+    text = ""
+    for word in words:
+        touching = text and word and not text[-1].isspace() and not word[0].isspace() and word[0] not in ".,;:!?)"
+        text += f" {word}" if touching else word
+    return text
+
+
+def read_image(name: str, media_type: str, data: str) -> Attachment:
+    if media_type not in PICTURE_TYPES:
+        raise UsageError(f"{media_type[:60]} is not a kind of image that models read.", action="Use PNG or JPEG.")
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise UsageError("The image is not base64.") from error
+    if len(content) > MAX_PICTURE_BYTES:
+        raise UsageError("The image is larger than 10 MB.")
+    return Attachment(name=name, image=ImagePart(media_type=media_type, data=data))
+
+
+def read_resource(resource: JsonObject, boundary: Boundary) -> tuple[str, Attachment]:
+    """A file whose content the editor sends along: it may be newer than the one on disk."""
+    name = name_resource(resource["uri"], boundary)
+    if "text" in resource:
+        return name, make_text_attachment(name, resource["text"].encode("utf-8", "replace"))
+    media_type = resource.get("mimeType") or ""
+    if media_type in PICTURE_TYPES:
+        return name, read_image(name, media_type, resource["blob"])
+    raise UsageError(f"{name} is neither text nor an image.")
+
+
+def read_link(block: JsonObject, boundary: Boundary) -> tuple[str, list[Attachment]]:
+    """A file that is only named: attached where the agent may read it unasked, else the model can ask for it."""
+    name = name_resource(block["uri"], boundary)
+    if "://" in name:
+        return name, []
+    try:
+        with boundary.open_file(name) as file:
+            content = file.read(MAX_TEXT_BYTES + 1)
+    except ToolFailure:
+        return name, []
+    return name, [] if b"\0" in content[:8192] else [make_text_attachment(name, content)]
+
+
+def make_text_attachment(name: str, content: bytes) -> Attachment:
+    cut = " (truncated)" if len(content) > MAX_TEXT_BYTES else ""
+    return Attachment(name=f"{name}{cut}", text=content[:MAX_TEXT_BYTES].decode("utf-8", "replace"))
+
+
+def name_resource(uri: str, boundary: Boundary) -> str:
+    """A file of the workspace by its path in it, any other by its whole path, anything else by its address."""
+    parts = urlsplit(uri)
+    if parts.scheme not in ("", "file"):
+        return uri
+    path = Path(unquote(parts.path))
+    lines = f"#{parts.fragment}" if parts.fragment and not path.exists() else ""
+    inside = path.is_relative_to(boundary.workspace)
+    return str(path.relative_to(boundary.workspace) if inside else path) + lines

@@ -1,0 +1,230 @@
+"""One session an editor has open: prompts become turns or commands, questions go to the editor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from contextlib import AsyncExitStack
+
+import msgspec
+
+from ollm.acp.client import ClientAbilities, Editor
+from ollm.acp.options import build_commands, build_config_options, build_modes
+from ollm.acp.permissions import build_options, build_question, read_answer
+from ollm.acp.prompts import PromptContent, read_prompt
+from ollm.acp.replay import load_messages, replay_message
+from ollm.acp.tool_calls import ToolCallViews
+from ollm.acp.updates import UpdateRenderer, render_chunk, render_plan, render_usage
+from ollm.domain.errors import BusyError, OllmError, TurnFailedError, UsageError
+from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, TurnFinished
+from ollm.domain.messages import JsonObject
+from ollm.domain.tools import ConfirmationAnswer
+from ollm.runtime.base import Status
+from ollm.runtime.conversation import LocalConversation
+from ollm.system.paths import Boundary
+
+log = logging.getLogger("ollm.acp")
+MODEL_LIST_SECONDS = 5.0
+FAILED_REASONS = ("no-server", "model-error", "timeout")
+
+
+class EditorSession:
+    """A conversation with an editor as its front end. One prompt at a time."""
+
+    def __init__(
+        self,
+        conversation: LocalConversation,
+        editor: Editor,
+        abilities: ClientAbilities,
+        boundary: Boundary,
+        stack: AsyncExitStack,
+    ) -> None:
+        self.conversation = conversation
+        self._editor = editor
+        self._boundary = boundary
+        self._stack = stack
+        self._views = ToolCallViews(conversation.parts.registry.get(), boundary.workspace)
+        self._renderer = UpdateRenderer(self._views, terminals=abilities.shows_terminals)
+        self._models: tuple[str, ...] = ()
+        self._shown: Status | None = None
+        self._work: asyncio.Task[object] | None = None  # the prompt that is worked on
+        self._turn_runs = False
+        self._cancelled = False
+        self._questions: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def session_id(self) -> str:
+        return self.conversation.session_id or ""
+
+    async def describe(self) -> JsonObject:
+        """Modes and options as they are now."""
+        if not self._models:
+            self._models = await self._list_models()
+        status = self._shown = await self.conversation.status()
+        return {"modes": build_modes(status.approval), "configOptions": build_config_options(status, self._models)}
+
+    async def announce(self) -> None:
+        """What an editor is told as soon as it knows the session."""
+        commands = build_commands(self.conversation.parts.command_directories)
+        await self._send({"sessionUpdate": "available_commands_update", "availableCommands": commands})
+        for text in (await self.conversation.status()).notices:
+            await self._send(render_chunk("agent_thought_chunk", f"{text}\n"))
+        await self.refresh()
+
+    async def replay(self) -> None:
+        """The conversation so far, in order."""
+        messages, more = await load_messages(self.conversation.history)
+        if more:
+            hint = f"Earlier messages: `ollm sessions view {self.session_id}`.\n"
+            await self._send(render_chunk("agent_thought_chunk", hint))
+        for message in messages:
+            for update in replay_message(message, self._views):
+                await self._send(update)
+        status = await self.conversation.status()
+        if status.todos:
+            await self._send(render_plan(status.todos))
+
+    async def prompt(self, blocks: list[JsonObject]) -> JsonObject:
+        """One prompt to its end: `{stopReason, usage}`."""
+        if self._work is not None:
+            raise BusyError("A prompt is being answered in this session.", action="Wait for it, or cancel it.")
+        self._cancelled = False
+        self._work = asyncio.current_task()
+        try:
+            return await self._answer(read_prompt(blocks, self._boundary))
+        finally:
+            self._work = None
+            await self._withdraw_questions()
+            await self.refresh()
+
+    async def cancel(self) -> None:
+        """Stop what is worked on; its prompt is answered with `cancelled`."""
+        if self._work is None:
+            return
+        self._cancelled = True
+        if self._turn_runs:
+            await self.conversation.cancel()
+
+    async def set_mode(self, level: str) -> None:
+        """The protocol's modes are our approval levels."""
+        await self._run_setting("approval", level)
+
+    async def set_option(self, option: str, value: str | bool) -> JsonObject:
+        if option not in ("approval", "mode", "model") or not isinstance(value, str) or not value:
+            raise UsageError(f"No option {option[:60]} with this value.", action="Options: approval, mode, model.")
+        await self._run_setting(option, value)
+        return {"configOptions": (await self.describe())["configOptions"]}
+
+    async def refresh(self) -> None:
+        """Tell the editor what has changed since it was last told."""
+        before, now = self._shown, await self.conversation.status()
+        self._shown = now
+        if before is None or before.approval != now.approval:
+            await self._send({"sessionUpdate": "current_mode_update", "currentModeId": now.approval})
+        if before is not None and (before.approval, before.mode, before.model) != (now.approval, now.mode, now.model):
+            options = build_config_options(now, self._models)
+            await self._send({"sessionUpdate": "config_option_update", "configOptions": options})
+        if now.title and (before is None or before.title != now.title):
+            await self._send({"sessionUpdate": "session_info_update", "title": now.title})
+        if before is not None and before.todos != now.todos:
+            await self._send(render_plan(now.todos))
+        if before is None or before.used != now.used:
+            await self._send(render_usage(now.used, now.window))
+
+    async def close(self) -> None:
+        await self.cancel()
+        await self._stack.aclose()
+
+    async def _answer(self, content: PromptContent) -> JsonObject:
+        text = content.text
+        if text.startswith("/") and not text.startswith("//"):
+            sent = await self._run_command(text)
+            if sent is None:
+                return {"stopReason": "cancelled" if self._cancelled else "end_turn"}
+            text = sent
+        return await self._run_turn(msgspec.structs.replace(content, text=text[text.startswith("//") :]))
+
+    async def _run_command(self, line: str) -> str | None:
+        """Run `/name arguments`; the text to send as a message, where it comes to one."""
+        name, _, arguments = line[1:].partition(" ")
+        try:
+            reply = await self.conversation.command(name, arguments.strip())
+        except OllmError as error:
+            await self._send(render_chunk("agent_message_chunk", str(error)))
+            return None
+        if reply.follow_up == "send":
+            return reply.argument
+        text = "Start or open a session in your editor." if reply.follow_up != "none" else reply.text
+        await self._send(render_chunk("agent_message_chunk", text))
+        return None
+
+    async def _run_turn(self, content: PromptContent) -> JsonObject:
+        ended = TurnFinished(reason="model-error")
+        async with self.conversation.turn(content.text, content.attachments) as events:
+            async for event in events:
+                self._turn_runs = True  # a turn that has not begun yet cannot be cancelled
+                if self._cancelled:
+                    await self.conversation.cancel()
+                await self._show(event)
+                ended = event if isinstance(event, TurnFinished) else ended
+        self._turn_runs = False
+        return await self._end_turn(ended)
+
+    async def _end_turn(self, ended: TurnFinished) -> JsonObject:
+        if ended.reason in FAILED_REASONS and not self._cancelled:
+            raise TurnFailedError(ended.reason, ended.message)
+        if ended.message and ended.reason not in ("answered", "cancelled"):
+            await self._send(render_chunk("agent_message_chunk", f"\n\n{ended.message}"))
+        reasons = {"cancelled": "cancelled", "context-full": "max_tokens", "loop": "max_turn_requests"}
+        used = ended.usage
+        return {
+            "stopReason": "cancelled" if self._cancelled else reasons.get(ended.reason, "end_turn"),
+            "usage": {
+                "inputTokens": used.prompt_tokens,
+                "outputTokens": used.completion_tokens,
+                "cachedReadTokens": used.reused_tokens,
+                "totalTokens": used.prompt_tokens + used.completion_tokens,
+            },
+        }
+
+    async def _show(self, event: AnyEvent) -> None:
+        for update in self._renderer.render(event):
+            await self._send(update)
+        if isinstance(event, ConfirmationRequested):
+            self._questions[event.correlation_id] = asyncio.create_task(self._ask(event), name="permission")
+        elif isinstance(event, ConfirmationResolved) and (task := self._questions.pop(event.correlation_id, None)):
+            task.cancel()
+
+    async def _ask(self, event: ConfirmationRequested) -> None:
+        """Put a question to the editor; without an answer it is a no."""
+        details = event.details
+        question = build_question(details, self._views, self._renderer.get_kind(details.call_id))
+        try:
+            chosen = await self._editor.ask_permission(self.session_id, question, build_options(details))
+            answer = read_answer(chosen, details)
+        except OllmError as error:
+            answer = ConfirmationAnswer(approved=False, reason=str(error))
+        await self.conversation.respond(event.correlation_id, answer)
+
+    async def _withdraw_questions(self) -> None:
+        tasks = list(self._questions.values())
+        self._questions.clear()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run_setting(self, name: str, value: str) -> None:
+        await self.conversation.command(name, value)
+        await self.refresh()
+
+    async def _list_models(self) -> tuple[str, ...]:
+        """The models the server offers; none when it does not say in time."""
+        with contextlib.suppress(OllmError, TimeoutError):
+            reply = await asyncio.wait_for(self.conversation.command("model"), MODEL_LIST_SECONDS)
+            return tuple(reply.data["options"])
+        return ()
+
+    async def _send(self, update: JsonObject) -> None:
+        await self._editor.send_update(self.session_id, update)

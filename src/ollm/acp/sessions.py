@@ -1,0 +1,168 @@
+"""The sessions an editor has open, and those of the archive it can open again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from ollm.acp.client import ClientAbilities, Editor
+from ollm.acp.session import EditorSession
+from ollm.app import ProcessScope, open_conversation
+from ollm.app.workspace import WorkspaceScope
+from ollm.domain.errors import NotFoundError, OllmError, UsageError
+from ollm.domain.messages import JsonObject
+from ollm.runtime.conversation_options import ConversationOptions
+
+PAGE_SESSIONS = 50
+
+
+class EditorSessions:
+    """What an editor asks for, by session. Each session has its own lock, so that one folder can have many."""
+
+    def __init__(self, process: ProcessScope, editor: Editor, flags: dict[str, Any]) -> None:
+        self._process = process
+        self._editor = editor
+        self._flags = flags
+        self._abilities = ClientAbilities()
+        self._open: dict[str, EditorSession] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def set_abilities(self, abilities: ClientAbilities) -> None:
+        self._abilities = abilities
+
+    async def create(self, cwd: str, servers: list[JsonObject]) -> JsonObject:
+        session = await self._open_session(self._build_options(parse_directory(cwd), servers))
+        described = await session.describe()
+        self._announce_later(session)
+        return {"sessionId": session.session_id, **described}
+
+    async def load(self, session_id: str, cwd: str, servers: list[JsonObject], *, replay: bool) -> JsonObject:
+        workspace = parse_directory(cwd)
+        session = self._open.get(session_id)
+        if session is None:
+            options = self._build_options(workspace, servers, parse_session_id(session_id))
+            session = await self._open_session(options)
+        if replay:
+            await session.replay()
+        described = await session.describe()
+        self._announce_later(session)
+        return described
+
+    async def list_sessions(self, cwd: str | None, cursor: str | None) -> JsonObject:
+        """The sessions of a folder, or all, last active first, a page at a time."""
+        start = parse_cursor(cursor)
+        workspace = str(parse_directory(cwd).resolve()) if cwd else None
+        rows = [row for row in await asyncio.to_thread(self._read_rows) if fits(row, workspace)]
+        page = rows[start : start + PAGE_SESSIONS]
+        more = {"nextCursor": str(start + PAGE_SESSIONS)} if len(rows) > start + PAGE_SESSIONS else {}
+        return {"sessions": [render_row(row) for row in page], **more}
+
+    async def close(self, session_id: str) -> None:
+        await self._get(session_id).close()
+        self._open.pop(session_id, None)
+
+    async def prompt(self, session_id: str, blocks: list[JsonObject]) -> JsonObject:
+        return await self._get(session_id).prompt(blocks)
+
+    async def cancel(self, session_id: str) -> None:
+        if session := self._open.get(session_id):
+            await session.cancel()
+
+    async def set_mode(self, session_id: str, mode: str) -> None:
+        await self._get(session_id).set_mode(mode)
+
+    async def set_option(self, session_id: str, option: str, value: str | bool) -> JsonObject:
+        return await self._get(session_id).set_option(option, value)
+
+    async def close_all(self) -> None:
+        """End every session; what runs is stopped, what was said is kept."""
+        for task in self._tasks:
+            task.cancel()
+        failed: list[OllmError] = []
+        while self._open:
+            _, session = self._open.popitem()
+            try:
+                await session.close()
+            except OllmError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def _get(self, session_id: str) -> EditorSession:
+        if session_id not in self._open:
+            raise NotFoundError(f"Session {session_id[:80]} is not open.", action="Open it with session/load.")
+        return self._open[session_id]
+
+    def _build_options(
+        self, workspace: Path, servers: list[JsonObject], session: str | None = None
+    ) -> ConversationOptions:
+        return ConversationOptions(
+            workspace=workspace, session=session, beside=True, interactive=True, flags=self._flags
+        )
+
+    async def _open_session(self, options: ConversationOptions) -> EditorSession:
+        stack = AsyncExitStack()
+        try:
+            conversation = await stack.enter_async_context(open_conversation(options))
+            await conversation.create_session()
+            boundary = WorkspaceScope(self._process, options.workspace).boundary
+            session = EditorSession(conversation, self._editor, self._abilities, boundary, stack)
+        except BaseException:
+            await stack.aclose()
+            raise
+        self._open[session.session_id] = session
+        return session
+
+    def _announce_later(self, session: EditorSession) -> None:
+        """After the answer that tells the editor of the session: our task goes on before this one begins."""
+        task = asyncio.create_task(session.announce(), name="announce")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _read_rows(self) -> list[dict[str, Any]]:
+        process = ProcessScope(self._process.environment)
+        try:
+            return process.session_index.list_sessions()
+        finally:
+            process.close()
+
+
+def parse_directory(cwd: str) -> Path:
+    """Raises UsageError when it is no folder that can be worked in."""
+    if not os.path.isabs(cwd):  # noqa: PTH117 - a Path would not take every text
+        raise UsageError("cwd must be an absolute path.")
+    if not os.path.isdir(cwd):  # noqa: PTH112 - a name too long is no folder, not an error
+        raise UsageError(f"{cwd[:200]} is not a directory.")
+    return Path(cwd)
+
+
+def parse_session_id(session_id: str) -> str:
+    try:
+        return str(UUID(session_id))
+    except ValueError as error:
+        raise NotFoundError(f"No session {session_id[:80]}.", action="See session/list.") from error
+
+
+def parse_cursor(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 9:
+        raise UsageError("That cursor is not one of ours.")
+    return int(cursor)
+
+
+def fits(row: dict[str, Any], workspace: str | None) -> bool:
+    """Whether a session is listed: one that names its folder, is not archived, and belongs to the folder wanted."""
+    place = row.get("workspace")
+    if not place or row.get("status") == "archived" or not row.get("messageCount"):
+        return False
+    return workspace is None or str(Path(place).resolve()) == workspace
+
+
+def render_row(row: dict[str, Any]) -> JsonObject:
+    found = {"sessionId": row["sessionId"], "cwd": row["workspace"], "title": row.get("title") or ""}
+    return {**found, "updatedAt": row["lastActivity"]} if row.get("lastActivity") else found

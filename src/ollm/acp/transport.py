@@ -1,0 +1,190 @@
+"""Messages as lines of JSON on two descriptors: what cannot be read is answered, what is written keeps its order.
+
+Reading and writing each have a thread, so that pipes, sockets and plain files all work and a slow editor holds nothing
+up. The end of the input is told only when every request has had its answer, or when nobody reads the output any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import threading
+from collections.abc import Iterator
+from queue import SimpleQueue
+from typing import Any
+
+import msgspec
+
+from ollm.domain.messages import JsonObject
+
+MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+MAX_WAITING_BYTES = 1024 * 1024  # bytes that may wait to be written before whoever sends has to wait
+MAX_WAITING_MESSAGES = 64  # messages that may wait to be read by the agent
+CHUNK_BYTES = 64 * 1024
+CLOSED_CHECK_SECONDS = 0.5  # how often it is looked whether the output is still read, after the input has ended
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+
+
+class BadMessage(Exception):  # noqa: N818 - an answer to the editor, not a fault of the program
+    """A line that is no message; `code` is JSON-RPC's."""
+
+    def __init__(self, code: int, message: str, request_id: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.request_id = request_id
+
+
+class StdioTransport:
+    """One connection. `ended` is set when the input is over: nothing that is asked now will be answered."""
+
+    def __init__(self, source: int, target: int) -> None:
+        self.ended = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._source, self._target = source, target
+        self._incoming: asyncio.Queue[bytes | BadMessage | None] = asyncio.Queue(MAX_WAITING_MESSAGES)
+        self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
+        self._waiting_bytes = 0
+        self._drained = asyncio.Event()
+        self._broken = False
+        self._unanswered: set[Any] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._writer = threading.Thread(target=self._write_all, name="acp writer", daemon=True)
+        self._writer.start()
+        threading.Thread(target=self._read_all, name="acp reader", daemon=True).start()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Put a message behind those that wait; comes back when there is room for more."""
+        if self._broken:
+            raise ConnectionError("The editor does not read any more.")
+        if "method" not in message:
+            self._unanswered.discard(message.get("id"))
+        line = msgspec.json.encode(message, enc_hook=str) + b"\n"
+        self._waiting_bytes += len(line)
+        self._outgoing.put(line)
+        if not self._unanswered:
+            self._idle.set()
+        while self._waiting_bytes > MAX_WAITING_BYTES and not self._broken:
+            self._drained.clear()
+            await self._drained.wait()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None at the end. What is none is answered here."""
+        while (line := await self._incoming.get()) is not None:
+            try:
+                message = parse_message(line)
+            except BadMessage as error:
+                await self._refuse(error)
+                continue
+            if "method" in message and "id" in message:
+                self._unanswered.add(message["id"])
+                self._idle.clear()
+            return message
+        self.ended.set()
+        await self._wait_for_answers()
+        return None
+
+    async def close(self) -> None:
+        """Write what waits, then end."""
+        self._outgoing.put(None)
+        await asyncio.to_thread(self._writer.join, CLOSED_CHECK_SECONDS)
+
+    async def _refuse(self, error: BadMessage) -> None:
+        answer = {"code": error.code, "message": str(error)}
+        if not self._broken:
+            await self.send({"jsonrpc": "2.0", "id": error.request_id, "error": answer})
+
+    async def _wait_for_answers(self) -> None:
+        while not self._idle.is_set() and not self._broken and not is_closed(self._target):
+            try:
+                await asyncio.wait_for(self._idle.wait(), CLOSED_CHECK_SECONDS)
+            except TimeoutError:
+                continue
+
+    def _read_all(self) -> None:
+        def put(item: bytes | BadMessage | None) -> None:
+            asyncio.run_coroutine_threadsafe(self._incoming.put(item), self._loop).result()
+
+        try:
+            for line in iterate_lines(self._source):
+                put(line)
+            put(None)
+        except RuntimeError:
+            return  # the loop has been closed: nobody is left to read it
+
+    def _write_all(self) -> None:
+        while (line := self._outgoing.get()) is not None:
+            if not self._broken:
+                self._write_line(line)
+            try:
+                self._loop.call_soon_threadsafe(self._count_written, len(line))
+            except RuntimeError:
+                return  # the loop has been closed
+
+    def _write_line(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest:
+                rest = rest[os.write(self._target, rest) :]
+        except OSError:
+            self._broken = True
+
+    def _count_written(self, count: int) -> None:
+        self._waiting_bytes -= count
+        if self._broken or self._waiting_bytes <= MAX_WAITING_BYTES:
+            self._drained.set()
+
+
+def iterate_lines(source: int) -> Iterator[bytes | BadMessage]:
+    """The lines of a descriptor that hold anything; one that is too long is left out and told."""
+    held, too_long = bytearray(), False
+    while chunk := read_chunk(source):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            held += part
+            if too_long or len(held) > MAX_MESSAGE_BYTES:
+                yield BadMessage(INVALID_REQUEST, f"A message is longer than {MAX_MESSAGE_BYTES:,} bytes.")
+            elif held.strip():
+                yield bytes(held)
+            held, too_long = bytearray(), False
+        held += rest
+        if len(held) > MAX_MESSAGE_BYTES:
+            held, too_long = bytearray(), True
+    if held.strip() and not too_long:
+        yield bytes(held)
+
+
+def read_chunk(source: int) -> bytes:
+    try:
+        return os.read(source, CHUNK_BYTES)
+    except OSError:
+        return b""
+
+
+def parse_message(line: bytes | BadMessage) -> JsonObject:
+    """A line as a message that the protocol's library can take. Raises BadMessage."""
+    if isinstance(line, BadMessage):
+        raise line
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadMessage(PARSE_ERROR, f"Not JSON: {error}") from error
+    if not isinstance(message, dict):
+        raise BadMessage(INVALID_REQUEST, "A message is a JSON object; batches are not supported.")
+    request_id = message.get("id")
+    if isinstance(request_id, dict | list | bool):
+        raise BadMessage(INVALID_REQUEST, "id must be a string or a number.")
+    if "method" in message:
+        if not isinstance(message["method"], str):
+            raise BadMessage(INVALID_REQUEST, "method must be a string.", request_id)
+    elif request_id is None or not ("result" in message or isinstance(message.get("error"), dict)):
+        raise BadMessage(INVALID_REQUEST, "Neither a request nor an answer to one.")
+    return message
+
+
+def is_closed(target: int) -> bool:
+    """Whether the other end of a pipe or socket has gone away; a file never has."""
+    poll = select.poll()
+    poll.register(target, 0)
+    return any(flags & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, flags in poll.poll(0))

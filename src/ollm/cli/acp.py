@@ -1,0 +1,33 @@
+"""`ollm acp`: be the agent of an editor that speaks the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import click
+
+from ollm.domain.errors import UsageError
+
+
+@click.command()
+@click.option("--provider", metavar="TYPE", help="Model server type.")
+@click.option("--base-url", metavar="URL", help="Address of the model server.")
+@click.option("-m", "--model", metavar="NAME", help="Model to use.")
+@click.option(
+    "--approval", type=click.Choice(["read-only", "ask", "accept-edits", "yolo"]), help="What runs without asking."
+)
+def acp(provider: str | None, base_url: str | None, model: str | None, approval: str | None) -> None:
+    """Serve an editor over the Agent Client Protocol.
+
+    Editors start this command themselves: see docs/editors.md. It reads and writes JSON on standard input and output.
+    """
+    import asyncio
+
+    from ollm.app import ProcessScope
+    from ollm.cli.start import build_settings_flags
+
+    try:
+        from ollm.acp.server import claim_stdout, serve_editor
+    except ImportError as error:
+        raise UsageError("Editors need an extra package.", action="pip install 'ollm-cli[acp]'") from error
+    given = {"provider": provider, "base_url": base_url, "model": model, "approval": approval}
+    flags = build_settings_flags(given)
+    asyncio.run(serve_editor(ProcessScope(flags=flags), flags, 0, claim_stdout()))

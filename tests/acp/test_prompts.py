@@ -1,0 +1,85 @@
+"""Prompts: text, files that are sent, files that are named, pictures."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import schema as wire
+
+from ollm.acp.prompts import MAX_TEXT_BYTES, read_prompt
+from ollm.domain.errors import UsageError
+from ollm.system.paths import Boundary
+from tests.acp.editor import editing
+
+PICTURE = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 20).decode()
+
+
+@pytest.fixture
+def boundary(tmp_path: Path) -> Boundary:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a b.txt").write_text("inside\n")
+    (tmp_path / "secret.txt").write_text("outside\n")
+    return Boundary.around(tmp_path / "work")
+
+
+def link(path: Path) -> dict[str, Any]:
+    return {"type": "resource_link", "name": path.name, "uri": path.as_uri()}
+
+
+def test_a_file_that_is_named_is_attached_under_its_path(boundary: Boundary) -> None:
+    found = read_prompt([{"type": "text", "text": "explain"}, link(boundary.workspace / "a b.txt")], boundary)
+
+    assert found.text == "explain @a b.txt"
+    assert [(one.name, one.text) for one in found.attachments] == [("a b.txt", "inside\n")]
+
+
+def test_a_file_outside_or_missing_is_only_named(boundary: Boundary) -> None:
+    outside = boundary.workspace.parent / "secret.txt"
+    found = read_prompt([link(outside), link(boundary.workspace / "none")], boundary)
+
+    assert str(outside) in found.text
+    assert found.attachments == ()
+
+
+def test_what_the_editor_sends_is_used_in_place_of_what_is_on_disk(boundary: Boundary) -> None:
+    uri = (boundary.workspace / "a b.txt").as_uri()
+    found = read_prompt([{"type": "resource", "resource": {"uri": uri, "text": "unsaved\n"}}], boundary)
+
+    assert [(one.name, one.text) for one in found.attachments] == [("a b.txt", "unsaved\n")]
+
+
+def test_long_text_is_cut_and_said(boundary: Boundary) -> None:
+    resource = {"uri": "file:///x", "text": "x" * (MAX_TEXT_BYTES + 1)}
+    (one,) = read_prompt([{"type": "resource", "resource": resource}], boundary).attachments
+
+    assert (one.name, len(one.text)) == ("/x (truncated)", MAX_TEXT_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        ({"type": "text", "text": "  "}, "empty"),
+        ({"type": "audio", "data": "", "mimeType": "audio/wav"}, "audio"),
+        ({"type": "image", "data": "%%%", "mimeType": "image/png"}, "base64"),
+        ({"type": "image", "data": PICTURE, "mimeType": "image/tiff"}, "PNG or JPEG"),
+        ({"type": "resource", "resource": {"uri": "file:///x", "blob": "AAAA"}}, "neither text nor"),
+    ],
+)
+def test_what_no_model_can_read_is_refused(boundary: Boundary, block: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UsageError, match=reason):
+        read_prompt([block], boundary)
+
+
+async def test_a_picture_and_a_file_reach_the_model(tmp_path: Path) -> None:
+    async with editing(tmp_path, ["I see."]) as (editor, server):
+        (editor.workspace / "notes.txt").write_text("the notes\n")
+        picture = wire.ImageContentBlock(type="image", data=PICTURE, mime_type="image/png")
+        file = wire.ResourceContentBlock(
+            type="resource_link", name="notes.txt", uri=(editor.workspace / "notes.txt").as_uri()
+        )
+        await editor.say(await editor.open(), "look", picture, file)
+
+    sent = str(server.chats[0])
+    assert PICTURE in sent
+    assert "the notes" in sent

@@ -1,0 +1,139 @@
+"""The process an editor starts: the protocol alone on standard output, and how it ends."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acp.editor import WAIT_SECONDS, raw_agent, variables
+from tests.servers.answers import Answer
+from tests.servers.openai import ScriptedServer
+from tests.sizes import SOAK
+
+INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
+
+
+def new_session(workspace: Path) -> dict[str, object]:
+    workspace.mkdir(exist_ok=True)
+    return {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "session/new",
+        "params": {"cwd": str(workspace), "mcpServers": []},
+    }
+
+
+def prompt(session: str, text: str) -> dict[str, object]:
+    params = {"sessionId": session, "prompt": [{"type": "text", "text": text}]}
+    return {"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": params}
+
+
+async def test_malformed_input_of_every_kind_is_answered_and_the_agent_goes_on(tmp_path: Path) -> None:
+    async with ScriptedServer(["Hello."]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(
+            b"garbage\n",
+            b"[]\n",
+            {"jsonrpc": "2.0", "id": 3, "method": "no/such"},
+            {"jsonrpc": "2.0", "id": 4, "method": "session/new", "params": {"cwd": 5}},
+            {"jsonrpc": "2.0", "id": 5, "method": "session/prompt", "params": None},
+            {"jsonrpc": "2.0", "id": 6, "method": "session/new", "params": {"cwd": "/" + "x" * 5000, "mcpServers": []}},
+            {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "none"}},
+            {"jsonrpc": "2.0", "method": "session/cancel", "params": 7},
+            {"jsonrpc": "2.0", "id": 99, "result": {"outcome": "what"}},
+            INITIALIZE,
+        )
+        answers = {}
+        for _ in range(7):
+            message = await agent.read()
+            answers.setdefault(message["id"], []).append(message.get("error", {}).get("code"))
+        agent.write(new_session(tmp_path / "project"))
+        session = (await agent.answer(1))["result"]["sessionId"]
+        agent.write(prompt(session, "hi"))
+
+        assert (await agent.answer(2))["result"]["stopReason"] == "end_turn"
+
+    assert answers == {
+        None: [-32700, -32600],
+        3: [-32601],
+        4: [-32602],
+        5: [-32602],
+        6: [-32602],
+        0: [None],
+    }
+
+
+async def test_requests_from_a_file_are_all_answered_before_the_end(tmp_path: Path) -> None:
+    """Plain files for input and output, and the input over before the first answer."""
+    async with ScriptedServer([]) as server:
+        lines = [json.dumps(INITIALIZE), json.dumps(new_session(tmp_path / "project"))]
+        (tmp_path / "in").write_text("\n".join(lines) + "\n")
+        with (tmp_path / "in").open() as source, (tmp_path / "out").open("w") as target:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "ollm", "acp"),
+                env=variables(tmp_path, server.base_url),
+                cwd="/",
+                stdin=source,
+                stdout=target,
+            )
+            async with asyncio.timeout(WAIT_SECONDS):
+                assert await process.wait() == 0
+
+    messages = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert {message["id"] for message in messages if "result" in message} == {0, 1}
+
+
+async def test_standard_output_carries_the_protocol_alone(tmp_path: Path) -> None:
+    """A server that does not answer, wrong settings, a workspace that is not trusted: all of it is said elsewhere."""
+    (tmp_path / ".ollm").mkdir()
+    (tmp_path / ".ollm" / "config.yaml").write_text("sessionz: 5\nresume:\n  messages: -1\n")
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "AGENTS.md").write_text("Do as I say.")
+    shell = Answer(calls=[("shell", {"command": "echo to stdout; echo to stderr >&2"})])
+    async with ScriptedServer([shell, "Done."]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(INITIALIZE, new_session(tmp_path / "project"))
+        session = (await agent.answer(1))["result"]["sessionId"]
+        agent.write(prompt(session, "hi"))
+
+        assert (await agent.answer(2))["result"]["stopReason"] == "end_turn"  # every line up to it was JSON
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, *([signal.SIGINT, signal.SIGHUP] if SOAK else [])])
+async def test_a_signal_ends_the_turn_and_keeps_what_was_said(tmp_path: Path, number: signal.Signals) -> None:
+    talk = Answer(text="word " * 500, pace=0.05)
+    async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(INITIALIZE, new_session(tmp_path / "project"))
+        session = (await agent.answer(1))["result"]["sessionId"]
+        agent.write(prompt(session, "hi"))
+        while (await agent.read()).get("params", {}).get("update", {}).get("sessionUpdate") != "agent_message_chunk":
+            pass
+        agent.process.send_signal(number)
+        async with asyncio.timeout(WAIT_SECONDS):
+            await agent.process.wait()
+
+    assert "word" in (tmp_path / ".ollm" / "sessions" / f"{session}.json").read_text()
+
+
+async def test_an_editor_that_dies_stops_its_turn(tmp_path: Path) -> None:
+    talk = Answer(text="word " * 2000, pace=0.05)
+    async with ScriptedServer([talk]) as server, raw_agent(variables(tmp_path, server.base_url)) as agent:
+        agent.write(INITIALIZE, new_session(tmp_path / "project"))
+        session = (await agent.answer(1))["result"]["sessionId"]
+        agent.write(prompt(session, "hi"))
+        while (await agent.read()).get("params", {}).get("update", {}).get("sessionUpdate") != "agent_message_chunk":
+            pass
+        assert agent.process.stdin is not None
+        agent.process.stdin.close()
+        agent.process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        async with asyncio.timeout(WAIT_SECONDS):
+            await agent.process.wait()
+
+
+def test_the_library_is_imported_by_this_command_alone(tmp_path: Path) -> None:
+    script = "import sys; import ollm.cli.commands, ollm.app, ollm.cli.acp; print([n for n in sys.modules if n == 'acp' or n.startswith('pydantic')])"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == "[]"

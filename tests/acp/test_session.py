@@ -1,0 +1,185 @@
+"""One session in an editor: a prompt, a question answered each way, a stop, a command, options."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+from acp import RequestError
+
+from tests.acp.editor import EDIT, editing
+from tests.servers.answers import Answer
+
+RUN = Answer(calls=[("shell", {"command": "touch made.txt"})])
+
+
+def prepare_file(directory: Path) -> Path:
+    file = directory / "project" / "a.txt"
+    file.parent.mkdir()
+    file.write_text("one\ntwo\n")
+    return file
+
+
+async def test_a_prompt_is_answered_and_the_editor_is_told_how_much_was_used(tmp_path: Path) -> None:
+    async with editing(tmp_path, ["Hello there."]) as (editor, _):
+        session = await editor.open()
+        ended = await editor.say(session, "hi")
+
+    assert editor.client.said() == "Hello there."
+    assert (ended.stop_reason, ended.usage.input_tokens, ended.usage.output_tokens) == ("end_turn", 20, 5)
+    assert {"usage_update", "session_info_update", "available_commands_update"} <= editor.client.kinds()
+
+
+async def test_an_edit_is_asked_about_with_old_and_new_text_and_made_when_allowed(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."], "once") as (editor, _):
+        await editor.say(await editor.open(), "change it")
+
+    call, options = editor.client.asked[0]
+    change = call.content[0]
+    assert (change.path, change.old_text, change.new_text) == (str(file), "one\ntwo\n", "one\nthree\n")
+    assert [option.option_id for option in options] == ["once", "session", "always", "everywhere", "reject"]
+    assert file.read_text() == "one\nthree\n"
+    (shown,) = editor.client.calls().values()
+    assert (shown["kind"], shown["status"], shown["locations"]) == ("edit", "completed", [{"path": str(file)}])
+    assert shown["content"][0]["newText"] == "one\nthree\n"
+
+
+@pytest.mark.parametrize("chosen", ["reject", None, "no-such-option"])
+async def test_an_edit_that_is_refused_is_not_made(tmp_path: Path, chosen: str | None) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "I see."], chosen) as (editor, server):
+        ended = await editor.say(await editor.open(), "change it")
+
+    assert file.read_text() == "one\ntwo\n"
+    assert ended.stop_reason == "end_turn"
+    assert [call["status"] for call in editor.client.calls().values()] == ["failed"]
+    assert "declined" in str(server.chats[-1])
+
+
+async def test_what_is_allowed_for_the_session_is_not_asked_again(tmp_path: Path) -> None:
+    async with editing(tmp_path, [RUN, RUN, "Done."], "session") as (editor, _):
+        await editor.say(await editor.open(), "make it")
+
+    assert len(editor.client.asked) == 1
+    assert (editor.workspace / "made.txt").exists()
+
+
+async def test_what_is_always_allowed_is_not_asked_in_the_next_session(tmp_path: Path) -> None:
+    async with editing(tmp_path, [RUN, "Done.", RUN, "Done."], "always") as (editor, _):
+        await editor.say(await editor.open(), "make it")
+        await editor.say(await editor.open(), "make it")
+
+    assert len(editor.client.asked) == 1
+
+
+async def test_a_cancelled_answer_ends_at_once(tmp_path: Path) -> None:
+    async with editing(tmp_path, [Answer(text="word " * 500, pace=0.05)]) as (editor, _):
+        session = await editor.open()
+        saying = asyncio.create_task(editor.say(session, "talk"))
+        await editor.client.wait_for("agent_message_chunk")
+        taken = []
+        began = time.monotonic()
+        await editor.agent.cancel(session_id=session)
+        ended = await saying
+        taken.append(time.monotonic() - began)
+
+    assert ended.stop_reason == "cancelled"
+    assert taken[0] < 5  # a tenth of the answer; measured idle it is a few milliseconds
+
+
+async def test_a_stop_that_comes_with_the_prompt_is_not_lost(tmp_path: Path) -> None:
+    async with editing(tmp_path, [Answer(text="word " * 500, pace=0.05)]) as (editor, _):
+        session = await editor.open()
+        saying = asyncio.create_task(editor.say(session, "talk"))
+        await asyncio.sleep(0)
+        await editor.agent.cancel(session_id=session)
+
+        assert (await saying).stop_reason == "cancelled"
+
+
+async def test_a_stop_withdraws_the_question_that_waits(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."], "wait") as (editor, _):
+        session = await editor.open()
+        saying = asyncio.create_task(editor.say(session, "change it"))
+        await editor.client.asking.wait()
+        await editor.agent.cancel(session_id=session)
+
+        assert (await saying).stop_reason == "cancelled"
+        assert (await editor.say(session, "/status")).stop_reason == "end_turn"
+
+    assert file.read_text() == "one\ntwo\n"
+
+
+async def test_a_second_prompt_beside_the_first_is_refused(tmp_path: Path) -> None:
+    async with editing(tmp_path, [Answer(text="word " * 500, pace=0.05)]) as (editor, _):
+        session = await editor.open()
+        saying = asyncio.create_task(editor.say(session, "talk"))
+        await editor.client.wait_for("agent_message_chunk")
+        with pytest.raises(RequestError, match="being answered"):
+            await editor.say(session, "talk more")
+        await editor.agent.cancel(session_id=session)
+        await saying
+
+
+async def test_a_slash_command_is_run_and_a_wrong_one_is_told(tmp_path: Path) -> None:
+    async with editing(tmp_path, []) as (editor, server):
+        session = await editor.open()
+        await editor.say(session, "/todos add write the tests")
+        await editor.say(session, "/statsu")
+        await editor.say(session, "/exit")
+
+    assert "Did you mean /status?" in editor.client.said()
+    assert "in your editor" in editor.client.said()
+    assert [update["entries"] for update in editor.client.updates if update["sessionUpdate"] == "plan"] == [
+        [{"content": "write the tests", "priority": "medium", "status": "in_progress"}]
+    ]
+    assert server.chats == []
+
+
+async def test_two_slashes_begin_a_message(tmp_path: Path) -> None:
+    async with editing(tmp_path, ["A path."]) as (editor, server):
+        await editor.say(await editor.open(), "//etc is what?")
+
+    assert "/etc is what?" in str(server.chats[0])
+
+
+async def test_the_approval_level_is_the_mode_of_the_editor(tmp_path: Path) -> None:
+    file = prepare_file(tmp_path)
+    async with editing(tmp_path, [EDIT, "Done."]) as (editor, _):
+        session = await editor.open()
+        await editor.agent.set_session_mode(session_id=session, mode_id="accept-edits")
+        await editor.say(session, "change it")
+        with pytest.raises(RequestError, match="Usage: /approval"):
+            await editor.agent.set_session_mode(session_id=session, mode_id="anything")
+
+    assert editor.client.asked == []
+    assert file.read_text() == "one\nthree\n"
+    assert "accept-edits" in [update.get("currentModeId") for update in editor.client.updates]
+
+
+async def test_options_are_set_and_told(tmp_path: Path) -> None:
+    async with editing(tmp_path, []) as (editor, _):
+        session = await editor.open()
+        found = await editor.agent.set_config_option(session_id=session, config_id="mode", value="plan")
+        await editor.agent.set_config_option(session_id=session, config_id="model", value="scripted")
+        with pytest.raises(RequestError, match="Options: approval, mode, model"):
+            await editor.agent.set_config_option(session_id=session, config_id="colour", value="red")
+
+    assert {option.id: option.current_value for option in found.config_options} == {
+        "approval": "read-only",
+        "mode": "plan",
+        "model": "scripted",
+    }
+    assert "config_option_update" in editor.client.kinds()
+
+
+async def test_a_server_that_fails_is_an_error_of_the_prompt(tmp_path: Path) -> None:
+    refused = Answer(status=400, body={"error": {"message": "no such thing"}})
+    async with editing(tmp_path, [refused] * 10) as (editor, server):
+        session = await editor.open()
+        with pytest.raises(RequestError, match="no such thing"):
+            await editor.say(session, "hi")
+        server.script = ["Well."]
+        assert (await editor.say(session, "again")).stop_reason == "end_turn"
