@@ -72,7 +72,7 @@ pictures: $(VENV)/.test  ## draw the pictures of the screen and the film in docs
 
 lock: $(BIN)/uv  ## resolve the dependencies anew
 	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra acp --extra daemon --extra embedded --extra mcp --extra search --extra code pyproject.toml -o requirements/run.txt
-	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra acp --extra daemon --extra embedded --extra mcp --extra search --extra code --group dev pyproject.toml -c requirements/run.txt -o requirements/dev.txt
+	@$(UV) pip compile -q --universal --generate-hashes --no-annotate --custom-compile-command "make lock" --extra acp --extra daemon --extra embedded --extra mcp --extra search --extra code --extra postgres --group dev pyproject.toml -c requirements/run.txt -o requirements/dev.txt
 
 clean:  ## remove what was built
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -14,7 +14,7 @@ from tests.requirements import OPEN, OPEN_FILE, REQUIREMENTS, SAME, STRICT
 from tests.sizes import size
 from tests.traced import Coverage, is_whole_suite, ordered
 
-pytest_plugins = ["tests.servers.llama"]
+pytest_plugins = ["tests.servers.llama", "tests.servers.postgres", "tests.servers.archive_machine"]
 
 settings.register_profile("ollm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ollm")

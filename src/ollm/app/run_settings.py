@@ -110,7 +110,8 @@ class RunSettings:
         from ollm.services.environment_sanitization import EnvironmentSanitizationService
 
         configured, tools = self.settings.environment, self.settings.tools
-        named = tuple(name for name in (self.settings.provider.api_key_env, tools.web_search.api_key_env) if name)
+        keys = self.settings.provider.api_key_env, tools.web_search.api_key_env, self.settings.archive.url_env
+        named = tuple(name for name in keys if name)
         rules = msgspec.structs.replace(configured, deny_patterns=(*configured.deny_patterns, *named))
         self._making_rules = True
         try:

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("ollm.cli.doctor:doctor", "Check your setup and suggest fixes."),
     "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
     "acp": ("ollm.cli.acp:acp", "Serve an editor (Zed, JetBrains, Neovim, Emacs)."),
+    "archive": ("ollm.cli.archive.group:archive", "Share sessions between machines (PostgreSQL)."),
     "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
     "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
     "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code."),
@@ -36,6 +37,7 @@ DEFAULT_SUBCOMMANDS = {
     "config": "show",
     "models": "list",
     "daemon": "status",
+    "archive": "status",
     "extensions": "list",
     "mcp": "list",
 }  # what a group does when it is called alone

@@ -12,9 +12,11 @@ ASK_ALL_RULE = {"tool": "*", "action": "ask", "message": "a rule in the configur
 
 
 def apply_safe_fallbacks(values: dict[str, Any], places: dict[str, SourcePosition], mistakes: list[Mistake]) -> None:
-    """What a mistake in a safety section means: tools ask, and variables stay at home."""
+    """What a mistake in a safety section means: tools ask, variables stay at home, sessions stay here."""
     if any(mistake.key in ENVIRONMENT_SHAPE for mistake in mistakes):
         values["environment"] = {"allowList": [], "denyPatterns": ["*"]}
+    if any(mistake.key == "archive" or mistake.key.startswith("archive.") for mistake in mistakes):
+        values["archive"] = {}  # a mistyped `workspaces` must not send everything
     bad = [mistake for mistake in mistakes if mistake.key == "policy" or mistake.key.startswith("policy.rules")]
     if bad:
         policy = values.setdefault("policy", {})

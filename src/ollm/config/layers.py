@@ -24,6 +24,7 @@ USER_ONLY_KEYS = (
     "sandbox",
     "checkpoints",
     "workspace",
+    "archive",
     "tools.allowedRoots",
     "tools.webFetch.allowPrivate",
     "tools.webSearch.baseUrl",

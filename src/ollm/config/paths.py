@@ -51,6 +51,11 @@ class Home:
         return self.root / "index.db"
 
     @property
+    def archive_state(self) -> Path:
+        """What this machine knows of the team archive; nothing where none was ever set."""
+        return self.root / "archive.db"
+
+    @property
     def global_db(self) -> Path:
         return self.root / "global.db"
 

@@ -270,6 +270,26 @@ class WorkspaceSettings(Data, frozen=True):
     ] = "one"
 
 
+class ArchiveSettings(Data, frozen=True):
+    """The team archive in PostgreSQL; nothing is sent until `url` or `urlEnv` is set. See docs/team-archive.md."""
+
+    url: Annotated[str | None, Meta(description="postgresql://USER@HOST/DATABASE; unset: no archive.")] = None
+    url_env: Annotated[str | None, Meta(description="Environment variable with the URL, instead of url.")] = None
+    push: Annotated[
+        Literal["off", "on-close", "live"],
+        Meta(description="off: only `ollm archive push`; on-close: when a session closes; live: after every turn."),
+    ] = "off"
+    workspaces: Annotated[
+        tuple[str, ...], Meta(description="Only sessions of these directories (globs); empty: all.")
+    ] = ()
+    redact: Annotated[bool, Meta(description="Take secrets out before anything is sent.")] = True
+    owner: Annotated[str | None, Meta(description="Role to act as; unset: the one that logs in.")] = None
+    deletes: Annotated[
+        Literal["mirror", "keep"],
+        Meta(description="mirror: a session deleted here is deleted there too; keep: it stays there."),
+    ] = "mirror"
+
+
 class Settings(Data, frozen=True):
     """All of them."""
 
@@ -291,6 +311,7 @@ class Settings(Data, frozen=True):
     daemon: DaemonSettings = DaemonSettings()
     screen: ScreenSettings = ScreenSettings()
     workspace: WorkspaceSettings = WorkspaceSettings()
+    archive: ArchiveSettings = ArchiveSettings()
     extensions: ExtensionSettings = ExtensionSettings()
     hooks: Annotated[dict[str, Any], Meta(description="Commands to run on events; see docs/extending.md.")] = field(
         default_factory=dict

@@ -85,16 +85,16 @@ def _format_cells(row: dict[str, Any], short: Mapping[str, str]) -> tuple[str, .
     title = "! " + row["damaged"] if row["damaged"] else row["title"]
     return (
         short[row["sessionId"]],
-        mark + _cut(title or "(no title)", TITLE_CELLS),
+        mark + cut_text(title or "(no title)", TITLE_CELLS),
         format_age(row["lastActivity"]),
-        _cut(row["model"], MODEL_CELLS),
+        cut_text(row["model"], MODEL_CELLS),
         str(row["messageCount"]),
         str(row["tokenCount"]),
-        _cut(row["workspace"] or "", WORKSPACE_CELLS, keep_end=True),
+        cut_text(row["workspace"] or "", WORKSPACE_CELLS, keep_end=True),
     )
 
 
-def _cut(text: str, length: int, *, keep_end: bool = False) -> str:
+def cut_text(text: str, length: int, *, keep_end: bool = False) -> str:
     if len(text) <= length:
         return text
     return "…" + text[-length + 1 :] if keep_end else text[: length - 1] + "…"

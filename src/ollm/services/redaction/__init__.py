@@ -75,6 +75,13 @@ def find_secrets(values: Iterable[str]) -> dict[str, str]:
     return {text: kind for text, kind in kinds.items() if kind is not None}
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether what stands under this name is secret whatever it looks like."""
+    from ollm.services.redaction.names import NameSensitivity, classify_name
+
+    return classify_name(name) >= NameSensitivity.SECRET
+
+
 def _list_forms(value: str) -> set[str]:
     """A value as it may stand in text: as it is, inside JSON, and inside a URL."""
     if value.isascii() and value.isalnum():

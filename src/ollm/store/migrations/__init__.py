@@ -39,5 +39,14 @@ ALTER TABLE todos ADD COLUMN session_id TEXT NOT NULL DEFAULT '';
 CREATE INDEX todos_by_session ON todos (session_id);
 """
 
+ARCHIVE_STATE_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE sent (
+    session_id TEXT PRIMARY KEY, stamp TEXT NOT NULL, target TEXT NOT NULL, seq INTEGER NOT NULL, owner TEXT NOT NULL
+);
+CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, at INTEGER NOT NULL);
+"""
+
 WORKSPACE_MIGRATIONS = (NOTES_SCHEMA, SESSIONS_SCHEMA, TODOS_BY_SESSION)  # <workspace>/.ollm/memory.db
 GLOBAL_MIGRATIONS = (NOTES_SCHEMA,)  # ~/.ollm/global.db
+ARCHIVE_STATE_MIGRATIONS = (ARCHIVE_STATE_SCHEMA,)  # ~/.ollm/archive.db

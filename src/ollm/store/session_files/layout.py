@@ -18,9 +18,19 @@ FIELDS = ("sessionId", "startTime", "lastActivity", "model", "provider", "metada
 
 def iter_document(head: JsonObject, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
     """The document's bytes, part by part."""
+    yield from join_document(encode_head(head), messages, calls)
+
+
+def encode_head(head: JsonObject) -> bytes:
+    """The fields of a document besides its messages and calls, in their order, as one JSON object."""
     ordered = {name: head[name] for name in FIELDS if name in head}
     ordered |= {name: value for name, value in head.items() if name not in ("messages", "toolCalls", *ordered)}
-    yield encode_json(ordered)[:-1] + OPEN
+    return encode_json(ordered)
+
+
+def join_document(head: bytes, messages: Iterable[bytes], calls: Iterable[bytes]) -> Iterator[bytes]:
+    """The document's bytes from its encoded head and the lines of its entries."""
+    yield head[:-1] + OPEN
     yield from _iter_lines(messages)
     yield MIDDLE
     yield from _iter_lines(calls)

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ from ollm.domain.messages import JsonObject
 from ollm.domain.session import Session, SessionSummary
 from ollm.store.session_files.places import SessionPlaces, list_ids_in, parse_id
 from ollm.store.session_files.writer import SessionWriter
-from ollm.system.atomic import make_private_directory, sync_directory
+from ollm.system.atomic import make_private_directory, replace_file, sync_directory
 from ollm.system.locks import read_owner
 
 if TYPE_CHECKING:
@@ -198,6 +198,16 @@ class SessionFiles:
             for path in self.places.iter_files(session_id):
                 if path != self.places.get_lock_path(session_id):
                     path.unlink(missing_ok=True)
+
+    def install(self, session_id: str, document: Iterable[bytes] | None, journal: Iterable[bytes] = ()) -> None:
+        """Put a whole session in place, over what is there under its id. Raises `BusyError` while it is open."""
+        make_private_directory(self.places.directory)
+        path = self.places.get_journal_path(session_id)
+        with self._hold_lock(session_id):
+            if document is not None:
+                replace_file(self.places.get_document_path(session_id), document)
+            if not replace_file(path, journal):
+                path.unlink()
 
     def move(self, session_id: str, directory: Path, *, at: datetime) -> None:
         """Move a session's files to another directory; their time becomes `at`. Raises `BusyError` while it is open."""

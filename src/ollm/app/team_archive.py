@@ -1,0 +1,296 @@
+"""The team archive put together: settings, this machine's state, the connection, and what is done with them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ollm.app.hidden_paths import HiddenPaths
+from ollm.domain.clock import new_id
+from ollm.domain.errors import BusyError, DeniedError, OllmError, UsageError
+from ollm.domain.struct import Data
+from ollm.services.archive_shipping.cleaning import RecordCleaner
+from ollm.services.archive_shipping.outgoing import OutgoingSession
+from ollm.services.archive_shipping.pulling import write_fork, write_pulled
+from ollm.services.archive_shipping.shipper import ship_session
+from ollm.store.session_index.stamps import Stamp, read_stamp, read_stamps
+from ollm.store.team_archive import reading
+from ollm.store.team_archive.connection import ArchiveAwayError, ArchiveTarget, open_connection, translate_faults
+from ollm.store.team_archive.leases import refuse_held_lease
+from ollm.store.team_archive.records import ArchivedSession
+from ollm.store.team_archive.sending import Machine, SessionSender
+from ollm.store.team_archive.state import ArchiveState, SentState
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from ollm.app.process import ProcessScope
+    from ollm.config.settings import ArchiveSettings
+
+Progress = Callable[[int, int], None]
+
+
+class PushReport(Data, frozen=True):
+    """What a push did. `skipped` says why a session was not sent."""
+
+    sessions: int = 0
+    records: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    skipped: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class PulledSession(Data, frozen=True):
+    """A session that was brought here from the archive's `source`; `unchanged`: it was here already."""
+
+    session_id: str
+    source: str
+    damaged: str | None = None
+    unchanged: bool = False
+
+
+class TeamArchiveScope:
+    """What one run of the program does with the archive. Raises UsageError when none is set."""
+
+    def __init__(self, process: ProcessScope) -> None:
+        self.process = process
+        self.settings: ArchiveSettings = process.settings.archive
+        self.target = ArchiveTarget(url=find_url(process), owner=self.settings.owner)
+
+    @cached_property
+    def state(self) -> ArchiveState:
+        return ArchiveState(self.process.home.archive_state, self.process.clock)
+
+    @cached_property
+    def machine(self) -> Machine:
+        return Machine(id=self.state.get_machine_id(), host=socket.gethostname())
+
+    @cached_property
+    def target_key(self) -> str:
+        """Tells one way of sending from another: what went elsewhere, or was redacted otherwise, is sent again."""
+        text = f"{self.target.place}|{self.target.owner}|{self.settings.redact}"
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @contextlib.contextmanager
+    def connect(self, timeout: float = 5) -> Iterator[Connection]:
+        """A connection to an archive of this version; a new or older one is set up if this role may."""
+        from ollm.store.team_archive.schema import migrate_schema
+
+        with contextlib.closing(open_connection(self.target, timeout=timeout)) as connection:
+            with translate_faults():
+                migrate_schema(connection)
+            yield connection
+
+    def list_candidates(self) -> dict[str, Stamp]:
+        """The sessions of this machine that are to be sent, by their files."""
+        stamps, _ = read_stamps(self.process.session_directories)
+        wanted = self.settings.workspaces
+        if not wanted:
+            return stamps
+        rows = self.process.session_index.list_sessions()
+        places = {row["sessionId"]: row["workspace"] for row in rows}
+        return {name: stamp for name, stamp in stamps.items() if self.is_wanted(places.get(name))}
+
+    def is_wanted(self, workspace: str | None) -> bool:
+        """Whether sessions of this workspace are sent."""
+        globs = self.settings.workspaces
+        return not globs or (workspace is not None and any(self._matches(workspace, glob) for glob in globs))
+
+    def _matches(self, workspace: str, glob: str) -> bool:
+        pattern = str(self.process.resolve_user_path(glob)).rstrip("/")
+        return fnmatchcase(workspace, pattern) or fnmatchcase(workspace, f"{pattern}/*")
+
+    def list_unsent(self) -> dict[str, Stamp]:
+        sent = self.state.list_sent()
+        return {
+            name: stamp for name, stamp in self.list_candidates().items() if not self._is_sent(sent.get(name), stamp)
+        }
+
+    def _is_sent(self, sent: SentState | None, stamp: Stamp) -> bool:
+        return sent is not None and sent.stamp == stamp.text and (sent.target == self.target_key or bool(sent.owner))
+
+    def push(
+        self, connection: Connection, ids: Sequence[str] | None = None, progress: Progress | None = None
+    ) -> PushReport:
+        """Send what is not there yet; ArchiveAwayError leaves the rest for the next time."""
+        deleted = self.send_deletions(connection)
+        unsent = self.list_unsent()
+        names = sorted(unsent, key=lambda name: unsent[name].newest_time) if ids is None else ids
+        sessions = records = unchanged = 0
+        skipped: dict[str, str] = {}
+        for done, name in enumerate(names):
+            if progress:
+                progress(done, len(names))
+            try:
+                count = self.push_session(connection, name)
+            except ArchiveAwayError:
+                raise
+            except OllmError as error:
+                skipped[name] = str(error)
+                continue
+            sessions, records, unchanged = sessions + bool(count), records + count, unchanged + (not count)
+        if progress and names:
+            progress(len(names), len(names))
+        return PushReport(sessions=sessions, records=records, unchanged=unchanged, deleted=deleted, skipped=skipped)
+
+    def push_session(self, connection: Connection, session_id: str) -> int:
+        """Send one session; gives how many records that took."""
+        stamp = read_stamp(self.process.session_directories, session_id)
+        known = self.state.get_sent(session_id)
+        sender = SessionSender(connection, session_id, self.machine, known.seq if known else 0)
+        count = ship_session(lambda: self._open_outgoing(session_id), sender)
+        text = stamp.text if stamp else ""
+        self.state.set_sent(session_id, SentState(text, self.target_key, sender.seq, ""))
+        return count
+
+    @contextlib.contextmanager
+    def _open_outgoing(self, session_id: str) -> Iterator[OutgoingSession]:
+        files = self.process.session_files
+        with files.open_stream(session_id) as stream:
+            redact = self.process.redactor.redact if self.settings.redact else None
+            cleaner = RecordCleaner(redact, HiddenPaths(stream.session.metadata.workspace).is_hidden)
+            yield OutgoingSession(stream, cleaner, files.places.find_home(session_id) or Path())
+
+    def describe_push(self, ids: Sequence[str] | None = None) -> str:
+        """What a push would send, in words for the person whose words they are."""
+        unsent = self.list_unsent()
+        chosen = {name: unsent[name] for name in (ids if ids is not None else unsent) if name in unsent}
+        size = sum(stamp.size for stamp in chosen.values()) / 1e6
+        where = ", ".join(self.settings.workspaces) or "all workspaces"
+        secrets = "secrets redacted" if self.settings.redact else "secrets NOT redacted"
+        return (
+            f"{len(chosen):,} sessions ({size:,.1f} MB) of {where} go to the archive at {self.target.place}: every"
+            f" message, tool call and result, {secrets}, without results about files that .ollmignore hides."
+            " Snapshots, undo copies and your files stay here."
+        )
+
+    def announce(self, ids: Sequence[str] | None = None) -> str:
+        """What is sent, the first time something is sent to this target this way; empty afterwards."""
+        fact = f"announced-{self.target_key}"
+        if self.state.get_fact(fact):
+            return ""
+        self.state.set_fact(fact, "yes")
+        return f"first push: {self.describe_push(ids)}"
+
+    def pull(self, connection: Connection, prefix: str, *, fork: bool = False) -> PulledSession:
+        """Make a local session of an archived one. BusyError: another machine goes on with it, or this one has words
+        that the archive does not have."""
+        found = reading.find_session(connection, prefix)
+        if fork:
+            return self._pull_fork(connection, found)
+        refuse_held_lease(connection, found.session_id, self.machine)
+        pulled = PulledSession(session_id=found.session_id, source=found.session_id, damaged=found.damaged)
+        if self.process.session_files.places.find_home(found.session_id) and self._has_all(found):
+            return msgspec.structs.replace(pulled, unchanged=True)
+        with reading.open_records(connection, found.session_id) as records:
+            write_pulled(self.process.session_files, found.session_id, records)
+        stamp = read_stamp(self.process.session_directories, found.session_id)
+        theirs = found.owner if found.owner != reading.read_viewer(connection) else ""
+        sent = SentState(stamp.text if stamp else "", self.target_key, found.last_seq, theirs)
+        self.state.set_sent(found.session_id, sent)
+        return pulled
+
+    def _has_all(self, found: ArchivedSession) -> bool:
+        """Whether the local session holds what the archive holds; BusyError when it holds something else."""
+        sent = self.state.get_sent(found.session_id)
+        stamp = read_stamp(self.process.session_directories, found.session_id)
+        if sent is None or stamp is None or sent.stamp != stamp.text:
+            if sent is not None and sent.seq >= found.last_seq:
+                return True
+            raise BusyError(
+                f"Session {found.session_id} is here already, with words that the archive does not have.",
+                action="Send them with `ollm archive push`, or make a copy with `ollm archive pull ID --fork`.",
+            )
+        return sent.seq >= found.last_seq
+
+    def _pull_fork(self, connection: Connection, found: ArchivedSession) -> PulledSession:
+        source = {"sessionId": found.session_id, "owner": found.owner, "host": found.host, "seq": found.last_seq}
+        name = new_id()
+        with reading.open_records(connection, found.session_id) as records:
+            write_fork(self.process.session_files, name, records, source)
+        return PulledSession(session_id=name, source=found.session_id, damaged=found.damaged)
+
+    def find_own(self, connection: Connection, prefix: str) -> ArchivedSession:
+        """A session of this person's in the archive."""
+        found = reading.find_session(connection, prefix)
+        if found.owner != reading.read_viewer(connection):
+            raise DeniedError(
+                f"Session {found.session_id} belongs to {found.owner}.", action="Only its owner deletes it."
+            )
+        return found
+
+    def forget(self, connection: Connection, session_id: str) -> None:
+        """Delete a session there and remember that it is not to be sent again."""
+        reading.forget_session(connection, session_id)
+        self.state.forget_sent(session_id)
+
+    def describe(self) -> dict[str, Any]:
+        """Where things stand, for `archive status`. A server that does not answer is part of the answer."""
+        unsent = self.list_unsent()
+        found: dict[str, Any] = {
+            "configured": True,
+            "place": self.target.place,
+            "settings": {name: getattr(self.settings, name) for name in ("push", "workspaces", "redact", "deletes")},
+            "unsentSessions": len(unsent),
+            "unsentBytes": sum(stamp.size for stamp in unsent.values()),
+            "deletionsWaiting": len(self.state.list_tombstones()),
+            "lastError": self.state.get_fact("last-error"),
+        }
+        try:
+            with contextlib.closing(open_connection(self.target)) as connection:
+                found |= self._describe_server(connection)
+        except OllmError as error:
+            found |= {"reachable": False, "error": str(error)}
+        return found
+
+    def _describe_server(self, connection: Connection) -> dict[str, Any]:
+        from ollm.store.team_archive.schema import read_schema_version
+
+        with translate_faults():
+            version = read_schema_version(connection)
+            user = connection.execute("SELECT current_user").fetchone()
+        everything, own = reading.count_sessions(connection) if version >= 2 else (0, 0)
+        return {
+            "reachable": True,
+            "schema": version,
+            "owner": user[0] if user else "",
+            "sessions": everything,
+            "ownSessions": own,
+        }
+
+    def send_deletions(self, connection: Connection) -> int:
+        """Delete there what was deleted here; a tombstone goes when that is confirmed."""
+        names = self.state.list_tombstones()
+        gone = 0
+        for name in names:
+            gone += reading.forget_session(connection, name)
+            self.state.remove_tombstone(name)
+        return gone
+
+    def close(self) -> None:
+        if "state" in self.__dict__:
+            self.state.close()
+
+
+def find_url(process: ProcessScope) -> str:
+    """Where the archive is, as the settings say; UsageError when they do not."""
+    settings = process.settings.archive
+    url = process.environment.get(settings.url_env, "") if settings.url_env else settings.url
+    if url:
+        return url
+    if settings.url_env:
+        raise UsageError(
+            f"The variable {settings.url_env} that archive.urlEnv names is not set.", action="Set it, or archive.url."
+        )
+    raise UsageError(
+        "No archive is set; nothing is sent anywhere.",
+        action="Set one with `ollm config set archive.url postgresql://USER@HOST/DATABASE`.",
+    )

@@ -1,0 +1,60 @@
+"""`archive push`: sends what the archive does not hold yet, and says before the first time what that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ollm.cli.completers import complete_session
+from ollm.cli.options import json_option, print_json
+from ollm.cli.table import warn
+from ollm.domain.errors import ExitCode
+from ollm.system.terminal_text import make_printable
+
+if TYPE_CHECKING:
+    from ollm.app.team_archive import PushReport
+
+
+@click.command()
+@click.argument("sessions", metavar="[ID]...", nargs=-1, shell_complete=complete_session)
+@click.option("--dry-run", is_flag=True, help="Only say what would be sent.")
+@json_option
+def push(sessions: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Send sessions to the archive: those named, or all that changed since they were last sent.
+
+    Exit code 1 if one could not be sent.
+    """
+    from ollm.app import ProcessScope
+    from ollm.app.team_archive import TeamArchiveScope
+    from ollm.cli.sessions.table import make_progress
+
+    process = ProcessScope()
+    archive = TeamArchiveScope(process)
+    ids = [process.session_files.places.find(prefix) for prefix in sessions] or None
+    if dry_run:
+        print(archive.describe_push(ids))
+        return ExitCode.DONE
+    with archive.connect() as connection:
+        if notice := archive.announce(ids):
+            warn(notice)
+        report = archive.push(connection, ids, make_progress("Sending"))
+    if as_json:
+        print_json(report)
+    else:
+        print_report(report)
+    return ExitCode.FAILED if report.skipped else ExitCode.DONE
+
+
+def print_report(report: PushReport) -> None:
+    for session_id, why in report.skipped.items():
+        warn(f"{session_id} was not sent: {make_printable(why)}")
+    gone = f" Deleted {report.deleted} there." if report.deleted else ""
+    if report.sessions or report.deleted:
+        print(f"Sent {_count(report.sessions, 'session')} ({_count(report.records, 'record')}).{gone}")
+    elif not report.skipped:
+        print("Nothing to send; the archive is up to date.")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

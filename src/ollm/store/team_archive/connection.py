@@ -1,0 +1,133 @@
+"""One connection to the archive: opened as the person, with limits on time, and every fault said in a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ollm.domain.errors import OllmError, StorageError, UsageError
+from ollm.domain.struct import Data
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+CONNECT_TIMEOUT_SECONDS = 5
+STATEMENT_TIMEOUT_SECONDS = 60
+_LOCK_TIMEOUT_SECONDS = 20
+_KEEPALIVE: dict[str, Any] = {  # a peer that vanished is noticed in half a minute, also in the middle of a write
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+
+
+class ArchiveAwayError(OllmError):
+    """The archive's server cannot be reached or broke off; what was not confirmed is sent again later."""
+
+
+class ArchiveTarget(Data, frozen=True):
+    """Where the archive is and as whom: `owner` is the role to act as, where it is not the one that logs in."""
+
+    url: str
+    owner: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is, without user, password or options: for people."""
+        from psycopg.conninfo import conninfo_to_dict
+
+        with translate_faults():
+            found = conninfo_to_dict(self.url)
+        host = found.get("hostaddr") or found.get("host") or "localhost"
+        port = f":{found['port']}" if found.get("port") else ""
+        return f"{host}{port}/{found.get('dbname') or found.get('user') or ''}"
+
+
+def open_connection(target: ArchiveTarget, *, timeout: float = CONNECT_TIMEOUT_SECONDS) -> Connection:
+    """A connection in autocommit mode: a transaction is `with connection.transaction()`."""
+    psycopg = import_psycopg()
+    with translate_faults(target):
+        connection: Connection = psycopg.connect(
+            target.url,
+            autocommit=True,
+            connect_timeout=max(2, round(timeout)),
+            application_name="ollm",
+            client_encoding="UTF8",
+            **_KEEPALIVE,
+        )
+        try:
+            prepare_connection(connection, target)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def prepare_connection(connection: Connection, target: ArchiveTarget) -> None:
+    from psycopg import sql
+
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise UsageError(
+            f"The archive's database has the encoding {encoding}.", action="Create one with the encoding UTF8."
+        )
+    for name, seconds in (("statement_timeout", STATEMENT_TIMEOUT_SECONDS), ("lock_timeout", _LOCK_TIMEOUT_SECONDS)):
+        connection.execute(sql.SQL("SET {} = {}").format(sql.Identifier(name), sql.Literal(f"{seconds}s")))
+    connection.execute("SET search_path = pg_catalog")
+    if target.owner:
+        connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(target.owner)))
+
+
+def import_psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise UsageError(
+            "The archive needs psycopg, which is not installed.", action="Install it: pip install 'ollm-cli[postgres]'."
+        ) from error
+    return psycopg
+
+
+@contextlib.contextmanager
+def translate_faults(target: ArchiveTarget | None = None) -> Iterator[None]:
+    """Faults of the server, the network and the settings as one sentence each; never a password in it."""
+    psycopg = import_psycopg()
+    errors = psycopg.errors
+    try:
+        yield
+    except errors.InsufficientPrivilege as error:
+        raise StorageError(
+            f"The archive refused: {_first_line(error)}.",
+            action="Ask who runs the archive to add you: `ollm archive setup --person NAME`.",
+        ) from error
+    except (errors.QueryCanceled, errors.LockNotAvailable) as error:
+        raise ArchiveAwayError(
+            f"The archive took too long: {_first_line(error)}.", action="Try again later."
+        ) from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        where = f" at {_find_place(target)}" if target else ""
+        raise ArchiveAwayError(
+            f"Cannot reach the archive{where}: {_first_line(error)}.",
+            action="Check the server, the network and `archive.url`; nothing is lost, unsent records are sent later.",
+        ) from error
+    except psycopg.ProgrammingError as error:
+        raise StorageError(f"The archive cannot be used: {_first_line(error)}.", action=_SETUP_HINT) from error
+    except psycopg.Error as error:
+        raise StorageError(f"The archive failed: {_first_line(error)}.") from error
+
+
+_SETUP_HINT = "Check `archive.url`, and run `ollm archive setup` as the role that owns the database."
+
+
+def _find_place(target: ArchiveTarget) -> str:
+    try:
+        return target.place
+    except OllmError:
+        return "archive.url"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip().rstrip(".")

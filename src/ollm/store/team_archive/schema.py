@@ -1,0 +1,55 @@
+"""Brings the archive's database to the form this version reads: each step runs once, in its own transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import StorageError
+from ollm.store.team_archive.steps import STEPS
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_LOCK_KEY = 0x6F6C6C6D  # one machine at a time changes the schema
+
+
+def read_schema_version(connection: Connection) -> int:
+    """The version of the schema that is there; 0 where there is none."""
+    found = connection.execute("SELECT to_regclass('ollm.schema_version') IS NOT NULL").fetchone()
+    if not found or not found[0]:
+        return 0
+    row = connection.execute("SELECT max(version) FROM ollm.schema_version").fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+def migrate_schema(connection: Connection, upto: int | None = None) -> int:
+    """Run what is missing and give the version before. Raises StorageError where the schema is newer than this ollm, or
+    this role may not change it."""
+    wanted = len(STEPS) if upto is None else upto
+    before = read_schema_version(connection)
+    _refuse_newer(before)
+    for _ in range(before, wanted):
+        with connection.transaction():
+            _run_next_step(connection, wanted)
+    return before
+
+
+def _run_next_step(connection: Connection, wanted: int) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
+    connection.execute("CREATE SCHEMA IF NOT EXISTS ollm")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS ollm.schema_version (version integer PRIMARY KEY, at timestamptz DEFAULT now())"
+    )
+    version = read_schema_version(connection)  # another machine may have been quicker
+    _refuse_newer(version)
+    if version < wanted:
+        connection.execute(STEPS[version].encode())
+        connection.execute("INSERT INTO ollm.schema_version (version) VALUES (%s)", (version + 1,))
+
+
+def _refuse_newer(version: int) -> None:
+    if version > len(STEPS):
+        raise StorageError(
+            f"The archive was set up by a newer ollm (schema {version}; this version reads {len(STEPS)}).",
+            action="Upgrade ollm on this machine.",
+        )

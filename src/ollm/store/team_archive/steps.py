@@ -1,0 +1,191 @@
+"""The schema of the archive as numbered SQL steps. A step that was released is never changed; a new one is added.
+
+Everything lies in the schema `ollm`. Who may see a row is decided by row-level security: the owner of its session, and
+those who share a team with the owner. Only the owner writes.
+"""
+
+from __future__ import annotations
+
+TABLES = """
+CREATE TABLE ollm.sessions (
+    session_id uuid PRIMARY KEY,
+    owner name NOT NULL,
+    writer text NOT NULL,
+    host text NOT NULL,
+    last_seq bigint NOT NULL DEFAULT 0,
+    title text NOT NULL DEFAULT '',
+    model text NOT NULL DEFAULT '',
+    workspace text,
+    origin text,
+    start_time timestamptz NOT NULL DEFAULT now(),
+    last_activity timestamptz NOT NULL DEFAULT now(),
+    message_count bigint NOT NULL DEFAULT 0,
+    token_count bigint NOT NULL DEFAULT 0,
+    redacted boolean NOT NULL DEFAULT true,
+    damaged text,
+    pushed_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX sessions_by_owner ON ollm.sessions (owner, last_activity DESC);
+CREATE TABLE ollm.records (
+    session_id uuid NOT NULL REFERENCES ollm.sessions ON DELETE CASCADE,
+    seq bigint NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('head', 'message', 'call', 'file')),
+    key text NOT NULL,
+    position bigint NOT NULL,
+    digest bytea NOT NULL,
+    body bytea,
+    PRIMARY KEY (session_id, seq),
+    UNIQUE (session_id, kind, key)
+);
+CREATE TABLE ollm.messages (
+    session_id uuid NOT NULL REFERENCES ollm.sessions ON DELETE CASCADE,
+    number bigint NOT NULL,
+    call text NOT NULL DEFAULT '',
+    role text NOT NULL,
+    at timestamptz NOT NULL,
+    text text NOT NULL,
+    words tsvector GENERATED ALWAYS AS (to_tsvector('simple', left(text, 100000))) STORED,
+    PRIMARY KEY (session_id, number, call)
+);
+CREATE TABLE ollm.deletions (
+    session_id uuid PRIMARY KEY,
+    owner name NOT NULL,
+    deleted_at timestamptz NOT NULL DEFAULT now()
+);
+"""
+
+ROW_SECURITY = """
+CREATE TABLE ollm.team_members (team text NOT NULL, member name NOT NULL, PRIMARY KEY (team, member));
+CREATE FUNCTION ollm.viewer() RETURNS name LANGUAGE sql STABLE PARALLEL RESTRICTED AS $$
+    SELECT CASE current_setting('role') WHEN 'none' THEN session_user ELSE current_setting('role')::name END
+$$;
+CREATE FUNCTION ollm.list_visible_owners() RETURNS SETOF name
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT ollm.viewer()
+    UNION
+    SELECT other.member FROM ollm.team_members AS own
+    JOIN ollm.team_members AS other USING (team) WHERE own.member = ollm.viewer()
+$$;
+ALTER TABLE ollm.sessions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ollm.records ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ollm.messages ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ollm.deletions ENABLE ROW LEVEL SECURITY;
+ALTER TABLE ollm.team_members ENABLE ROW LEVEL SECURITY;
+CREATE POLICY see ON ollm.sessions FOR SELECT USING (owner IN (SELECT ollm.list_visible_owners()));
+CREATE POLICY add ON ollm.sessions FOR INSERT WITH CHECK (owner = ollm.viewer());
+CREATE POLICY change ON ollm.sessions FOR UPDATE USING (owner = ollm.viewer()) WITH CHECK (owner = ollm.viewer());
+CREATE POLICY remove ON ollm.sessions FOR DELETE USING (owner = ollm.viewer());
+CREATE POLICY see ON ollm.records FOR SELECT
+    USING (EXISTS (SELECT FROM ollm.sessions AS s WHERE s.session_id = records.session_id));
+CREATE POLICY own ON ollm.records
+    USING (EXISTS (SELECT FROM ollm.sessions AS s WHERE s.session_id = records.session_id AND s.owner = ollm.viewer()));
+CREATE POLICY see ON ollm.messages FOR SELECT
+    USING (EXISTS (SELECT FROM ollm.sessions AS s WHERE s.session_id = messages.session_id));
+CREATE POLICY own ON ollm.messages
+    USING (EXISTS (SELECT FROM ollm.sessions AS s
+        WHERE s.session_id = messages.session_id AND s.owner = ollm.viewer()));
+CREATE POLICY own ON ollm.deletions USING (owner = ollm.viewer());
+CREATE POLICY see ON ollm.team_members FOR SELECT USING (member = ollm.viewer());
+CREATE FUNCTION ollm.add_person(person name, team text DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA ollm TO %I', person);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ollm.sessions, ollm.records, ollm.messages, ollm.deletions'
+        ' TO %I', person);
+    EXECUTE format('GRANT SELECT ON ollm.team_members, ollm.schema_version TO %I', person);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION ollm.viewer(), ollm.list_visible_owners() TO %I', person);
+    IF team IS NOT NULL THEN
+        INSERT INTO ollm.team_members VALUES (team, person) ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ollm FROM PUBLIC;
+"""
+
+SEARCH = """
+CREATE INDEX messages_by_words ON ollm.messages USING gin (words);
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm') THEN
+        CREATE EXTENSION IF NOT EXISTS pg_trgm;
+        EXECUTE format('CREATE INDEX messages_by_trigrams ON ollm.messages USING gin (text %I.gin_trgm_ops)',
+            (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
+             WHERE e.extname = 'pg_trgm'));
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'pg_trgm may not be created by this role: parts of words are found more slowly';
+END $$;
+CREATE FUNCTION ollm.search_messages(wanted text, max_hits integer, of_role text DEFAULT NULL,
+    since timestamptz DEFAULT NULL)
+RETURNS TABLE (session_id uuid, number bigint, call text, role text, at timestamptz, title text, owner name, host text,
+    excerpt text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+    query tsquery := plainto_tsquery('simple', wanted);
+    first text := lower(split_part(btrim(wanted), ' ', 1));
+    pattern text := '%' || replace(replace(replace(wanted, '\\', '\\\\'), '%', '\\%'), '_', '\\_') || '%';
+BEGIN
+    max_hits := least(greatest(max_hits, 0), 1000);
+    RETURN QUERY
+        SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
+            substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
+        FROM (
+            SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
+            FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
+            WHERE s.owner IN (SELECT ollm.list_visible_owners()) AND m.words @@ query
+                AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
+            ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
+    IF FOUND OR length(wanted) < 3 THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+        SELECT h.session_id, h.number, h.call, h.role, h.at, h.title, h.owner, h.host,
+            substr(h.text, greatest(strpos(lower(h.text), first) - 100, 1), 600)
+        FROM (
+            SELECT m.session_id, m.number, m.call, m.role, m.at, s.title, s.owner, s.host, m.text
+            FROM ollm.messages AS m JOIN ollm.sessions AS s USING (session_id)
+            WHERE s.owner IN (SELECT ollm.list_visible_owners()) AND m.text ILIKE pattern
+                AND (of_role IS NULL OR m.role = of_role) AND (since IS NULL OR m.at >= since)
+            ORDER BY m.at DESC, m.session_id, m.number DESC LIMIT max_hits) AS h;
+END $$;
+REVOKE ALL ON FUNCTION ollm.search_messages FROM PUBLIC;
+"""
+
+LEASES = """
+CREATE TABLE ollm.leases (
+    session_id uuid PRIMARY KEY REFERENCES ollm.sessions ON DELETE CASCADE,
+    holder text NOT NULL,
+    host text NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    seen timestamptz NOT NULL DEFAULT now()
+);
+ALTER TABLE ollm.leases ENABLE ROW LEVEL SECURITY;
+CREATE POLICY see ON ollm.leases FOR SELECT
+    USING (EXISTS (SELECT FROM ollm.sessions AS s WHERE s.session_id = leases.session_id));
+CREATE POLICY own ON ollm.leases
+    USING (EXISTS (SELECT FROM ollm.sessions AS s WHERE s.session_id = leases.session_id AND s.owner = ollm.viewer()));
+CREATE OR REPLACE FUNCTION ollm.add_person(person name, team text DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA ollm TO %I', person);
+    EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ollm.sessions, ollm.records, ollm.messages, ollm.deletions,'
+        ' ollm.leases TO %I', person);
+    EXECUTE format('GRANT SELECT ON ollm.team_members, ollm.schema_version TO %I', person);
+    EXECUTE format('GRANT EXECUTE ON FUNCTION ollm.viewer(), ollm.list_visible_owners(), ollm.search_messages TO %I',
+        person);
+    IF team IS NOT NULL THEN
+        INSERT INTO ollm.team_members VALUES (team, person) ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+DO $$
+DECLARE
+    person name;
+BEGIN
+    FOR person IN SELECT DISTINCT grantee FROM information_schema.role_table_grants
+        WHERE table_schema = 'ollm' AND table_name = 'records' AND privilege_type = 'INSERT'
+            AND grantee <> current_user AND grantee <> 'PUBLIC'
+    LOOP
+        PERFORM ollm.add_person(person);
+    END LOOP;
+END $$;
+"""
+
+STEPS = (TABLES, ROW_SECURITY, SEARCH, LEASES)

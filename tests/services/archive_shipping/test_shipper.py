@@ -1,0 +1,47 @@
+"""Sending one session again and again: what is gone here is gone there, what is the same is not sent."""
+
+from tests.servers.archive_machine import MakeMachine, make_call
+
+
+def test_a_message_that_is_gone_here_is_gone_there(machine: MakeMachine) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    session = laptop.record("One", "Two", "Three", calls=(make_call("c1", "x"),))
+    laptop.run("push")
+    path = laptop.home / "sessions" / f"{session}.json"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(
+        b"\n".join(line for line in lines if b'"Three"' not in line).replace(b'},\n],"tool', b'}\n],"tool')
+    )
+
+    laptop.run("push")
+    desktop.run("pull", session)
+
+    assert desktop.document(session) == laptop.document(session)
+    assert b"Three" not in desktop.document(session)
+    assert desktop.json("search", "three") == []
+
+
+def test_a_lost_state_file_sends_nothing_twice(machine: MakeMachine) -> None:
+    laptop = machine("laptop")
+    laptop.record("One", "Two")
+    laptop.run("push")
+    state = laptop.process.home.archive_state
+    machine_id = state.read_bytes()
+    laptop.record("Three")
+    laptop.run("push")
+    state.write_bytes(machine_id)  # as a back-up had it
+
+    assert laptop.json("push") == {"sessions": 0, "records": 0, "unchanged": 1, "deleted": 0, "skipped": {}}
+
+
+def test_turning_redaction_off_sends_the_session_as_it_is(machine: MakeMachine, archive_url: str) -> None:
+    laptop, desktop = machine("laptop"), machine("desktop")
+    session = laptop.record("password=hunter2hunter2")
+    laptop.run("push")
+
+    laptop.configure(url=archive_url, redact=False)
+    laptop.run("push")
+    desktop.run("pull", session)
+
+    assert "secrets NOT redacted" in laptop.warned
+    assert desktop.document(session) == laptop.document(session)

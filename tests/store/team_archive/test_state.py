@@ -1,0 +1,33 @@
+"""What a machine knows of the archive outlives a damaged file and stays its own."""
+
+from pathlib import Path
+
+from ollm.store.team_archive.state import ArchiveState, SentState
+
+SESSION = "00000000-0000-4000-8000-000000000001"
+
+
+def test_a_machine_keeps_its_id_and_two_homes_differ(tmp_path: Path) -> None:
+    first = ArchiveState(tmp_path / "a.db").get_machine_id()
+
+    assert ArchiveState(tmp_path / "a.db").get_machine_id() == first
+    assert ArchiveState(tmp_path / "b.db").get_machine_id() != first
+
+
+def test_a_tombstone_stays_until_it_is_removed(tmp_path: Path) -> None:
+    state = ArchiveState(tmp_path / "a.db")
+    state.set_sent(SESSION, SentState("stamp", "target", 3, ""))
+
+    state.add_tombstone(SESSION)
+
+    assert state.get_sent(SESSION) is None
+    assert ArchiveState(tmp_path / "a.db").list_tombstones() == [SESSION]
+    state.remove_tombstone(SESSION)
+    assert state.list_tombstones() == []
+
+
+def test_a_damaged_file_is_put_aside(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_bytes(b"no database" * 100)
+
+    assert ArchiveState(tmp_path / "a.db").list_sent() == {}
+    assert list(tmp_path.glob("a.db.damaged-*"))
