@@ -11,10 +11,10 @@ WORKERS ?= 2
 UV := $(BIN)/uv --no-progress
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test check format layers soak bench lock clean docs pictures mutants coverage
+.PHONY: help run install test check format layers soak integration bench lock clean docs pictures mutants coverage
 
 help:  ## list the targets
-	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z-]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | awk -F'\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit("ollm needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" if sys.version_info < (3, 11) else 0)'
@@ -54,6 +54,9 @@ format: $(VENV)/.test  ## rewrite the code in the house format
 
 soak: $(VENV)/.test  ## the same tests with thousands of kills, trees and races
 	@OLLM_SOAK=1 $(BIN)/python -m pytest -q -m soak $(PYTEST_ARGS)
+
+integration: $(VENV)/.test  ## try real MCP and model servers from the registries, kept in a cache; RECORD=1 writes down what they say
+	@OLLM_INTEGRATION=1 $(if $(RECORD),OLLM_INTEGRATION_RECORD=1) $(BIN)/python -m pytest -q tests/integration $(PYTEST_ARGS)
 
 bench: $(VENV)/.test  ## measure, beside a baseline in the same run
 	@$(BIN)/python -m bench $(BENCH) $(if $(SAVE),--save)

@@ -28,8 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """A run in the background may have been started deaf to Ctrl-C; what the tests start must hear it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    for name in [name for name in os.environ if name.startswith(("OLLM_", "OLLAMA_")) and name != "OLLM_SOAK"]:
-        del os.environ[name]
+    for name in [name for name in os.environ if name.startswith(("OLLM_", "OLLAMA_"))]:
+        if name != "OLLM_SOAK" and not name.startswith("OLLM_INTEGRATION"):
+            del os.environ[name]
     os.environ["OLLM_HOME"] = tempfile.mkdtemp(prefix="ollm-test-home-")
     config.pluginmanager.register(FolderTimes(), "ollm-folder-times")
 

@@ -1,7 +1,9 @@
 """An MCP server without the SDK: it offers whatever a JSON file tells it, well formed or not.
 
 `python tests/servers/raw_mcp.py FILE`. Keys of the file: tools, prompts, resources, templates (lists, sent as they are),
-pageSize, instructions, startDelay (seconds), log (a file every message is appended to), answers (tool name → result).
+pageSize, instructions, startDelay (seconds), log (a file every message is appended to), answers (tool name → result),
+asks (tool name → parameters of elicitation/create, whose answer is the result), progress (tool name → steps, each with
+a pause of `progressPause` seconds), logs (tool name → parameters of notifications/message).
 """
 
 import json
@@ -41,10 +43,30 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
 
 def call(params: dict[str, Any]) -> dict[str, Any]:
     name, given = params["name"], params.get("arguments") or {}
+    report(name, params)
+    if asked := setup.get("asks", {}).get(name):
+        say({"id": "ask-1", "method": "elicitation/create", "params": asked})
+        answered = json.loads(sys.stdin.readline())
+        return {"content": [{"type": "text", "text": json.dumps(answered["result"], sort_keys=True)}]}
     found = setup.get("answers", {}).get(name)
     if found is not None:
         return dict(found)
     return {"content": [{"type": "text", "text": f"{name} {json.dumps(given, sort_keys=True)}"}]}
+
+
+def report(name: str, params: dict[str, Any]) -> None:
+    """What is told while a call runs."""
+    token, steps = (params.get("_meta") or {}).get("progressToken"), setup.get("progress", {}).get(name, 0)
+    for step in range(1, steps + 1):
+        time.sleep(setup.get("progressPause", 0))
+        told = {"progressToken": token, "progress": step, "total": steps, "message": f"step {step}"}
+        say({"method": "notifications/progress", "params": told})
+    for line in setup.get("logs", {}).get(name, ()):
+        say({"method": "notifications/message", "params": line})
+
+
+def say(message: dict[str, Any]) -> None:
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
 def prompt(params: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +94,7 @@ def main() -> None:
         message = json.loads(line)
         if "id" in message and "method" in message:
             result = answer(message["method"], message.get("params") or {})
-            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+            say({"id": message["id"], "result": result})
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ollm.extensions.mcp.catalogue import CatalogueFile
+    from ollm.extensions.mcp.forms import AskPerson
     from ollm.extensions.mcp.servers import McpServers
     from ollm.extensions.mcp.settings import McpServer
     from ollm.system.processes import ProcessHost
@@ -79,9 +80,12 @@ def create_mcp_servers(
     sandbox: Sandbox,
     tell: Callable[[str], None],
     first_wait: float | None = None,
+    ask: AskPerson | None = None,
 ) -> tuple[McpServers, tuple[str, ...]]:
     """The servers of one conversation, none of them started, and what is wrong with the settings of others.
-    `first_wait`: seconds a first turn waits for servers nothing is known of."""
+    `first_wait`: seconds a first turn waits for servers nothing is known of. `ask`: how a server's questions reach the
+    person; None where nobody can be asked."""
+    from ollm.extensions.mcp.client_features import ClientFeatures
     from ollm.extensions.mcp.connection import McpConnection, make_opener
     from ollm.extensions.mcp.servers import McpServers
 
@@ -89,6 +93,7 @@ def create_mcp_servers(
 
     def connect(server: McpServer) -> McpConnection:
         opener = make_opener(server, host, workspace, process.tool_environment, sandbox)
-        return McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath))
+        features = ClientFeatures(server.name, workspace, tell, ask)
+        return McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath), features)
 
     return McpServers(servers, connect, open_catalogue_file(process), tell, first_wait), problems

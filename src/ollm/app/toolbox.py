@@ -12,7 +12,7 @@ from ollm.app.storage import Storage
 from ollm.domain.lazy import Lazy
 
 if TYPE_CHECKING:
-    from ollm.domain.tools import Todo
+    from ollm.domain.tools import ConfirmationAnswer, ConfirmationDetails, Todo
     from ollm.extensions.hooks import Hooks
     from ollm.extensions.loader import Extensions
     from ollm.extensions.mcp.servers import McpServers
@@ -161,10 +161,15 @@ class Toolbox:
             self.sandbox,
             tell,
             ONE_SHOT_WAIT_SECONDS if self.options.one_shot else None,
+            self.ask_person if self.options.interactive else None,
         )
         self.storage.notices.extend(problems)
         self.stack.push_async_callback(servers.close)
         return servers
+
+    async def ask_person(self, details: ConfirmationDetails) -> ConfirmationAnswer:
+        """A question that is not about permission: no rule, grant or flag answers it."""
+        return await self.create_asker().ask(details)
 
     @cached_property
     def jobs(self) -> BackgroundJobs:

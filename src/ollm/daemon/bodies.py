@@ -105,6 +105,7 @@ class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
     scope: GrantScope = "once"
     reason: Annotated[str, Meta(max_length=10_000)] = ""
     prefix: bool = False
+    text: Annotated[str, Meta(max_length=10_000)] = ""
 
 
 class Accepted(Data, frozen=True):

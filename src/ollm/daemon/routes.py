@@ -150,7 +150,9 @@ async def run_command(service: DaemonService, session_id: str, data: CommandBody
 @post("/sessions/{session_id:str}/confirmations/{correlation_id:str}", status_code=200)
 async def answer(service: DaemonService, session_id: str, correlation_id: str, data: AnswerBody) -> Accepted:
     """Answer a question; the first answer wins."""
-    said = ConfirmationAnswer(approved=data.approved, scope=data.scope, reason=data.reason, prefix=data.prefix)
+    said = ConfirmationAnswer(
+        approved=data.approved, scope=data.scope, reason=data.reason, prefix=data.prefix, text=data.text
+    )
     await service.answer(parse_id(session_id), correlation_id, said)
     return Accepted(accepted=True)
 

@@ -159,12 +159,15 @@ class ConfirmationDetails(Data, frozen=True):
     prefix: str | None = None
     locked: bool = False
     rule: RuleReference | None = None
+    typed: bool = False  # a yes comes with a typed text
 
 
 class ConfirmationAnswer(Data, frozen=True):
-    """The answer to a confirmation: `reason` is read by the model when it is no."""
+    """The answer to a confirmation: `reason` is read by the model when it is no; `text` is what was typed where the
+    question asks for a text."""
 
     approved: bool
+    text: str = ""
     scope: GrantScope = "once"
     reason: str = ""
     prefix: bool = False  # grant what begins with the words of `ConfirmationDetails.prefix`

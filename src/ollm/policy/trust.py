@@ -27,6 +27,7 @@ _FILE_WORD = r"[\w.~@+/-]+"
 _AFTER_VARIABLE = r"\$\{?\w+\}?[\"'\\\\]*/([\w.~@+/-]+)"
 _MODULE = r"""-m[\s"',]+([A-Za-z_][\w.]*)"""
 _SCRIPT_ENDINGS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php")
+_DATA_ENDINGS = (".db", ".sqlite", ".sqlite3", ".duckdb", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".log")
 _NAMING_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".mcp.json")
 _MAX_HASHED_BLOCKS = 16
 
@@ -195,13 +196,14 @@ def read_configuration(file: Path) -> list[str]:
 
 def find_named_files(workspace: Path, texts: Iterable[str]) -> list[Path]:
     """The files of the workspace that commands name, in the order they are named. A script that is named by its path
-    counts before it exists: whoever made it would be run."""
+    counts before it exists: whoever made it would be run. A data file is not run: its server writes to it."""
     found: dict[Path, None] = {}
     for word in dict.fromkeys(word for text in texts for word in _list_file_words(text)):
         path = Path(os.path.normpath(workspace / word))
         with contextlib.suppress(OSError, ValueError):
             missing_script = word.endswith(_SCRIPT_ENDINGS) and "/" in word and not path.exists()
-            if path.is_relative_to(workspace) and (path.is_file() or missing_script):
+            is_run = (path.is_file() and not word.endswith(_DATA_ENDINGS)) or missing_script
+            if path.is_relative_to(workspace) and is_run:
                 found[path] = None
         if len(found) >= _MAX_NAMED_FILES:
             break

@@ -160,6 +160,8 @@ def format_question(details: ConfirmationDetails) -> str:
     lines += [f"{allowed} of its {allowed + len(asking)} parts are allowed; this asks:"] if allowed else []
     lines += [clean_lines(line) for line in asking] if details.command else [clean_lines(details.description)]
     lines += [f"({details.risk} risk): {clean_lines(details.reason)}"]
+    if details.typed:
+        return "\n".join([*lines, "Your answer (/no to refuse): "])
     grant = f" · {describe_grants(details)}" if details.grant and not details.locked else ""
     return "\n".join([*lines, f"[y] yes, once{grant}, or type a reason to refuse: "])
 
@@ -168,6 +170,8 @@ def parse_answer(said: str | None, details: ConfirmationDetails) -> Confirmation
     """Anything but a letter that is offered is a no, with what was typed as its reason."""
     word = (said or "").strip()
     key = word.lower()
+    if details.typed and said is not None and key not in ("/n", "/no"):
+        return ConfirmationAnswer(approved=True, text=word)
     scope = KEY_SCOPES.get(key)
     offered = scope == "once" or bool(scope and details.grant and not details.locked)
     if scope and offered and (key != "p" or details.prefix):

@@ -21,7 +21,8 @@ MAX_PART_LINES = 12  # lines of a part that asks; the whole command stands above
 
 
 class ConfirmationQueue:
-    """The questions that wait, oldest first. `refusing` means that the reason for a no is being typed.
+    """The questions that wait, oldest first. `refusing` means that the reason for a no is being typed,
+    `writing` that the text is which the question asks for.
 
     A question takes keys only after a moment without typing: somebody in mid-sentence must not say yes by accident.
     """
@@ -31,6 +32,12 @@ class ConfirmationQueue:
         self._now = now
         self._quiet_since = 0.0
         self.refusing = False
+        self.writing = False
+
+    @property
+    def typing(self) -> bool:
+        """Whether the input line belongs to the question."""
+        return self.refusing or self.writing
 
     @property
     def current(self) -> ConfirmationRequested | None:
@@ -39,11 +46,11 @@ class ConfirmationQueue:
     @property
     def armed(self) -> bool:
         """Whether the next key answers."""
-        return self.current is not None and not self.refusing and self._now() - self._quiet_since >= QUIET_SECONDS
+        return self.current is not None and not self.typing and self._now() - self._quiet_since >= QUIET_SECONDS
 
     def note_typing(self) -> None:
         """The person types something else at this moment."""
-        if not self.refusing:
+        if not self.typing:
             self._quiet_since = self._now()
 
     def handle_event(self, event: AnyEvent) -> None:
@@ -56,7 +63,7 @@ class ConfirmationQueue:
 
     def _forget(self, correlation_id: str) -> None:
         if self.current and self.current.correlation_id == correlation_id:
-            self.refusing = False
+            self.refusing = self.writing = False
             self._quiet_since = self._now()
         self._waiting = deque(asked for asked in self._waiting if asked.correlation_id != correlation_id)
 
@@ -78,11 +85,15 @@ class ConfirmationQueue:
         """The line under the question; empty when there is none."""
         if self.current is None:
             return ""
+        if self.writing:
+            return "Your answer: Enter sends it, Esc goes back."
         if self.refusing:
             return "Reason (optional): Enter sends it to the model, Esc goes back."
         if not self.armed:
             return "…"
         details = self.current.details
+        if details.typed:
+            return f"[y] type an answer · [n] no{self._describe_others()}"
         asked = (
             f"{truncate_cells(clean_lines(details.description), 60)}? "
             if details.diff.count("\n") > LONG_DIFF_LINES
@@ -90,8 +101,10 @@ class ConfirmationQueue:
         )
         wider = f" · {describe_grants(details)}" if self._can_grant() else ""
         wider += f" · [{ALL_EDITS_KEY}] all file edits this session" if self.offers_all_edits else ""
-        more = f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
-        return f"{asked}[y] yes{wider} · [n] no{more}"
+        return f"{asked}[y] yes{wider} · [n] no{self._describe_others()}"
+
+    def _describe_others(self) -> str:
+        return f" · {len(self._waiting) - 1} more" if len(self._waiting) > 1 else ""
 
     def _can_grant(self) -> bool:
         details = self.current.details if self.current else None

@@ -168,7 +168,7 @@ class ChatScreen:
 
     @property
     def refusing(self) -> bool:
-        return self.questions.refusing
+        return self.questions.typing
 
     @property
     def choosing(self) -> bool:
@@ -183,11 +183,12 @@ class ChatScreen:
         return bool(self.chat.queue)
 
     def submit(self, text: str) -> None:
-        if text.strip().lower() in LEAVE_WORDS and not self.questions.refusing:
+        if text.strip().lower() in LEAVE_WORDS and not self.questions.typing:
             self.leave()
             return
-        if self.questions.refusing:
-            self._respond(ConfirmationAnswer(approved=False, reason=text.strip()))
+        if self.questions.typing:
+            yes, said = self.questions.writing, text.strip()
+            self._respond(ConfirmationAnswer(approved=yes, text=said if yes else "", reason="" if yes else said))
             self._restore_draft()
         elif self.chat.can_run_now(text):
             self.spawn(self.chat.run_now(text))
@@ -198,17 +199,23 @@ class ChatScreen:
         if key == ALL_EDITS_KEY and self.questions.offers_all_edits:
             self.spawn(self._set_approval("accept-edits"))
             key = "y"
-        if answer := self.questions.answer(key):
+        if key == "y" and self.questions.current and self.questions.current.details.typed:
+            self.questions.writing = True
+            self._clear_draft()
+        elif answer := self.questions.answer(key):
             self._respond(answer)
 
     def refuse(self, yes: bool) -> None:
         """Ask for the reason in the input line; what stood there comes back afterwards."""
-        self.questions.refusing = yes
+        self.questions.refusing, self.questions.writing = yes, False
         if yes:
-            self._draft = self.buffer.text
-            self.buffer.reset()
+            self._clear_draft()
         else:
             self._restore_draft()
+
+    def _clear_draft(self) -> None:
+        self._draft = self.buffer.text
+        self.buffer.reset()
 
     def stop(self) -> None:
         """Stop the turn; what waited behind it comes back to the input."""
@@ -302,7 +309,7 @@ class ChatScreen:
 
     def _respond(self, answer: ConfirmationAnswer) -> None:
         current = self.questions.current
-        self.questions.refusing = False
+        self.questions.refusing = self.questions.writing = False
         if current:
             self.spawn(self._send_answer(current.correlation_id, answer))
 

@@ -75,7 +75,8 @@ class ScreenView:
         return [("class:status", pad_cells(line, get_width() - 1))]
 
     def render_prompt(self) -> StyleAndTextTuples:
-        return [("class:prompt", "reason: " if self._questions.refusing else "› ")]
+        asks = "answer: " if self._questions.writing else "reason: "
+        return [("class:prompt", asks if self._questions.typing else "› ")]
 
 
 def wrap_choices(choices: str, width: int) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.domain.errors import OllmError, ToolFailure
+from ollm.extensions.mcp.client_features import ClientFeatures
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 from ollm.system.sandbox.sandbox import Sandbox
@@ -56,13 +57,20 @@ class McpConnection:
     """`ask` runs a request. After a crash the next request opens the line again; a success forgets earlier failures."""
 
     def __init__(
-        self, server: McpServer, open_transport: Open, workspace: Path | None = None, search_path: str | None = None
+        self,
+        server: McpServer,
+        open_transport: Open,
+        workspace: Path | None = None,
+        search_path: str | None = None,
+        features: ClientFeatures | None = None,
     ) -> None:
         self.server = server
-        self._workspace = workspace  # told to the server as its root
+        self.features = features or ClientFeatures(server.name, workspace)
+        self.features.pause = self._pause_deadlines
+        self._workspace = workspace
         self._search_path = search_path  # where programs are looked for
         self.failures = 0
-        self.offers_changed = False  # the server said that it has other tools now
+        self._deadlines: set[asyncio.Timeout] = set()  # of the requests that wait for their answers
         self._open = open_transport
         self._line: McpConnectionState | None = None
         self._client: Client | None = None
@@ -89,7 +97,7 @@ class McpConnection:
 
     async def _ask_once(self, request: Callable[[Client], Awaitable[T]], client: Client, line: McpConnectionState) -> T:
         try:
-            async with asyncio.timeout(self.server.timeout):
+            async with self._limit_time():
                 answer = await request(client)
         except TimeoutError as error:
             seconds = f"{self.server.timeout:g} s"
@@ -108,6 +116,33 @@ class McpConnection:
             raise self._make_failure(f"answered with an error: {summarize_error(error)}") from error
         self.failures = 0
         return answer
+
+    @asynccontextmanager
+    async def _limit_time(self) -> AsyncIterator[None]:
+        async with asyncio.timeout(self.server.timeout) as deadline:
+            self._deadlines.add(deadline)
+            try:
+                yield
+            finally:
+                self._deadlines.discard(deadline)
+
+    def extend_deadlines(self) -> None:
+        """The server works: what waits for it gets its whole time again."""
+        self._reschedule(asyncio.get_running_loop().time() + self.server.timeout)
+
+    @asynccontextmanager
+    async def _pause_deadlines(self) -> AsyncIterator[None]:
+        """No time limit counts while a person thinks."""
+        self._reschedule(None)
+        try:
+            yield
+        finally:
+            self.extend_deadlines()
+
+    def _reschedule(self, when: float | None) -> None:
+        for deadline in self._deadlines:
+            if not deadline.expired():
+                deadline.reschedule(when)
 
     async def close(self) -> None:
         """End the line, and with it the server's processes."""
@@ -180,34 +215,12 @@ class McpConnection:
             _fail(ready, self._make_failure(f"cannot be used: {line.explain_loss('')}"))
 
     def _build_client_options(self) -> dict[str, Any]:
-        from importlib.metadata import version
-
-        from mcp_types import Implementation
-
-        return {
-            "mode": "auto" if self.server.url else "legacy",
-            "message_handler": self._handle_message,
-            "client_info": Implementation(name="ollm", version=version("ollm-cli")),
-            "list_roots_callback": self._list_roots if self._workspace else None,
-        }
-
-    async def _list_roots(self, _context: object) -> Any:
-        from mcp_types import ListRootsResult, Root
-        from pydantic import FileUrl
-
-        assert self._workspace is not None
-        return ListRootsResult(roots=[Root(uri=FileUrl(self._workspace.as_uri()), name=self._workspace.name)])
+        return {"mode": "auto" if self.server.url else "legacy", **self.features.build_options()}
 
     def _explain_refusal(self, status: int) -> str:
         if status == 401:
             return "it wants a login (HTTP 401): set headers.Authorization for it"
         return f"it refuses the key (HTTP {status})" if status == 403 else ""
-
-    async def _handle_message(self, message: object) -> None:
-        from mcp.types import ToolListChangedNotification
-
-        if isinstance(message, ToolListChangedNotification):
-            self.offers_changed = True
 
     def _make_failure(self, what: str) -> ToolFailure:
         return ToolFailure(FAILURE_KIND, f"The MCP server {self.server.name} {what}.")

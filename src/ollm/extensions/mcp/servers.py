@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcp import Client
 
 FIRST_WAIT_SECONDS = 10.0  # seconds a first turn waits for servers nothing is known of
+MAX_PROGRESS_CHARACTERS = 200
 CHANGE_WAIT_SECONDS = 5.0  # seconds a request waits for a list that has changed
 
 
@@ -75,8 +76,8 @@ class McpServers:
         for name, line in self._connections.items():
             found = self._known.get(name)
             unasked = name not in self._asking and line.failures < MAX_FAILURES
-            if line.offers_changed or (unasked and (found is None or not self._kept.is_fresh(found))):
-                line.offers_changed = False
+            if line.features.offers_changed or (unasked and (found is None or not self._kept.is_fresh(found))):
+                line.features.offers_changed = False
                 self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
         unknown = [task for name, task in self._asking.items() if name not in {**self._known, **self._waited_for}]
         if unknown:
@@ -88,8 +89,8 @@ class McpServers:
     async def before_request(self) -> bool:
         """Take what came meanwhile: servers that were slow, lists that have changed. True when tools changed."""
         for name, line in self._connections.items():
-            if line.offers_changed and line.connected:
-                line.offers_changed = False
+            if line.features.offers_changed and line.connected:
+                line.features.offers_changed = False
                 self._asking[name] = asyncio.create_task(self._refresh_catalogue(line), name=f"mcp list {name}")
                 await asyncio.wait([self._asking[name]], timeout=CHANGE_WAIT_SECONDS)
         return self._take_change()
@@ -178,9 +179,15 @@ class McpServers:
         return self._connections[name]
 
     def _make_call_runner(self, name: str, tool: OfferedTool) -> Run:
-        async def run(arguments: JsonObject) -> ToolResult:
+        async def run(arguments: JsonObject, emit: Callable[[str], None]) -> ToolResult:
+            line = self._get_connection(name)
+
+            async def report(progress: float, total: float | None, message: str | None) -> None:
+                line.extend_deadlines()
+                emit(format_progress(progress, total, message))
+
             return build_result(
-                await self._get_connection(name).ask(lambda client: client.call_tool(tool.remote, arguments))
+                await line.ask(lambda client: client.call_tool(tool.remote, arguments, progress_callback=report))
             )
 
         return run
@@ -192,7 +199,7 @@ class McpServers:
             uris, templates = await fetch_resource_names(client)
             return "\n".join([*uris, *(f"{template} (fill in the braces)" for template in templates)]) or "None."
 
-        async def run(arguments: JsonObject) -> ToolResult:
+        async def run(arguments: JsonObject, _emit: Callable[[str], None]) -> ToolResult:
             uri = arguments.get("uri")
             line = self._get_connection(name)
             if not uri:
@@ -202,3 +209,10 @@ class McpServers:
             return ToolResult(llm_content=text, return_display=text)
 
         return run
+
+
+def format_progress(progress: float, total: float | None, message: str | None) -> str:
+    """A line on how far a call is."""
+    done = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+    told = " ".join((message or "").split())[:MAX_PROGRESS_CHARACTERS]
+    return f"{done}: {told}\n" if told else f"{done}\n"

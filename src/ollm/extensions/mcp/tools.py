@@ -19,7 +19,7 @@ from ollm.tools.framework.base import ToolContext, ToolSpec, build_confirmation
 MAX_SUMMARY_CHARACTERS = 2_000
 MAX_SHOWN_CHARACTERS = 20_000
 
-Run = Callable[[JsonObject], Awaitable[ToolResult]]
+Run = Callable[[JsonObject, Callable[[str], None]], Awaitable[ToolResult]]  # the arguments, and where progress goes
 
 RESOURCE_PARAMETERS: JsonObject = {
     "type": "object",
@@ -63,7 +63,7 @@ class McpInvocation(Data, frozen=True):
         return ()
 
     async def run(self, context: ToolContext) -> ToolResult:
-        return await self.work(self.params)
+        return await self.work(self.params, context.emit)
 
 
 def build_specs(server: McpServer, found: Catalogue, call: Callable[[OfferedTool], Run], read: Run) -> list[ToolSpec]:

@@ -40,8 +40,13 @@ command
 ```
 with cat, ls or grep, and stop; you will be shown its output. When you know enough, answer in words."""
 IDLE = "Writing the file again as it is changes nothing. Take another step."
-OTHER_TOOLS = "A block in the language {names} calls that tool; write its parameters in it, one `name: value` a line."
+OTHER_TOOLS = (
+    "A block in the language of a tool's name calls that tool; write its parameters in it, one `name: value` a line."
+    " The tools, those parameters in brackets that may be left out:"
+)
+MAX_TOOL_LINE_CHARS = 240
 _ERROR = re.compile(r"^Error \w+: ")
+_NAME = re.compile(r"\s*[\w-]+\s*")
 COVERED_TOOLS = frozenset(
     "shell read_file read_many_files write_file edit_file glob grep ls goal write_todos memory recall".split()  # noqa: SIM905
 )
@@ -50,8 +55,18 @@ COVERED_TOOLS = frozenset(
 def build_protocol(tools: Sequence[ToolSchema]) -> str:
     """How the model calls, for these tools; files and commands need no tool of their own."""
     told = PROTOCOL if can_change(tools) else READING_PROTOCOL
-    others = [tool.name for tool in tools if tool.name not in COVERED_TOOLS]
-    return f"{told}\n{OTHER_TOOLS.format(names=' or '.join(others[:6]))}" if others else told
+    others = [describe_tool(tool) for tool in tools if tool.name not in COVERED_TOOLS]
+    return "\n".join([told, OTHER_TOOLS, *others]) if others else told
+
+
+def describe_tool(tool: ToolSchema) -> str:
+    """A tool in one line: its name, its parameters and what it does."""
+    known = tool.parameters.get("properties")
+    needed = tool.parameters.get("required") or ()
+    names = [name if name in needed else f"[{name}]" for name in (known if isinstance(known, dict) else ())]
+    told = " ".join(tool.description.split())
+    line = f"- {tool.name}({', '.join(names)}): {told}"
+    return line if len(line) <= MAX_TOOL_LINE_CHARS else f"{line[: MAX_TOOL_LINE_CHARS - 1]}…"
 
 
 def can_change(tools: Sequence[ToolSchema]) -> bool:
@@ -176,8 +191,8 @@ def parse_parameters(body: str, tool: ToolSchema) -> dict[str, object]:
         if isinstance(found, dict):
             return found
     pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
-    if pairs and all(mark and name.strip() in known for name, mark, _ in pairs):
-        return {name.strip(): _read_value(value.strip(), known[name.strip()]) for name, _, value in pairs}
+    if pairs and pairs[0][0].strip() in known and all(mark and _NAME.fullmatch(name) for name, mark, _ in pairs):
+        return {name.strip(): _read_value(value.strip(), known.get(name.strip(), {})) for name, _, value in pairs}
     needed = tool.parameters.get("required") or list(known)[:1]
     return {needed[0]: text} if needed else {}
 

@@ -12,6 +12,7 @@ from ollm.services.token_counting import TokenCounter
 from ollm.tools.framework.base import ToolDescription
 from ollm.tools.framework.small_schemas import SMALL_WINDOW_TOKENS, TINY_WINDOW_TOKENS, shorten_schema
 
+MIN_FOREIGN_TOOLS = 2  # find_tool and use_tool, whatever a model was seen to bear: a person configured a server
 MIN_TINY_TOOLS, MIN_TOOLS, MAX_TOOLS = 4, 5, 10
 TINIEST_WINDOW_TOKENS = 2_000  # they get one tool less
 MAX_SCHEMA_TOKENS = 1_500
@@ -40,7 +41,9 @@ def select_tools(
     ours = [name for _, name in placed]
     least, limit = _count_limits(window, most)
     foreign = [tool for tool in tools if tool.category is None and (tool.name in by_name or tool.name in permitted)]
-    theirs = _select_foreign(foreign, window, None if most is None else max(0, most - least))
+    if foreign and most is not None:
+        most = max(most, least + MIN_FOREIGN_TOOLS)
+    theirs = _select_foreign(foreign, window, None if most is None else most - least)
     if folded and "recall" in ours:
         least = least + 1 if most is None else min(least + 1, most)
         limit = max(limit, least)  # it takes the place of no tool from outside
@@ -72,7 +75,7 @@ def _select_foreign(
     count = TokenCounter().count_schemas
     schemas = [_fit_schema(tool, window, None)[0] for tool in foreign]
     shown, hidden = split_by_budget(schemas, MAX_WINDOW_SHARE * window, count, window, max_tools)
-    finders = build_deferred_schemas(hidden, window) if hidden and (max_tools is None or max_tools >= 2) else ()
+    finders = build_deferred_schemas(hidden, window) if hidden else ()
     return {schema.name: (schema, count([schema])) for schema in (*finders, *shown)}
 
 

