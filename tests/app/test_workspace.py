@@ -76,6 +76,22 @@ def test_files_that_hooks_and_servers_name_are_known_to_be_run(place: AppPlace) 
     assert place.scope()._find_executed_files() == [place.workspace / "check.sh"]
 
 
+def test_a_data_file_that_a_server_names_is_not_taken_for_a_program(place: AppPlace) -> None:
+    for name in ("graph.jsonl", "shop.db", "serve.py"):
+        (place.workspace / name).write_text("")
+    servers = {
+        "memory": {
+            "command": "node",
+            "args": ["serve.py"],
+            "env": {"MEMORY_FILE_PATH": f"{place.workspace}/graph.jsonl"},
+        },
+        "shop": {"command": "sqlite-server", "args": ["--db-path", "./shop.db"]},
+    }
+    place.configure(mcpServers=servers)
+
+    assert place.scope()._find_executed_files() == [place.workspace / "serve.py"]
+
+
 def test_memory_is_kept_in_the_workspace(place: AppPlace) -> None:
     scope = place.scope()
     scope.notes.set("k", "v")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.cli.running import Runner, running
+from tests.cli.running import running
 from tests.extensions.raw_servers import configure, shown_tools
 from tests.servers.answers import Answer
 
@@ -152,22 +152,25 @@ def prepare_workspace(workspace: Path) -> None:
         subprocess.run([*git, *command], cwd=workspace, check=True, capture_output=True)
 
 
-async def check_case(directory: Path, case: McpCase, make_entry: Callable[[Path], dict[str, Any]]) -> Runner:
-    """A turn in which the model makes every call; it was shown the tools with the first request."""
+async def check_cases(
+    directory: Path, cases: Sequence[McpCase], make_entry: Callable[[McpCase, Path], dict[str, Any]]
+) -> None:
+    """A turn in which the model makes every call of every server; it was shown the tools with the first request."""
+    asked = [(case, call) for case in cases for call in case.calls]
     async with running(directory, [], kind="vllm", window=WINDOW) as runner:
         prepare_workspace(runner.workspace)
-        configure(runner, mcpServers={case.name: make_entry(runner.workspace)})
-        calls = [(f"{case.name}__{call.tool}", fill_in(call.arguments, runner.workspace)) for call in case.calls]
+        configure(runner, mcpServers={case.name: make_entry(case, runner.workspace) for case in cases})
+        calls = [(f"{case.name}__{call.tool}", fill_in(call.arguments, runner.workspace)) for case, call in asked]
         runner.server.script = [Answer(calls=calls), "Done."]
         done = await runner.run("-p", "call them", "--yes", "-o", "json")
     said = json.loads(done.out)
     assert (done.code, said["text"]) == (0, "Done."), done.err
     assert [(made["name"], made["args"]) for made in said["toolCalls"]] == calls
     results = runner.server.chats[1]["messages"][-len(calls) :]
-    for call, made, result in zip(case.calls, said["toolCalls"], results, strict=True):
+    for (_, call), made, result in zip(asked, said["toolCalls"], results, strict=True):
         assert re.search(call.expected, result["content"]), (call, result)
         assert made["status"] == call.status or not call.status, result
         assert made["status"] == "ok" or result["content"].startswith("Error McpError"), result
-    shown = [name for name in shown_tools(runner.server.chats[0]) if name.startswith(f"{case.name}__")]
-    assert len(shown) >= case.tools, shown
-    return runner
+    shown = list(shown_tools(runner.server.chats[0]))
+    for case in cases:
+        assert len([name for name in shown if name.startswith(f"{case.name}__")]) >= case.tools, (case.name, shown)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.integration import packages, wire_tap
-from tests.integration.mcp_cases import CASES, WORKSPACE_MARK, McpCase, check_case, fill_in
+from tests.integration.mcp_cases import CASES, WORKSPACE_MARK, McpCase, check_cases, fill_in
 
 RECORDED = Path(__file__).with_name("recorded")
 pytestmark = pytest.mark.skipif(not packages.WANTED, reason="needs the registries: make integration")
@@ -30,11 +30,11 @@ async def test_a_model_calls_a_real_server(tmp_path: Path, case: McpCase) -> Non
     program, version = install_server(case)
     lines = tmp_path / "project" / "lines.log"
 
-    def make_entry(workspace: Path) -> dict[str, Any]:
+    def make_entry(case: McpCase, workspace: Path) -> dict[str, Any]:
         tap = [wire_tap.__file__, str(program), *fill_in(list(case.args), workspace)]
         return {"command": sys.executable, "args": tap, "env": {**fill_in(case.env, workspace), "WIRE_TAP": str(lines)}}
 
-    await check_case(tmp_path, case, make_entry)
+    await check_cases(tmp_path, [case], make_entry)
 
     if packages.RECORD:
         write_recording(case, version, lines, tmp_path / "project")

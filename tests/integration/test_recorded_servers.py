@@ -7,9 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.integration.mcp_cases import BY_NAME, CASES, check_case
+from tests.integration.mcp_cases import BY_NAME, CASES, McpCase, check_cases
 
 RECORDED = Path(__file__).with_name("recorded")
 REPLAY = str(Path(__file__).parents[1] / "servers" / "recorded_mcp.py")
@@ -23,9 +21,8 @@ def test_every_server_is_recorded_with_version_and_date() -> None:
         assert recording["date"]
 
 
-@pytest.mark.parametrize("name", [case.name for case in CASES])
-async def test_a_model_calls_a_recorded_server(tmp_path: Path, name: str) -> None:
-    def make_entry(workspace: Path) -> dict[str, Any]:
-        return {"command": sys.executable, "args": [REPLAY, str(RECORDED / f"{name}.json"), str(workspace)]}
+async def test_a_model_calls_all_recorded_servers_in_one_turn(tmp_path: Path) -> None:
+    def make_entry(case: McpCase, workspace: Path) -> dict[str, Any]:
+        return {"command": sys.executable, "args": [REPLAY, str(RECORDED / f"{case.name}.json"), str(workspace)]}
 
-    await check_case(tmp_path, BY_NAME[name], make_entry)
+    await check_cases(tmp_path, CASES, make_entry)

@@ -30,7 +30,7 @@ WRONG = "notes__add was not run: its arguments are wrong."
 ADD = OfferedTool(name="notes__add", remote="add", description="Add a note.", parameters=PARAMETERS)
 
 
-async def run(arguments: JsonObject) -> ToolResult:
+async def run(arguments: JsonObject, _emit: Any) -> ToolResult:
     return ToolResult(llm_content=f"ran {arguments}")
 
 
