@@ -193,7 +193,8 @@ class EditorClient:
         return answer.outcome.option_id if isinstance(answer.outcome, wire.AllowedOutcome) else None
 
     async def read_text_file(self, session_id: str, path: str) -> str:
-        return (await self._wait(self._open.read_text_file(session_id, path))).content
+        text: str = (await self._wait(self._open.read_text_file(session_id, path))).content
+        return text
 
     async def write_text_file(self, session_id: str, path: str, text: str) -> None:
         await self._wait(self._open.write_text_file(session_id, path, text))
