@@ -4,13 +4,17 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.cli.command import SCRIPT
+from tests.cli.forked import finish
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
+
+THREADS = ThreadPoolExecutor(64)  # as many commands at once as a test likes
 
 
 class Ended:
@@ -48,13 +52,9 @@ class Runner:
         )
 
     async def run(self, *arguments: str, stdin: str | None = None, **variables: str) -> Ended:
-        process = await self.start(
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-            variables=variables,
-        )
-        out, err = await process.communicate(None if stdin is None else stdin.encode())
-        return Ended(process.returncode or 0, out, err)
+        given = None if stdin is None else stdin.encode()
+        line = (arguments, self.workspace, {**self.environment(), **variables}, given)
+        return Ended(*await asyncio.get_running_loop().run_in_executor(THREADS, finish, *line))
 
     def sessions(self) -> list[dict[str, Any]]:
         files = sorted((self.home / "sessions").glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
