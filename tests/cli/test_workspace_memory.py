@@ -1,5 +1,6 @@
 """What a workspace keeps beside its sessions: damaged or newer it stops nothing, and a plan belongs to its session."""
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,11 @@ def directory(path: Path) -> None:
     path.mkdir()
 
 
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def garbage_rows(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("UPDATE chat_sessions SET recent_messages = '{', plan_steps = 'x'")
@@ -46,7 +52,7 @@ def garbage_rows(path: Path) -> None:
     connection.close()
 
 
-DAMAGES = [cut, no_database, *([overwrite, lose_tables, directory, garbage_rows] if SOAK else [garbage_rows])]
+DAMAGES = [cut, no_database, pipe, *([overwrite, lose_tables, directory, garbage_rows] if SOAK else [garbage_rows])]
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)

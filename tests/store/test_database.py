@@ -3,11 +3,12 @@
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from ollm.domain.errors import StorageError
+from ollm.domain.errors import BusyError, StorageError
 from ollm.store.database import Database
 from ollm.store.migrations import WORKSPACE_MIGRATIONS
 
@@ -67,3 +68,19 @@ def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
         connection.execute("INSERT INTO nowhere VALUES (1)")
 
     assert not database.connect().execute("SELECT * FROM memory").fetchall()
+
+
+def test_a_locked_file_is_waited_for_once(tmp_path: Path) -> None:
+    """A turn asks several times: it must not wait as often."""
+    path = tmp_path / "memory.db"
+    Database(path, WORKSPACE_MIGRATIONS).connect().close()
+    holder = sqlite3.connect(path)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(BusyError, match="locked by another process"):
+        Database(path, WORKSPACE_MIGRATIONS, busy_seconds=0.1).connect()
+    begin = time.monotonic()
+    with pytest.raises(BusyError):
+        Database(path, WORKSPACE_MIGRATIONS, busy_seconds=60).connect()
+    assert time.monotonic() - begin < 30
+    holder.close()
+    Database(path, WORKSPACE_MIGRATIONS).connect().close()

@@ -6,7 +6,11 @@ The journal is a rollback journal, not WAL: the SQLite of many systems has a rac
 from __future__ import annotations
 
 import contextlib
+import errno
+import math
 import os
+import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +23,16 @@ if TYPE_CHECKING:
     import sqlite3
 
 BUSY_TIMEOUT_SECONDS = 5.0
+STILL_BUSY_SECONDS = 0.2  # how long a file is waited for that was locked all through such a wait just now
 MAX_CHECKED_BYTES = 1 << 20  # a file of this size is looked through when it is opened
+LOCKED_MEMORY_SECONDS = 30.0
 CREATED_TABLE = compile_late(r"CREATE TABLE (\w+)")
+
+_locked_at: dict[Path, float] = {}  # when this process last gave up on a locked file
+
+
+class SpecialFileError(OSError):
+    """A pipe, a socket or a device stands where a file should be."""
 
 
 class Database:
@@ -82,7 +94,7 @@ class Database:
             before = get_inode(self.path)
             try:
                 return self._open_file()
-            except (sqlite3.DatabaseError, IsADirectoryError) as error:
+            except (sqlite3.DatabaseError, IsADirectoryError, SpecialFileError) as error:
                 if not is_damage(error) or not self._put_aside(before):
                     raise
             return self._open_file()
@@ -90,8 +102,9 @@ class Database:
     def _open_file(self) -> sqlite3.Connection:
         import sqlite3
 
+        refuse_special_file(self.path)
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-        connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=self._choose_wait(), isolation_level=None)
         connection.row_factory = sqlite3.Row
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -104,6 +117,10 @@ class Database:
             connection.close()
             raise
         return connection
+
+    def _choose_wait(self) -> float:
+        was_locked = time.monotonic() - _locked_at.get(self.path, -math.inf) < LOCKED_MEMORY_SECONDS
+        return min(self._busy_seconds, STILL_BUSY_SECONDS) if was_locked else self._busy_seconds
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Raises SQLite's own error for a file that is cut, lacks a table or, where it is small, is damaged inside."""
@@ -182,11 +199,20 @@ class Database:
 def read_schema_version(path: Path) -> int:
     """The version that a SQLite file says it has, read without opening it as one; 0 where it is none."""
     try:
+        refuse_special_file(path)
         with path.open("rb") as file:
             header = file.read(100)
     except OSError:
         return 0
     return int.from_bytes(header[60:64], "big") if header.startswith(b"SQLite format 3\0") else 0
+
+
+def refuse_special_file(path: Path) -> None:
+    """Raises OSError for a pipe, a socket or a device, which may keep whoever opens it waiting for ever."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise SpecialFileError(errno.EINVAL, "it is no regular file", str(path))
 
 
 def get_inode(path: Path) -> int:
@@ -202,7 +228,7 @@ def is_damage(error: Exception) -> bool:
 
     if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError):
         return False
-    return isinstance(error, sqlite3.DatabaseError | IsADirectoryError)
+    return isinstance(error, sqlite3.DatabaseError | IsADirectoryError | SpecialFileError)
 
 
 @contextlib.contextmanager
@@ -214,6 +240,7 @@ def translate_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if "locked" in str(error):
+            _locked_at[path] = time.monotonic()
             raise BusyError(f"{path} is locked by another process.", action="Try again later.") from error
         raise StorageError(f"{path}: {error}.", action=suggest_fix(error)) from error
     except OSError as error:
