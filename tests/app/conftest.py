@@ -5,6 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.app.places import AppPlace
+from tests.runtime.conftest import talking
+
+__all__ = ["talking"]
 
 
 @pytest.fixture

@@ -55,6 +55,7 @@ SAYS = {
     "/undo": "Nothing to undo",
     "/trust": "trusted",
     "/rewind 1": "This removes message",
+    "/redo": "Nothing to redo",
     "/nope": "Unknown command /nope",
     "/mode sideways": "Usage: /mode",
 }

@@ -64,6 +64,7 @@ class ConversationScope:
         if not self.options.one_shot:
             await self.hold_workspace()
         self.stack.push_async_callback(storage.session.close)
+        await self.finish_interrupted_restore()
         wanted = self.find_wanted_session()
         resumed = await storage.session.resume(wanted, self.find_skippable_until(wanted)) if wanted else None
         storage.resumed_mode = find_last_mode(resumed.session) if resumed else None
@@ -78,6 +79,13 @@ class ConversationScope:
             for observer in observers:
                 await observer.session_opened(resumed.session.session_id, resumed=True)
         return LocalConversation(parts, observers)
+
+    async def finish_interrupted_restore(self) -> None:
+        """A rewind that was killed is completed before anything else happens, and told."""
+        from ollm.app.interrupted_restore import finish_restore, has_interrupted_restore
+
+        if has_interrupted_restore(self.process.home) and (said := await finish_restore(self.scope)):
+            self.storage.notices.append(said)
 
     def find_wanted_session(self) -> str | None:
         """The id of the session to resume; None for a new one."""
@@ -193,6 +201,8 @@ class ConversationScope:
             PageCacheObserver(toolbox.pages),
             ModelFactsObserver(parts.state, parts.prompt, emit, self.process.save_model_facts),
         ]
+        if toolbox.takes_checkpoints:
+            observers.insert(0, toolbox.checkpoint_observer)
         if not self.options.one_shot:
             from ollm.runtime.observers.file_watch import FileWatchObserver
 
@@ -263,6 +273,8 @@ class ConversationScope:
             edits=Lazy(lambda: toolbox.edits),
             sandbox=Lazy(lambda: toolbox.sandbox),
             project_files=Lazy(lambda: toolbox.project_files),
+            checkpoints=toolbox.checkpoints,
+            checkpoints_enabled=settings.checkpoints.enabled,
             mcp=toolbox.mcp,
             choose_model=self.process.choose_model,
             trust=self.scope.trust_workspace,

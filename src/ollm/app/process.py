@@ -67,6 +67,10 @@ class ProcessScope(RunSettings):
         yield SessionDirectories((self.home.snapshots, self.home.undo))
         yield SnapshotMapFile(self.home.snapshots / "snapshot-map.json")
         yield InputHistoryFile(self.home.input_history)
+        if self.home.checkpoints.exists():
+            from ollm.services.file_checkpoints import CheckpointEraser
+
+            yield CheckpointEraser(self.home.checkpoints)
         from ollm.store.workspace_db import WorkspaceDatabase
         from ollm.store.workspace_place import find_databases
 

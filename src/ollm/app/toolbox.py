@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ollm.runtime.calls.dispatch import Dispatch
     from ollm.runtime.calls.project_files import ProjectFiles
     from ollm.runtime.calls.tool_call import CallServices
+    from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
     from ollm.runtime.resume.session_archive import SessionArchive
     from ollm.services.background_jobs import BackgroundJobs
     from ollm.services.code_map import CodeMapService
@@ -54,6 +55,7 @@ class Toolbox:
         self.measure_room: Callable[[], int] | None = None
         self.pages = Lazy(create_page_cache)
         self.file_discovery = Lazy(lambda: self.scope.discovery)
+        self.checkpoints = Lazy(self.scope.create_checkpoints)
 
     @cached_property
     def bus(self) -> MessageBus:
@@ -283,7 +285,23 @@ class Toolbox:
             record=self.storage.session.record_tool_call,
             remember=self.policy.grants.add,
             clock=self.process.clock,
+            before_change=self.before_change,
         )
+
+    @property
+    def takes_checkpoints(self) -> bool:
+        return self.storage.has_session and self.process.settings.checkpoints.enabled
+
+    async def before_change(self) -> None:
+        """A call that may change files is run next."""
+        if self.takes_checkpoints:
+            await self.checkpoint_observer.before_change()
+
+    @cached_property
+    def checkpoint_observer(self) -> FileCheckpointObserver:
+        from ollm.runtime.observers.file_checkpoints import FileCheckpointObserver
+
+        return FileCheckpointObserver(self.checkpoints, self.storage.session, self.storage.stream.emit)
 
     def create_asker(self) -> Asker:
         from ollm.runtime.calls.confirmation import BusAsker, UnattendedAsker

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ollm.policy.rules import RuleSet
     from ollm.runtime.resume.workspace_sessions import WorkspaceContext
     from ollm.services.code_map import CodeMapService
+    from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.services.file_discovery import FileDiscoveryService
     from ollm.store.lease import Lease
     from ollm.store.notes import NoteStore
@@ -118,6 +119,23 @@ class WorkspaceScope:
         discovery = FileDiscoveryService(settings, home, Path(named) if named else None)
         self._closing.callback(discovery.close)
         return discovery
+
+    def create_checkpoints(self) -> FileCheckpoints:
+        """States of this workspace's files. What is ours below it is never one of them."""
+        import os
+
+        from ollm.services.file_checkpoints import CheckpointPlace, FileCheckpoints
+        from ollm.store.workspace_place import get_checkpoint_directory
+
+        root, home = Path(os.path.realpath(self.path)), Path(os.path.realpath(self.process.home.root))
+        own = {".ollm", *([str(home.relative_to(root))] if home.is_relative_to(root) else [])}
+        place = CheckpointPlace(
+            root=root,
+            folder=get_checkpoint_directory(self.path, self.process.home),
+            user_home=self.process.user_home,
+            excluded=frozenset(own),
+        )
+        return FileCheckpoints(place, self.process.settings.checkpoints, self.discovery.scan_tree, self.process.clock)
 
     @cached_property
     def code_map(self) -> CodeMapService:

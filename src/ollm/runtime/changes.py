@@ -5,7 +5,7 @@ Each is recorded in the session, and the context as it was is kept as a snapshot
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -163,16 +163,41 @@ async def restore_snapshot(conversation: Changeable, snapshot_id: str) -> None:
     await record_step(conversation, {"step": "restore", "snapshotId": snapshot_id})
 
 
-async def rewind_context(conversation: Changeable, number: int) -> str:
-    """The context as it was before message `number`; gives that message's text. Nothing leaves the archive."""
+async def rewind_context(conversation: Changeable, number: int, more: Mapping[str, Any] | None = None) -> str:
+    """The context as it was before message `number`; gives that message's text. Nothing leaves the archive. `more` is
+    recorded with the step."""
     message = find_user_message(conversation, number)
-    await take_snapshot(conversation, "rewind")
+    snapshot_id = await take_snapshot(conversation, "rewind")
     context = conversation.prompt.get_active_context()
     kept = tuple(entry for entry in context.messages if not entry.sources or max(entry.sources) < number)
     older = tuple(point for point in context.checkpoints if not point.message_ids or max(point.message_ids) < number)
     conversation.prompt.restore(msgspec.structs.replace(context, messages=kept, checkpoints=older), cause="rewind")
-    await record_step(conversation, {"step": "rewind", "before": number})
+    conversation.state.rewound.append(context)
+    await record_step(conversation, {"step": "rewind", "before": number, "snapshotId": snapshot_id, **(more or {})})
     return message.text
+
+
+async def redo_context(conversation: Changeable, step: Mapping[str, Any]) -> None:
+    """The context as it was before a rewind: as this process remembers it, or as its snapshot does."""
+    if conversation.state.rewound:
+        context = conversation.state.rewound.pop()
+    elif step.get("snapshotId"):
+        context = await conversation.snapshots.restore_snapshot(str(step["snapshotId"]))
+    else:
+        raise UsageError("The talk before this rewind is no longer kept.", action="See /history.")
+    conversation.prompt.restore(context, cause="rewind")
+    await record_step(conversation, {"step": "redo"})
+
+
+def find_open_rewinds(history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rewinds that no redo has taken back."""
+    found: list[dict[str, Any]] = []
+    for step in history:
+        if step.get("step") in ("rewind", "rewind-files"):
+            found.append(dict(step))
+        elif step.get("step") == "redo" and found:
+            found.pop()
+    return found
 
 
 def find_user_message(conversation: Changeable, number: int) -> Message:
@@ -183,9 +208,12 @@ def find_user_message(conversation: Changeable, number: int) -> Message:
     raise UsageError(f"Message {number} is not one of your messages.", action="See the numbers in /history.")
 
 
-async def take_snapshot(conversation: Changeable, trigger: SnapshotTrigger) -> None:
-    if conversation.session.id is not None:
-        await conversation.snapshots.create_snapshot(conversation.prompt.capture_state(), trigger)
+async def take_snapshot(conversation: Changeable, trigger: SnapshotTrigger) -> str | None:
+    """The id of the snapshot; None where none was taken."""
+    if conversation.session.id is None:
+        return None
+    made = await conversation.snapshots.create_snapshot(conversation.prompt.capture_state(), trigger)
+    return made.id if made else None
 
 
 async def record_step(conversation: Changeable, step: dict[str, Any]) -> None:

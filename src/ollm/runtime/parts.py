@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ollm.runtime.session import OpenSession
     from ollm.runtime.state import ConversationState
     from ollm.services.edit_ledger import EditLedger
+    from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.services.loop_detection import LoopDetectionService
     from ollm.services.snapshots import SnapshotManager
     from ollm.store.notes import NoteStore
@@ -63,6 +64,8 @@ class ConversationParts(msgspec.Struct, frozen=True, kw_only=True):
     edits: Lazy[EditLedger]
     sandbox: Lazy[Sandbox]
     project_files: Lazy[ProjectFiles]
+    checkpoints: Lazy[FileCheckpoints]
+    checkpoints_enabled: bool = True
     mcp: McpServers | None = None
 
     choose_model: Callable[[str], Awaitable[Model]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ollm.domain.context import Approval, ModeName
+from ollm.domain.context import ActiveContext, Approval, ModeName
 
 if TYPE_CHECKING:
     from ollm.runtime.model.model import Model
@@ -22,3 +22,4 @@ class ConversationState(msgspec.Struct, kw_only=True):
     last_loop: str = ""
     mode_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
     context_history: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    rewound: list[ActiveContext] = msgspec.field(default_factory=list)  # contexts before the rewinds of this process

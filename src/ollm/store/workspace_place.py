@@ -38,6 +38,11 @@ def get_fallback_directory(workspace: Path, home: Home) -> Path:
     return home.workspaces / hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:32]
 
 
+def get_checkpoint_directory(workspace: Path, home: Home) -> Path:
+    """Where the states of a workspace's files are saved."""
+    return home.checkpoints / get_fallback_directory(workspace, home).name
+
+
 def find_database(workspace: Path, home: Home) -> Path | None:
     """The directory that holds a `memory.db` of this workspace already; nothing is made."""
     own = (

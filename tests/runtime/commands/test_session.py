@@ -28,22 +28,6 @@ async def test_history_shows_everything_in_full_and_exports_it(talking: Talking)
     assert len(json.loads((talk.workspace / "talk.json").read_text())["messages"]) == 4
 
 
-async def test_a_rewind_says_what_it_does_and_then_the_model_no_longer_sees_it(talking: Talking) -> None:
-    async with talking(["one", "two", "three"]) as talk:
-        await talk.say("keep this")
-        await talk.say("forget this")
-        assert "To confirm: /rewind 3 yes" in (await talk.run("/rewind 3")).text
-        assert (await talk.run("/rewind 3 yes")).data == {"text": "forget this"}
-        await talk.say("go on")
-        with pytest.raises(UsageError, match="not one of your messages"):
-            await talk.run("/rewind 2")
-
-    sent = [message["content"] for message in talk.server.chats[2]["messages"][1:]]
-    assert sent == ["keep this", "one", "go on"]
-    assert len(talk.document["messages"]) == 6
-    assert talk.document["metadata"]["contextHistory"][-1]["step"] == "rewind"
-
-
 async def test_the_history_shows_what_was_typed_as_it_was_typed(talking: Talking) -> None:
     async with talking(["Yes."]) as talk:
         await talk.say("# one\n*two*\n~~~\n  three")
@@ -134,10 +118,3 @@ async def test_init_asks_for_a_file_about_the_project(talking: Talking) -> None:
     assert reply.follow_up == "send"
     assert "AGENTS.md" in reply.argument
     assert reply.argument.endswith(" in German")
-
-
-@pytest.mark.parametrize("line", ["/rewind", "/rewind x"])
-async def test_a_rewind_needs_a_number(talking: Talking, line: str) -> None:
-    async with talking() as talk:
-        with pytest.raises(UsageError, match=r"Usage: /rewind NUMBER \[yes\]"):
-            await talk.run(line)

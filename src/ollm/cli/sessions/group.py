@@ -18,6 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "archive": ("ollm.cli.sessions.manage:archive", "Archive a session."),
     "unarchive": ("ollm.cli.sessions.manage:unarchive", "Unarchive a session."),
     "rename": ("ollm.cli.sessions.manage:rename", "Rename a session."),
+    "rewind": ("ollm.cli.sessions.rewind:rewind", "Go back to before a message, with --files its files too."),
     "check": ("ollm.cli.sessions.check:check", "Find damaged sessions; --repair fixes them."),
 }
 

@@ -37,6 +37,10 @@ async def _discard_record(_record: ToolCallRecord) -> None:
     """Nothing is kept."""
 
 
+async def _expect_no_change() -> None:
+    """Nobody wants to know."""
+
+
 def _discard_grant(_grant: str, _scope: GrantScope) -> None:
     """Grants count for the one call."""
 
@@ -53,6 +57,7 @@ class CallServices(msgspec.Struct, frozen=True, kw_only=True):
     hooks: ToolHooks = NoHooks()
     record: Callable[[ToolCallRecord], Awaitable[None]] = _discard_record
     remember: Callable[[str, GrantScope], object] = _discard_grant
+    before_change: Callable[[], Awaitable[None]] = _expect_no_change  # a call that may change files is run next
     clock: Clock = now
     monotonic: Callable[[], float] = monotonic
 
@@ -86,6 +91,12 @@ class ToolCallRun:
     def reads_only(self) -> bool:
         return self._spec is not None and self._spec.reads_only
 
+    @property
+    def _may_change_files(self) -> bool:
+        """Not what only reads, as it says itself or as policy found, and not what writes nowhere but to our notes."""
+        spec = self._require_spec()
+        return not (spec.reads_only or self._permit.unasked or spec.category in ("read", "notes", "web"))
+
     async def record_start(self) -> None:
         await self._write_record()
 
@@ -114,6 +125,8 @@ class ToolCallRun:
             approved=self._permit.approved,
         )
         try:
+            if self._may_change_files:
+                await self._services.before_change()
             return await self._invocation.run(context)
         except Exception as error:  # noqa: BLE001 - the edge of a call: whatever happens becomes its one result
             return self._log_and_build_failure(error)

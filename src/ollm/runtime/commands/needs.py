@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ollm.runtime.prompt.compaction import Compactor
     from ollm.runtime.prompt.prompt import Prompt
     from ollm.services.edit_ledger import EditLedger
+    from ollm.services.file_checkpoints import FileCheckpoints
     from ollm.store.notes import NoteStore
     from ollm.tools.recall import Archive
 
@@ -50,6 +51,16 @@ class SessionNeeds(Changeable, Protocol):
     def export(self) -> Callable[[str, Path], None]: ...
 
 
+class RewindNeeds(Changeable, Protocol):
+    """For commands that go back."""
+
+    @property
+    def checkpoints(self) -> Lazy[FileCheckpoints]: ...
+
+    @property
+    def checkpoints_enabled(self) -> bool: ...
+
+
 class SettingsNeeds(Changeable, Protocol):
     """For commands that change how the agent works."""
 
@@ -66,7 +77,7 @@ class SettingsNeeds(Changeable, Protocol):
     def workspace(self) -> Path: ...
 
 
-class WorkNeeds(Protocol):
+class WorkNeeds(RewindNeeds, Protocol):
     """For commands about goals, plan, todos, memory and edits."""
 
     @property

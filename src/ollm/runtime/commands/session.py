@@ -1,4 +1,4 @@
-"""Commands about the session: its history, other sessions, going on, going back, leaving."""
+"""Commands about the session: its history, other sessions, going on, leaving."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import msgspec
 from ollm.domain.clock import format_age
 from ollm.domain.errors import UsageError
 from ollm.domain.short_ids import shorten_ids
-from ollm.runtime import changes
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
 from ollm.runtime.commands.needs import SessionNeeds
@@ -35,10 +34,8 @@ def register_commands(commands: CommandTable) -> None:
     commands.register("new", "Start a new session.")(new)
     commands.register("clear", "Start a new session with an empty context.")(new)
     commands.register("copy", "Copy the last answer to the clipboard.", during_turn=True)(copy)
-    commands.register("diff", "Show what this session changed.", during_turn=True)(show_changes)
     commands.register("init", "Write AGENTS.md: what an agent must know about this project.")(init)
     commands.register("continue", "Continue after a stopped loop or a cut answer.")(continue_session)
-    commands.register("rewind", "Rewind to before a message; the history stays.", usage="NUMBER [yes]")(rewind)
     commands.register("exit", "Quit; the session is saved.", during_turn=True)(exit_chat)
     commands.register("quit", "Quit; the session is saved.", during_turn=True)(exit_chat)
 
@@ -117,21 +114,6 @@ async def continue_session(conversation: SessionNeeds, arguments: str) -> Comman
     return CommandReply(follow_up="send", argument=f"{text} {arguments}".strip())
 
 
-async def rewind(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    found = split_words(arguments, 2)
-    if not found or not found[0].removeprefix("#").isdigit():
-        raise make_usage_error("rewind", "NUMBER [yes]")
-    number = int(found[0].removeprefix("#"))
-    if found[1:] == ["yes"]:
-        text = await changes.rewind_context(conversation, number)
-        return CommandReply(text=f"Rewound to before message {number}.", data={"text": text})
-    changes.find_user_message(conversation, number)
-    return CommandReply(
-        text=f"This removes message {number} and everything after it from the context; the history and your files stay."
-        f" To confirm: /rewind {number} yes."
-    )
-
-
 async def copy(conversation: SessionNeeds, arguments: str) -> CommandReply:
     """The text of the model's last message; the terminal puts it into the clipboard."""
     answers = (message for message in reversed(conversation.session.load_page(None, DEFAULT_PAGE_MESSAGES)))
@@ -140,15 +122,6 @@ async def copy(conversation: SessionNeeds, arguments: str) -> CommandReply:
         if message["role"] == "assistant" and text.strip():
             return CommandReply(text=text)
     raise UsageError("There is no answer to copy yet.", action="Send a message first.")
-
-
-async def show_changes(conversation: SessionNeeds, arguments: str) -> CommandReply:
-    """The changes of all edits, in their order."""
-    page = conversation.session.load_page(None, MAX_PAGE_MESSAGES)
-    calls = (call for message in page if message["role"] == "assistant" for call in message["toolCalls"])
-    diffs = [diff.rstrip() for call in calls if (diff := (call.get("result") or {}).get("diff"))]
-    text = fence_text("\n".join(diffs), "diff") if diffs else "This session changed no files."
-    return CommandReply(text=text, data={"diffs": diffs})
 
 
 async def init(conversation: SessionNeeds, arguments: str) -> CommandReply:

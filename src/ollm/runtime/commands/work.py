@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
 import msgspec
 
-from ollm.domain.errors import UsageError
+from ollm.domain.errors import OllmError, UsageError
 from ollm.runtime.base import CommandReply
 from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
 from ollm.runtime.commands.needs import WorkNeeds
@@ -106,10 +110,28 @@ async def undo(conversation: WorkNeeds, arguments: str) -> CommandReply:
         raise make_usage_error("undo", "[yes]")
     if word == "":
         return CommandReply(text=describe_undo(conversation))
-    done = conversation.edits.get().undo(conversation.policy.get().boundary)
+    async with recording_undo(conversation):
+        done = conversation.edits.get().undo(conversation.policy.get().boundary)
     if done is None:
         raise UsageError("Nothing to undo.")
     return CommandReply(text=f"{done.path} {'is removed again' if done.removed else 'is as it was before the edit'}.")
+
+
+@asynccontextmanager
+async def recording_undo(conversation: WorkNeeds) -> AsyncIterator[None]:
+    """What is undone is a change of this session's, not of others': /rewind and /diff know of it."""
+    session_id = conversation.session.id
+    checkpoints = conversation.checkpoints.get() if conversation.checkpoints_enabled and session_id else None
+    newest = conversation.session.load_page(None, 1)
+    if checkpoints and session_id and newest and checkpoints.list_records(session_id):
+        with suppress(OllmError, OSError):
+            await asyncio.to_thread(checkpoints.begin, session_id, int(newest[-1]["id"]), "undo")
+    try:
+        yield
+    finally:
+        if checkpoints and checkpoints.begun:
+            with suppress(OllmError, OSError):
+                await asyncio.to_thread(checkpoints.end)
 
 
 def describe_undo(conversation: WorkNeeds) -> str:

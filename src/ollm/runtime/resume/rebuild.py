@@ -11,12 +11,14 @@ from ollm.domain.context import ActiveContext, Checkpoint, CompressionRecord, Mo
 from ollm.domain.errors import OllmError
 from ollm.domain.messages import Message, PromptMessage
 from ollm.domain.session import Session
+from ollm.runtime.changes import find_open_rewinds
 from ollm.runtime.prompt.rendering import render_message
 from ollm.services.chat_compression.folding import merge_folded_lines
 from ollm.services.chat_compression.users import USER_LINE_ID
 from ollm.services.modes import MODES
 
 DEFAULT_MODE: ModeName = "code"
+STEPS_BACK = ("restore", "rewind", "redo")
 LoadSnapshot = Callable[[str], ActiveContext]
 
 
@@ -45,8 +47,8 @@ def rebuild_context(session: Session, snapshot: LoadSnapshot | None = None) -> A
 
 
 def ends_with_step_back(session: Session) -> bool:
-    """Whether the last thing that happened to the context was a restore or a rewind; a kept context is then stale."""
-    steps = [step for step in session.metadata.context_history if step.get("step") in ("restore", "rewind")]
+    """Whether the last thing that happened to the context was a step back or its redo; a kept context is then stale."""
+    steps = [step for step in session.metadata.context_history if step.get("step") in STEPS_BACK]
     last = max((message.timestamp for message in session.messages), default="")
     return bool(steps) and str(steps[-1].get("timestamp", "")) > last
 
@@ -69,7 +71,7 @@ def _find_beginning(session: Session, snapshot: LoadSnapshot | None) -> tuple[Ac
 def _drop_rewound_messages(session: Session) -> list[Message]:
     """Without what a step back took out of the context; what was said after it stays."""
     messages = list(session.messages)
-    for step in session.metadata.context_history:
+    for step in find_open_rewinds(session.metadata.context_history):
         before, moment = step.get("before"), str(step.get("timestamp", ""))
         if step.get("step") == "rewind" and isinstance(before, int):
             messages = [m for m in messages if m.id < before or m.timestamp > moment]

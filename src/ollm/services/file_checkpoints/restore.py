@@ -43,6 +43,7 @@ class InterruptedRestore(Data, frozen=True):
 
     id: str
     session_id: str
+    number: int
     message_id: int
     scope: RestoreScope
     result: RestoreResult

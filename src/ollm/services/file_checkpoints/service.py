@@ -122,6 +122,7 @@ class FileCheckpoints:
     def plan_rewind(self, session_id: str, message_id: int, *, force: bool = False) -> RestorePlan | None:
         """What putting the files back to before a message would do; None when nothing was changed since. Raises
         UsageError when their state then is not known."""
+        self.require_on()
         records = self.list_records(session_id)
         start = next((place for place, record in enumerate(records) if record.message_id >= message_id), None)
         if start is None:
@@ -185,6 +186,7 @@ class FileCheckpoints:
         return InterruptedRestore(
             id=journal.id,
             session_id=journal.session_id,
+            number=journal.number,
             message_id=journal.message_id,
             scope=journal.scope,
             result=result,

@@ -1,0 +1,48 @@
+"""`sessions rewind`: a session that is not open goes back to before a message, its files too."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from ollm.cli.completers import complete_session
+from ollm.cli.options import json_option, print_json, resolve_workspace, workspace_option
+from ollm.domain.errors import UsageError
+
+
+@click.command()
+@click.argument("session", metavar="[ID]", required=False, shell_complete=complete_session)
+@click.option("--to", "number", type=click.IntRange(1), required=True, metavar="N", help="Message to go back before.")
+@click.option("--files", is_flag=True, help="Also put files back as they were before that message.")
+@click.option("--force", is_flag=True, help="Also files that others changed since.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@workspace_option
+@json_option
+def rewind(
+    session: str | None, number: int, files: bool, force: bool, dry_run: bool, workspace: str | None, as_json: bool
+) -> None:
+    """Go back to before a message of yours; the history stays.
+
+    The session goes on from there when it is next resumed. Without ID, the newest session of the workspace. The state
+    before is saved too: /redo in the chat takes it back.
+    """
+    from ollm.app import ClosedSession, ProcessScope
+    from ollm.app.closed_rewind import ClosedRewind
+    from ollm.cli.sessions.view import resolve_session_id
+
+    process = ProcessScope(workspace=resolve_workspace(workspace))
+    session_id = resolve_session_id(process, session, workspace)
+    place = resolve_workspace(workspace)
+    if workspace is None and (held_in := process.session_files.describe_session(session_id).metadata.workspace):
+        place = Path(held_in)
+    if files and not place.is_dir():
+        raise UsageError(f"{place} is not there any more.", action="Name where it is now with --workspace.")
+    closed = ClosedSession(ProcessScope(workspace=place), place)
+    going_back = ClosedRewind(closed, session_id)
+    done = asyncio.run(going_back.run(number, files=files, force=force, dry_run=dry_run))
+    if as_json:
+        print_json(done)
+    else:
+        print(done.text)

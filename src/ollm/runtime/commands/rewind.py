@@ -1,0 +1,237 @@
+"""Commands that go back: `/rewind` for talk and files, `/redo`, and `/diff` for what there would be to take back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.messages import TextPart
+from ollm.domain.struct import Data
+from ollm.runtime import changes, rewind
+from ollm.runtime.base import CommandReply
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error
+from ollm.runtime.commands.needs import RewindNeeds
+
+if TYPE_CHECKING:
+    from ollm.services.file_checkpoints import CheckpointRecord, RestorePlan
+
+RewindScope = Literal["talk", "files", "both"]
+REWIND_USAGE = "NUMBER [talk|files|both] [diff] [force] [yes]"
+REWIND_HELP = (
+    "`talk` takes messages out of the context, `files` puts files back as they were before the message, `both` does"
+    " both and is the default where files changed. Without `yes` it only says what it would do, with `diff` line by"
+    " line. Files that others changed since are left alone unless `force` is added. `/redo` takes it back."
+)
+REDO_USAGE = "[force]"
+DIFF_USAGE = "[NUMBER]"
+MAX_NAMED_PATHS = 20
+
+
+def register_commands(commands: CommandTable) -> None:
+    commands.register(
+        "rewind", "Go back to before a message: talk, files or both.", usage=REWIND_USAGE, more=REWIND_HELP
+    )(run_rewind)
+    commands.register("redo", "Take back the last /rewind.", usage=REDO_USAGE)(run_redo)
+    commands.register("diff", "Show what this session changed, commands included.", usage=DIFF_USAGE, during_turn=True)(
+        show_changes
+    )
+
+
+class RewindRequest(Data, frozen=True):
+    """What was asked for. `scope` is None where it was left open."""
+
+    number: int
+    scope: RewindScope | None = None
+    diff: bool = False
+    force: bool = False
+    yes: bool = False
+
+
+def parse_rewind(arguments: str) -> RewindRequest:
+    words = arguments.split()
+    number = words[0].removeprefix("#") if words else ""
+    rest = set(words[1:])
+    scopes: list[RewindScope] = [scope for scope in get_args(RewindScope) if scope in rest]
+    known = {*get_args(RewindScope), "diff", "force", "yes"}
+    if not (number.isascii() and number.isdigit() and len(number) < 10) or len(scopes) > 1 or rest - known:
+        raise make_usage_error("rewind", REWIND_USAGE)
+    scope = scopes[0] if scopes else None
+    return RewindRequest(number=int(number), scope=scope, diff="diff" in rest, force="force" in rest, yes="yes" in rest)
+
+
+async def run_rewind(conversation: RewindNeeds, arguments: str) -> CommandReply:
+    request = parse_rewind(arguments)
+    text = changes.find_user_message(conversation, request.number).text
+    plan, note = await plan_files(conversation, request)
+    scope = request.scope or ("both" if plan and (plan.steps or plan.skipped) else "talk")
+    if not request.yes:
+        return await preview_rewind(conversation, request, scope, plan, note)
+    said: list[str] = []
+    data: dict[str, Any] = {"text": text}
+    step: dict[str, Any] = {}
+    if plan and scope != "talk":
+        newest = find_newest_number(conversation)
+        record, result, restore_id = await asyncio.to_thread(
+            conversation.checkpoints.get().restore, require_session_id(conversation), newest, plan, scope
+        )
+        said.append(rewind.describe_result(result))
+        data |= rewind.to_plain_data(result)
+        step = {"record": record.number, "restoreId": restore_id}
+    if scope == "files":
+        await changes.record_step(conversation, {"step": "rewind-files", "before": request.number, **step})
+        if plan:
+            await tell_model(
+                conversation, f"The user put files back as they were before message {request.number}", data
+            )
+        said.insert(0, f"Files are as they were before message {request.number}.")
+    else:
+        await changes.rewind_context(conversation, request.number, step)
+        if step:
+            await asyncio.to_thread(conversation.checkpoints.get().finish_restore)
+        said.insert(0, f"Rewound to before message {request.number}.")
+    return CommandReply(text="\n\n".join([*said, *([note] if note else [])]), data=data)
+
+
+async def plan_files(conversation: RewindNeeds, request: RewindRequest) -> tuple[RestorePlan | None, str]:
+    """What would happen to files, and what is to be said where nothing can. Raises it where files were asked for."""
+    if request.scope == "talk" or not conversation.checkpoints_enabled:
+        if request.scope in ("files", "both"):
+            raise UsageError("Checkpoints are off.", action="Set checkpoints.enabled to true.")
+        return None, ""
+    try:
+        plan = await asyncio.to_thread(
+            conversation.checkpoints.get().plan_rewind,
+            require_session_id(conversation),
+            request.number,
+            force=request.force,
+        )
+    except OllmError as error:
+        if request.scope is not None:
+            raise
+        return None, f"Files stay as they are: {error.message}"
+    return plan, ""
+
+
+async def preview_rewind(
+    conversation: RewindNeeds, request: RewindRequest, scope: RewindScope, plan: RestorePlan | None, note: str
+) -> CommandReply:
+    number, lines = request.number, []
+    if scope != "files":
+        lines.append(f"This removes message {number} and everything after it from the context; the history stays.")
+    if plan and scope != "talk":
+        lines.append(rewind.describe_plan(plan))
+        if request.diff:
+            checkpoints = conversation.checkpoints.get()
+            diffs = await asyncio.to_thread(lambda: rewind.render_diffs(checkpoints, plan.files))
+            lines.append(fence_text("\n".join(diffs), "diff") if diffs else "")
+    elif scope != "talk":
+        lines.append(f"No files were changed since message {number}.")
+    else:
+        lines.append(note or "Your files stay.")
+    words = " ".join([str(number), *([scope] if request.scope else []), *(["force"] if request.force else [])])
+    more = ""
+    if plan and scope != "talk":
+        more = f" The changes: /rewind {words} diff." if not request.diff else ""
+        more += f" Only one of both: /rewind {number} talk yes, /rewind {number} files yes." if scope == "both" else ""
+    lines.append(f"To confirm: /rewind {words} yes.{more}")
+    data = {"scope": scope, "yes": False, **(rewind.to_plain_data(plan) if plan else {"files": [], "skipped": []})}
+    return CommandReply(text="\n\n".join(line for line in lines if line), data=data)
+
+
+async def run_redo(conversation: RewindNeeds, arguments: str) -> CommandReply:
+    words = arguments.split()
+    if words not in ([], ["force"]):
+        raise make_usage_error("redo", REDO_USAGE)
+    step = find_redoable_step(conversation)
+    said = [f"The rewind to before message {step['before']} is taken back."]
+    data: dict[str, Any] = {}
+    if (number := step.get("record")) is not None:
+        checkpoints, session_id = conversation.checkpoints.get(), require_session_id(conversation)
+        plan = await asyncio.to_thread(checkpoints.plan_redo, session_id, number, force=bool(words))
+        newest = find_newest_number(conversation)
+        _, result, _ = await asyncio.to_thread(checkpoints.restore, session_id, newest, plan, "files", "redo")
+        said.append(rewind.describe_result(result))
+        data = rewind.to_plain_data(result)
+    if step["step"] == "rewind":
+        await changes.redo_context(conversation, step)
+    else:
+        await changes.record_step(conversation, {"step": "redo"})
+        await tell_model(conversation, "The user put files back as they were before that", data)
+    return CommandReply(text="\n\n".join(said), data=data)
+
+
+def find_redoable_step(conversation: RewindNeeds) -> dict[str, Any]:
+    """The last rewind that was not taken back, as long as nothing was said since."""
+    open_steps = changes.find_open_rewinds(conversation.state.context_history)
+    page = conversation.session.load_page(None, MAX_NAMED_PATHS)
+    said = max((message["timestamp"] for message in page if message["role"] == "user"), default="")
+    if not open_steps or open_steps[-1]["timestamp"] < said:
+        raise UsageError("Nothing to redo.")
+    return open_steps[-1]
+
+
+async def tell_model(conversation: RewindNeeds, what: str, data: dict[str, Any]) -> None:
+    """The talk goes on: what the model knows of these files is no longer so."""
+    paths = [file["path"] for file in data.get("files", ())]
+    if not paths:
+        return
+    more = f" and {len(paths) - MAX_NAMED_PATHS} more" if len(paths) > MAX_NAMED_PATHS else ""
+    text = f"{what}: {', '.join(paths[:MAX_NAMED_PATHS])}{more}. Read them again before you change them."
+    recorder = conversation.session.recorder
+    message = await recorder.record_message("system", (TextPart(text),))
+    conversation.prompt.add_message(message, {})
+
+
+async def show_changes(conversation: RewindNeeds, arguments: str) -> CommandReply:
+    """What changed in each turn, by edits and commands; where no states were saved, what the edits say."""
+    word = arguments.strip().removeprefix("#")
+    if word and not word.isdigit():
+        raise make_usage_error("diff", DIFF_USAGE)
+    turns = await asyncio.to_thread(collect_turn_diffs, conversation, int(word) if word else None)
+    if not turns:
+        return show_edits(conversation)
+    sections = [f"**{turn['title']}**\n\n{fence_text(chr(10).join(turn['diffs']), 'diff')}" for turn in turns]
+    diffs = [diff for turn in turns for diff in turn["diffs"]]
+    return CommandReply(text="\n\n".join(sections), data={"diffs": diffs, "turns": turns})
+
+
+def collect_turn_diffs(conversation: RewindNeeds, number: int | None) -> list[dict[str, Any]]:
+    """Every stretch in which this session changed files, with the diffs."""
+    if not conversation.checkpoints_enabled or conversation.session.id is None:
+        return []
+    checkpoints = conversation.checkpoints.get()
+    found = []
+    for record in checkpoints.list_records(conversation.session.id):
+        if number is not None and record.message_id != number:
+            continue
+        if diffs := rewind.render_diffs(checkpoints, checkpoints.list_changes(record)):
+            found.append(describe_turn(record, diffs))
+    return found
+
+
+def describe_turn(record: CheckpointRecord, diffs: list[str]) -> dict[str, Any]:
+    titles = {
+        "turn": f"Message #{record.message_id}",
+        "undo": "/undo",
+        "rewind": f"/rewind to before message #{record.restored}",
+        "redo": "/redo",
+    }
+    return {"messageId": record.message_id, "kind": record.kind, "title": titles[record.kind], "diffs": diffs}
+
+
+def show_edits(conversation: RewindNeeds) -> CommandReply:
+    page = conversation.session.load_page(None, 10**9)
+    calls = (call for message in page if message["role"] == "assistant" for call in message["toolCalls"])
+    diffs = [diff.rstrip() for call in calls if (diff := (call.get("result") or {}).get("diff"))]
+    text = fence_text("\n".join(diffs), "diff") if diffs else "This session changed no files."
+    return CommandReply(text=text, data={"diffs": diffs, "turns": []})
+
+
+def find_newest_number(conversation: RewindNeeds) -> int:
+    page = conversation.session.load_page(None, 1)
+    return int(page[-1]["id"]) if page else 0
+
+
+def require_session_id(conversation: RewindNeeds) -> str:
+    return conversation.session.recorder.session_id

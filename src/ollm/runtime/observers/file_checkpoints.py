@@ -1,0 +1,72 @@
+"""Takes the state of the workspace's files before the first call of a turn that may change some, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from ollm.domain.errors import OllmError
+from ollm.domain.events import Event, Notice
+from ollm.runtime.turn_observer import TurnObserver, TurnReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ollm.domain.lazy import Lazy
+    from ollm.runtime.session import OpenSession
+    from ollm.services.file_checkpoints import FileCheckpoints
+
+SLOW_SECONDS = 3.0
+
+
+class FileCheckpointObserver(TurnObserver):
+    """A turn that changes nothing costs nothing. That none is taken here is said once."""
+
+    def __init__(self, checkpoints: Lazy[FileCheckpoints], session: OpenSession, emit: Callable[[Event], None]) -> None:
+        self._checkpoints = checkpoints
+        self._session = session
+        self._emit = emit
+        self._tried = False
+        self._said: set[str] = set()
+
+    async def before_change(self) -> None:
+        """A call is about to run that may change files. Whatever goes wrong here does not stop it."""
+        if self._tried or self._session.id is None:
+            return
+        self._tried = True
+        loop = asyncio.get_running_loop()
+        began, message_id = loop.time(), self._find_message_id()
+        try:
+            record = await asyncio.to_thread(self._checkpoints.get().begin, self._session.id, message_id)
+        except (OllmError, OSError) as error:
+            self._report(error)
+            await self._miss(self._session.id, message_id)
+            return
+        if loop.time() - began > SLOW_SECONDS:
+            text = f"Saved {record.files:,} files before the first change; later turns save only what changed."
+            self._emit(Notice(level="info", text=text))
+
+    async def after_turn(self, report: TurnReport) -> None:
+        self._tried = False
+        checkpoints = self._checkpoints.built
+        if checkpoints is None or not checkpoints.begun:
+            return
+        try:
+            await asyncio.to_thread(checkpoints.end)
+        except (OllmError, OSError) as error:
+            self._report(error)
+
+    def _find_message_id(self) -> int:
+        return next((message.id for message in self._session.recorder.messages if message.role == "user"), 0)
+
+    async def _miss(self, session_id: str, message_id: int) -> None:
+        try:
+            await asyncio.to_thread(self._checkpoints.get().miss, session_id, message_id)
+        except (OllmError, OSError):
+            return
+
+    def _report(self, error: Exception) -> None:
+        text = f"{error} /rewind cannot bring files back."
+        if text not in self._said:
+            self._said.add(text)
+            self._emit(Notice(level="warning", text=text))

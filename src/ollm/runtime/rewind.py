@@ -1,0 +1,139 @@
+"""What going back does to files, in words: for the chat, the command and the daemon alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ollm.services.file_checkpoints import (
+        CheckpointRecord,
+        FileCheckpoints,
+        PathChange,
+        RestorePlan,
+        RestoreResult,
+        SkippedPath,
+    )
+
+MAX_LISTED_PATHS = 20
+MAX_DIFF_CHARS = 200_000
+
+
+def describe_plan(plan: RestorePlan) -> str:
+    """What would happen to the files, path by path."""
+    files = plan.files
+    if not files and not plan.skipped:
+        return "No files change."
+    head = f"{count_files(len(files))} would be put back:" if files else "No files would be put back."
+    return "\n".join([head, *list_changes(files), *list_skipped(plan.skipped)])
+
+
+def describe_result(result: RestoreResult) -> str:
+    """What happened to the files."""
+    from ollm.services.file_checkpoints.plan import is_directory_only
+
+    files = [change for change in result.restored if not is_directory_only(change)]
+    head = f"{count_files(len(files))} put back." if files else "No files were changed."
+    return "\n".join([head, *list_skipped(result.skipped)])
+
+
+def describe_scope(record: CheckpointRecord) -> str:
+    """What a checkpoint does not cover."""
+    left_out = []
+    if record.ignored:
+        left_out.append(f"{record.ignored:,} ignored names")
+    if record.uncovered:
+        left_out.append(f"{record.uncovered:,} files that are too large or no regular files")
+    return f"Not covered: {' and '.join(left_out)}." if left_out else ""
+
+
+def count_files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"
+
+
+def list_changes(changes: Sequence[PathChange]) -> list[str]:
+    from ollm.services.file_checkpoints.plan import describe_change
+    from ollm.system.terminal_text import make_printable
+
+    lines = [f"- `{describe_change(change)}` {make_printable(change.path)}" for change in changes[:MAX_LISTED_PATHS]]
+    return [*lines, *count_rest(len(changes))]
+
+
+def list_skipped(skipped: Sequence[SkippedPath]) -> list[str]:
+    from ollm.system.terminal_text import make_printable
+
+    if not skipped:
+        return []
+    lines = [f"- {make_printable(one.path)}: {one.why}" for one in skipped[:MAX_LISTED_PATHS]]
+    return ["", f"{count_files(len(skipped))} left as they are:", *lines, *count_rest(len(skipped))]
+
+
+def count_rest(count: int) -> list[str]:
+    return [f"- … and {count - MAX_LISTED_PATHS:,} more"] if count > MAX_LISTED_PATHS else []
+
+
+def render_diffs(checkpoints: FileCheckpoints, changes: Iterable[PathChange]) -> list[str]:
+    """A diff of each changed path; what is no text is named only. Stops when there is more than anybody reads."""
+    diffs: list[str] = []
+    size = 0
+    for change in changes:
+        if diff := render_diff(checkpoints, change):
+            diffs.append(diff)
+            size += len(diff)
+            if size > MAX_DIFF_CHARS:
+                diffs.append("(more changes follow; they are too long to show)")
+                break
+    return diffs
+
+
+def render_diff(checkpoints: FileCheckpoints, change: PathChange) -> str:
+    from ollm.services.file_checkpoints.plan import is_directory_only
+    from ollm.system.terminal_text import make_printable
+    from ollm.tools.files.file_change import make_diff
+
+    if is_directory_only(change) or any(entry and entry.kind == "i" for entry in (change.before, change.after)):
+        return ""
+    path = make_printable(change.path)
+    texts = [describe_entry(checkpoints, entry) for entry in (change.before, change.after)]
+    if any(text is None for text in texts):
+        return f"--- a/{path}\n+++ b/{path}\n(not text)"
+    diff = make_diff(path, texts[0] or "", texts[1] or "").rstrip()
+    before, after = change.before, change.after
+    if before and after and before.mode != after.mode and before.kind == after.kind == "f":
+        diff = f"--- a/{path}\n+++ b/{path}\n(mode {before.mode:o} → {after.mode:o})" + (f"\n{diff}" if diff else "")
+    return diff or f"--- a/{path}\n+++ b/{path}\n({'removed' if after is None else 'created'}, empty)"
+
+
+def describe_entry(checkpoints: FileCheckpoints, entry: Any) -> str | None:
+    """The text under a path; None for what is no text."""
+    if entry is None or entry.kind == "d":
+        return ""
+    if entry.kind == "l":
+        return f"→ {entry.value.decode('utf-8', 'replace')}\n"
+    if entry.kind != "f":
+        return None
+    content = checkpoints.objects.read(entry.value)
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def to_plain_data(plan: RestorePlan | RestoreResult) -> dict[str, Any]:
+    """A plan or what became of it, for programs."""
+    from ollm.services.file_checkpoints.plan import RestorePlan as Plan
+    from ollm.services.file_checkpoints.plan import describe_change, is_directory_only
+
+    steps = plan.steps if isinstance(plan, Plan) else plan.restored
+    files = {step.path: describe_change(step) for step in steps if not is_directory_only(step)}
+    return {
+        "files": [{"path": make_json_text(path), "change": change} for path, change in sorted(files.items())],
+        "skipped": [{"path": make_json_text(one.path), "why": one.why} for one in plan.skipped],
+    }
+
+
+def make_json_text(path: str) -> str:
+    """A name that is not UTF-8 cannot stand in JSON as it is."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,136 @@
+"""Files and talk go back together: through the command, after a model changed files by edits and by shell commands."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.running import Runner, running
+from tests.servers.answers import Answer
+
+FORMATTER = (
+    "for f in *.py; do sed -i 's/  */ /g' $f; done; rm gone.txt; mv moved.txt elsewhere.txt; mkdir new; touch new/x"
+)
+
+
+def read_files(place: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(place)): path.read_text()
+        for path in place.rglob("*")
+        if path.is_file() and ".ollm" not in path.parts
+    }
+
+
+def write_project(place: Path) -> dict[str, str]:
+    for number in range(50):
+        (place / f"module{number}.py").write_text(f"x   =   {number}\n")
+    (place / "gone.txt").write_text("precious\n")
+    (place / "moved.txt").write_text("moved\n")
+    return read_files(place)
+
+
+def find_session(runner: Runner) -> str:
+    return str(runner.sessions()[-1]["sessionId"])
+
+
+def call(command: str) -> Answer:
+    return Answer(calls=[("shell", {"command": command})])
+
+
+async def test_a_formatter_over_fifty_files_is_taken_back_from_the_command(tmp_path: Path) -> None:
+    async with running(tmp_path, ["Hello.", call(FORMATTER), "Formatted.", "And now?"]) as runner:
+        before = write_project(runner.workspace)
+        await runner.run("-p", "hi")
+        done = await runner.run("--continue", "-p", "format everything", "--yes")
+        assert done.code == 0, done.err
+        after = read_files(runner.workspace)
+        assert after["module7.py"] == "x = 7\n"
+        assert "gone.txt" not in after
+
+        shown = await runner.run("sessions", "rewind", find_session(runner), "--to", "3", "--files", "--dry-run")
+        assert read_files(runner.workspace) == after
+        gone = await runner.run("sessions", "rewind", find_session(runner), "--to", "3", "--files", "--json")
+        await runner.run("--continue", "-p", "what now?")
+
+    assert "54 files would be put back" in shown.out
+    assert "`D` elsewhere.txt" in shown.out
+    assert read_files(runner.workspace) == before
+    assert not (runner.workspace / "new").exists()
+    outcome = json.loads(gone.out)
+    assert (outcome["what"], len(outcome["files"]), outcome["skipped"]) == ("both", 54, [])
+    sent = [message["content"] for message in runner.server.chats[-1]["messages"] if message["role"] == "user"]
+    assert ["format everything" in text for text in sent] == [False] * len(sent)
+
+
+async def test_talk_alone_goes_back_and_what_does_not_exist_is_refused(tmp_path: Path) -> None:
+    async with running(tmp_path, ["One.", "Two.", "Three."]) as runner:
+        await runner.run("-p", "first words")
+        await runner.run("--continue", "-p", "second words")
+        wrong = await runner.run("sessions", "rewind", "--to", "2")
+        unknown = await runner.run("sessions", "rewind", "abcdef12", "--to", "1")
+        done = await runner.run("sessions", "rewind", "--to", "3")
+        await runner.run("--continue", "-p", "third words")
+
+    assert (wrong.code, "not one of your messages" in wrong.err) == (2, True)
+    assert unknown.code == 1
+    assert done.out == "Rewound to before message 3.\n"
+    assert "second words" not in json.dumps(runner.server.chats[-1])
+    assert len(runner.sessions()[-1]["messages"]) == 6
+
+
+async def test_what_the_user_changed_since_is_left_alone_and_named(tmp_path: Path) -> None:
+    async with running(tmp_path, [call("echo model > a.txt; echo model > b.txt"), "Done."]) as runner:
+        (runner.workspace / "a.txt").write_text("old\n")
+        await runner.run("-p", "change it", "--yes")
+        (runner.workspace / "a.txt").write_text("by hand\n")
+        done = await runner.run("sessions", "rewind", "--to", "1", "--files")
+        kept = read_files(runner.workspace)
+        forced = await runner.run("sessions", "rewind", "--to", "1", "--files", "--force")
+
+    assert "a.txt: changed by someone else since" in done.out
+    assert kept == {"a.txt": "by hand\n"}
+    assert forced.code == 0
+    assert read_files(runner.workspace) == {"a.txt": "old\n"}
+
+
+async def test_a_deleted_session_takes_its_saved_files_along(tmp_path: Path) -> None:
+    async with running(tmp_path, [call("rm secret.txt"), "Done."]) as runner:
+        (runner.workspace / "secret.txt").write_text("hunter2-is-the-password")
+        await runner.run("-p", "remove it", "--yes")
+        saved = [path for path in (runner.home / "checkpoints").rglob("*") if path.is_file()]
+        held = [path for path in saved if b"hunter2" in path.read_bytes()]
+        modes = {path.stat().st_mode & 0o777 for path in saved}
+        told = await runner.run("doctor")
+        await runner.run("sessions", "delete", find_session(runner), "--yes")
+
+    assert len(held) == 1
+    assert modes == {0o600}
+    assert "checkpoints" in told.out
+    left = [path for path in (runner.home / "checkpoints").rglob("*") if path.is_file()]
+    assert [path for path in left if b"hunter2" in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("where", ["settings", "home"])
+async def test_where_none_are_taken_nothing_is_saved_and_it_is_said(tmp_path: Path, where: str) -> None:
+    async with running(tmp_path, [call("touch a"), "Done."]) as runner:
+        runner.home.mkdir()
+        variables: dict[str, Any] = {"HOME": str(runner.workspace)} if where == "home" else {}
+        if where == "settings":
+            (runner.home / "config.yaml").write_text("checkpoints: {enabled: false}\n")
+        done = await runner.run("-p", "make it", "--yes", **variables)
+        back = await runner.run("sessions", "rewind", "--to", "1", "--files", **variables)
+
+    assert done.code == 0
+    assert ("home directory" in done.err) == (where == "home")
+    assert back.code != 0
+    assert "Checkpoints are off" in back.err
+    assert not list((runner.home / "checkpoints").glob("*/objects"))
+
+
+async def test_a_turn_that_only_reads_saves_nothing(tmp_path: Path) -> None:
+    async with running(tmp_path, [Answer(calls=[("ls", {}), ("shell", {"command": "cat a.txt"})]), "Seen."]) as runner:
+        (runner.workspace / "a.txt").write_text("x")
+        await runner.run("-p", "look")
+
+    assert not (runner.home / "checkpoints").exists()

@@ -1,0 +1,162 @@
+"""Commands that go back, and what they say first."""
+
+import pytest
+
+from ollm.domain.errors import UsageError
+from tests.runtime.talking import Talking
+from tests.servers.answers import Answer
+
+CHANGE = Answer(calls=[("shell", {"command": "echo new > a.txt; rm b.txt; mkdir d; echo x > d/c.txt"})])
+
+
+async def test_a_rewind_says_what_it_does_and_then_the_model_no_longer_sees_it(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        await talk.say("keep this")
+        await talk.say("forget this")
+        assert "To confirm: /rewind 3 yes" in (await talk.run("/rewind 3")).text
+        assert (await talk.run("/rewind 3 yes")).data == {"text": "forget this"}
+        await talk.say("go on")
+        with pytest.raises(UsageError, match="not one of your messages"):
+            await talk.run("/rewind 2")
+
+    sent = [message["content"] for message in talk.server.chats[2]["messages"][1:]]
+    assert sent == ["keep this", "one", "go on"]
+    assert len(talk.document["messages"]) == 6
+    assert talk.document["metadata"]["contextHistory"][-1]["step"] == "rewind"
+
+
+@pytest.mark.parametrize(
+    "line", ["/rewind", "/rewind x", "/rewind 1 talk files", "/rewind 1 dance", "/rewind ²", "/rewind 9999999999999"]
+)
+async def test_a_rewind_needs_a_number_and_words_it_knows(talking: Talking, line: str) -> None:
+    async with talking(["one"]) as talk:
+        await talk.say("hi")
+        with pytest.raises(UsageError, match=r"Usage: /rewind NUMBER \[talk\|files\|both\]"):
+            await talk.run(line)
+
+
+async def test_files_go_back_with_the_talk_and_both_come_again(talking: Talking) -> None:
+    async with talking([CHANGE, "Done.", "Next."], yes=True) as talk:
+        a, b = talk.workspace / "a.txt", talk.workspace / "b.txt"
+        a.write_text("old\n")
+        b.write_text("precious\n")
+        await talk.say("change things")
+        preview = await talk.run("/rewind 1")
+        shown = await talk.run("/rewind 1 diff")
+        assert (a.read_text(), b.exists()) == ("new\n", False)
+
+        done = await talk.run("/rewind 1 yes")
+
+        assert (a.read_text(), b.read_text(), (talk.workspace / "d").exists()) == ("old\n", "precious\n", False)
+        redone = await talk.run("/redo")
+        assert (a.read_text(), b.exists(), (talk.workspace / "d" / "c.txt").read_text()) == ("new\n", False, "x\n")
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo")
+        await talk.say("and now?")
+
+    for part in ("removes message 1", "3 files would be put back", "- `M` a.txt", "- `A` b.txt", "/rewind 1 diff"):
+        assert part in preview.text
+    assert "-new\n+old" in shown.text
+    assert done.data["text"] == "change things"
+    assert sorted(file["path"] for file in done.data["files"]) == ["a.txt", "b.txt", "d/c.txt"]
+    assert "3 files put back" in redone.text
+    assert "change things" in str(talk.server.chats[-1])
+
+
+async def test_files_alone_go_back_and_the_model_is_told(talking: Talking) -> None:
+    async with talking([CHANGE, "Done.", "I see."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        (talk.workspace / "b.txt").write_text("precious\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 files yes")
+        await talk.say("and now?")
+
+    sent = str(talk.server.chats[-1])
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    assert "change things" in sent
+    assert "The user put files back as they were before message 1: a.txt, b.txt, d/c.txt" in sent
+
+
+async def test_talk_alone_goes_back_and_files_stay(talking: Talking) -> None:
+    async with talking([CHANGE, "Done.", "I see."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 talk yes")
+        assert (talk.workspace / "a.txt").read_text() == "new\n"
+        await talk.run("/redo")
+        await talk.say("and now?")
+
+    assert "change things" in str(talk.server.chats[-1])
+
+
+async def test_nothing_is_redone_once_something_was_said(talking: Talking) -> None:
+    async with talking(["one", "two", "three"]) as talk:
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo")
+        await talk.say("first")
+        await talk.run("/rewind 1 yes")
+        await talk.say("other")
+        with pytest.raises(UsageError, match="Nothing to redo"):
+            await talk.run("/redo")
+
+
+async def test_a_redo_is_found_after_a_restart(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("change things")
+        await talk.run("/rewind 1 yes")
+        known = talk.conversation.session_id
+    async with talking(["Again."], yes=True, session=known) as talk:
+        await talk.run("/redo")
+        await talk.say("and now?")
+
+    assert (talk.workspace / "a.txt").read_text() == "new\n"
+    assert "change things" in str(talk.server.chats[-1])
+    async with talking(["Once more."], yes=True, session=known, full=True) as talk:
+        await talk.say("and then?")
+    assert "change things" in str(talk.server.chats[-1])
+
+
+async def test_an_undone_edit_is_the_sessions_own_change(talking: Talking) -> None:
+    write = Answer(calls=[("write_file", {"path": "a.txt", "content": "second\n", "overwrite": True})])
+    first = Answer(calls=[("shell", {"command": "echo first > a.txt"})])
+    async with talking([first, "Done.", write, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        await talk.say("one")
+        await talk.say("two")
+        await talk.run("/undo yes")
+        assert (talk.workspace / "a.txt").read_text() == "first\n"
+        changes = await talk.run("/diff")
+        await talk.run("/rewind 1 yes")
+
+    assert (talk.workspace / "a.txt").read_text() == "old\n"
+    assert [turn["kind"] for turn in changes.data["turns"]] == ["turn", "turn", "undo"]
+
+
+async def test_a_diff_shows_what_commands_changed_turn_by_turn(talking: Talking) -> None:
+    second = Answer(calls=[("shell", {"command": "ln -s a.txt link; chmod 755 a.txt; printf '\\0' > binary"})])
+    async with talking([CHANGE, "Done.", second, "Done."], yes=True) as talk:
+        (talk.workspace / "a.txt").write_text("old\n")
+        (talk.workspace / "b.txt").write_text("precious\n")
+        await talk.say("one")
+        await talk.say("two")
+        shown = await talk.run("/diff")
+        last = await talk.run("/diff 5")
+        with pytest.raises(UsageError, match="Usage: /diff"):
+            await talk.run("/diff x")
+
+    for part in ("**Message #1**", "-precious", "+x", "**Message #5**", "(mode 644 → 755)", "→ a.txt", "(not text)"):
+        assert part in shown.text
+    assert [turn["messageId"] for turn in last.data["turns"]] == [5]
+    assert "-precious" not in last.text
+
+
+async def test_without_checkpoints_the_talk_goes_back_and_files_cannot(talking: Talking) -> None:
+    async with talking([CHANGE, "Done."], yes=True) as talk:
+        await talk.say("change things")
+        parts = talk.conversation.parts
+        parts.checkpoints.get()._off = "Checkpoints are off: too many files."
+        assert "too many files" in (await talk.run("/rewind 1")).text
+        with pytest.raises(Exception, match="too many files"):
+            await talk.run("/rewind 1 files")
+        assert "Rewound" in (await talk.run("/rewind 1 yes")).text
