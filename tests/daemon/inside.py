@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from ollm.app import ProcessScope, open_conversation
 from ollm.daemon.application import build_application
 from ollm.daemon.client import DaemonClient
 from ollm.daemon.hub import Hub, HubLimits
+from ollm.daemon.loopback_port import LoopbackPort
 from ollm.daemon.places import RunFiles
 from ollm.daemon.remote import RemoteConversation, open_remote
-from ollm.daemon.server import bind_unix, build_server_config
+from ollm.daemon.server import DaemonServer, bind_unix, build_server_config
 from ollm.daemon.service import DaemonService
+from ollm.daemon.web_access import WebAccess
 from ollm.domain.events import AnyEvent, TextDelta
 from tests.cli.screen.inside import point_at
 from tests.servers.answers import Answer
@@ -67,9 +68,12 @@ async def daemon_inside(
         sockets = [bind_unix(files)]
         hub = Hub(open_conversation, HubLimits(most_clients=clients, most_sessions=sessions, idle_seconds=idle))
         service = DaemonService(process, hub)
+        port = LoopbackPort(files, "token")
+        access = WebAccess(files.web_file, port.open)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of the framework, some hundred at each start
-            web = uvicorn.Server(build_server_config(build_application(service, "token")))
+            web = DaemonServer(build_server_config(build_application(service, "token", access)))
+        port.listen = web.listen
         web.config.load()
         web.lifespan = web.config.lifespan_class(web.config)
         await web.startup(sockets=sockets)

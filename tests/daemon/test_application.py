@@ -26,7 +26,7 @@ async def test_each_mistake_has_its_status_and_a_problem_document(tmp_path: Path
             (400, ("GET", "/workspaces/%2Ftmp%2F..%2Ftmp/sessions", None), {}),
             (403, ("GET", "/health", None), {"headers": {"origin": "http://example.org"}}),
             (403, ("GET", "/health", None), {"headers": {"sec-fetch-site": "cross-site"}}),
-            (404, ("GET", "/", None), {}),
+            (404, ("GET", "/nothing", None), {}),
             (404, ("GET", f"/sessions/{NOBODY}", None), {}),
             (404, ("POST", "/sessions", {**here, "sessionId": NOBODY}), {}),
             (404, ("DELETE", f"/sessions/{NOBODY}", None), {}),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ollm.daemon.auth import MAX_BODY_BYTES, Guard, drain
+from ollm.daemon.web_access import WebAccess
 from tests.daemon.running import daemon, listing
 
 
@@ -32,10 +33,18 @@ async def test_over_tcp_every_route_wants_the_token_and_our_own_host(tmp_path: P
     assert not (found.home / "run" / "token").exists()
 
 
-SOCKET: dict[str, Any] = {"type": "http", "method": "GET", "headers": [], "server": None}
+SOCKET: dict[str, Any] = {"type": "http", "method": "GET", "path": "/health", "headers": [], "server": None}
+
+
+async def get_no_port() -> int:
+    raise AssertionError("no port is opened here")
+
+
+WEB = WebAccess(Path("/nowhere/web.json"), get_no_port)
 TCP: dict[str, Any] = {
     "type": "http",
     "method": "GET",
+    "path": "/health",
     "headers": [(b"host", b"127.0.0.1:81"), (b"authorization", b"Bearer secret")],
     "server": ("127.0.0.1", 81),
 }
@@ -54,7 +63,7 @@ async def ask(scope: dict[str, Any], *headers: tuple[bytes, bytes], closing: boo
     async def send(message: Any) -> None:
         sent.append(message)
 
-    guard = Guard(application, "secret", lambda: closing)
+    guard = Guard(application, "secret", WEB, lambda: closing)
     await guard({**scope, "headers": [*scope["headers"], *headers], **more}, receive, send)
     if sent == ["through"]:
         return None

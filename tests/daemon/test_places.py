@@ -72,13 +72,13 @@ def test_a_link_in_its_place_is_refused(files: RunFiles, tmp_path: Path) -> None
     assert found.value.action == "Remove it, then try again."
 
 
-def test_each_token_is_new_long_and_for_this_user_alone(files: RunFiles) -> None:
+def test_a_token_replaces_the_last_and_is_for_this_user_alone(files: RunFiles) -> None:
     files.prepare()
-    first, second = files.create_token(), files.create_token()
+    files.write_token("first")
+    files.token_file.chmod(0o644)
+    files.write_token("second")
 
-    assert first != second
-    assert len(first) >= 43
-    assert files.token_file.read_text() == second
+    assert files.token_file.read_text() == "second"
     assert files.token_file.stat().st_mode & 0o777 == 0o600
 
 
@@ -102,7 +102,7 @@ def test_a_daemon_is_running_while_it_holds_the_lock(files: RunFiles) -> None:
 
 def test_the_files_of_a_run_are_taken_away(files: RunFiles) -> None:
     files.prepare()
-    files.create_token()
+    files.write_token("x")
     files.socket.touch()
     files.remove_files()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ollm.daemon.sse import encode_event
+from ollm.daemon.event_log import EventFrame
 from ollm.domain.events import TextDelta
 from tests.daemon.running import Daemon, daemon
 
@@ -47,7 +47,7 @@ async def test_an_event_is_sent_as_its_number_its_type_and_itself(tmp_path: Path
 
 
 def test_a_frame_is_one_id_one_name_and_one_line_of_data() -> None:
-    frame = encode_event(TextDelta(text="a\nb é", seq=7, session_id="s", timestamp="t"))
+    frame = EventFrame(TextDelta(text="a\nb é", seq=7, session_id="s", timestamp="t")).data
     lines = frame.decode().split("\n")
 
     assert lines[:2] == ["id: 7", "event: text-delta"]

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "daemon": ("ollm.cli.daemon:daemon", "Manage the background server."),
     "acp": ("ollm.cli.acp:acp", "Serve an editor (Zed, JetBrains, Neovim, Emacs)."),
     "archive": ("ollm.cli.archive.group:archive", "Share sessions between machines (PostgreSQL)."),
+    "web": ("ollm.cli.web:web", "Open your sessions in a browser."),
     "extensions": ("ollm.cli.extensions:extensions", "Manage extensions."),
     "mcp": ("ollm.cli.mcp:mcp", "Manage MCP servers."),
     "hooks": ("ollm.cli.hooks:hooks", "List hooks, and import those of Claude Code."),

@@ -19,8 +19,11 @@ from ollm.daemon.attachments import TooLargeError
 from ollm.daemon.auth import MAX_BODY_BYTES, METHODS_WITH_BODY, Application, Guard, Receive, Scope, Send
 from ollm.daemon.bodies import Problem
 from ollm.daemon.hub import ClosingError, TooManyClientsError
+from ollm.daemon.page_files import PAGE_HANDLERS
 from ollm.daemon.routes import HANDLERS
 from ollm.daemon.service import BadFieldError, BadPathError, DaemonService
+from ollm.daemon.web_access import BadTicketError, WebAccess
+from ollm.daemon.web_routes import WEB_HANDLERS
 from ollm.domain.errors import (
     BusyError,
     DamagedError,
@@ -33,6 +36,7 @@ from ollm.domain.errors import (
 
 STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (BadPathError, 400),
+    (BadTicketError, 401),
     (BadFieldError, 422),
     (NotFoundError, 404),
     (BusyError, 409),
@@ -44,16 +48,19 @@ STATUSES: tuple[tuple[type[OllmError], int], ...] = (
     (DamagedError, 422),
     (UnsavedError, 507),
 )
-TITLES = {400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 413: "Too Large",
-          422: "Unprocessable", 500: "Internal Error", 502: "No Model Server",
+TITLES = {400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+          409: "Conflict", 413: "Too Large", 422: "Unprocessable", 500: "Internal Error", 502: "No Model Server",
           503: "Unavailable", 507: "Insufficient Storage"}  # fmt: skip
 
 
-def build_application(service: DaemonService, token: str) -> Application:
+def build_application(service: DaemonService, token: str, web: WebAccess) -> Application:
     """The guarded application."""
     inner = Litestar(
-        route_handlers=HANDLERS,
-        dependencies={"service": Provide(lambda: service, sync_to_thread=False)},
+        route_handlers=[*HANDLERS, *WEB_HANDLERS, *PAGE_HANDLERS],
+        dependencies={
+            "service": Provide(lambda: service, sync_to_thread=False),
+            "web": Provide(lambda: web, sync_to_thread=False),
+        },
         exception_handlers={
             OllmError: handle_ollm_error,
             HTTPException: handle_http_error,
@@ -67,7 +74,7 @@ def build_application(service: DaemonService, token: str) -> Application:
         request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,
     )
-    return Guard(route_raw_paths(cast("Application", inner)), token, lambda: service.hub.closing)
+    return Guard(route_raw_paths(cast("Application", inner)), token, web, lambda: service.hub.closing)
 
 
 def route_raw_paths(inner: Application) -> Application:

@@ -1,4 +1,5 @@
-"""Who may speak to the daemon: this user over the Unix socket, or whoever holds the token over loopback TCP.
+"""Who may speak to the daemon: this user over the Unix socket; over loopback TCP whoever holds the token, and our own
+page with its cookie and its token.
 
 Stands before the application, so that nothing of it runs for a request that may not pass.
 """
@@ -14,12 +15,14 @@ from typing import Any
 import msgspec
 
 from ollm.daemon.bodies import Problem
+from ollm.daemon.web_access import WebAccess
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_DRAIN_SECONDS = 2.0
 MAX_DRAINED_BYTES = 16 * MAX_BODY_BYTES
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 METHODS_WITH_BODY = ("POST", "PUT", "PATCH")
+LOGIN_PATH, TICKET_PATH, PAGE_FILES = "/web/login", "/web/ticket", "/web/files/"
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -29,9 +32,10 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Guard:
     """Lets through what is in order. `closing` says whether the daemon is shutting down."""
 
-    def __init__(self, application: Application, token: str, closing: Callable[[], bool]) -> None:
+    def __init__(self, application: Application, token: str, web: WebAccess, closing: Callable[[], bool]) -> None:
         self._application = application
         self._token = token
+        self._web = web
         self._closing = closing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,15 +62,26 @@ class Guard:
         return make_problem(400, "Bad Request", "The request gives its length twice.") if len(lengths) > 1 else None
 
     def _check_origin(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return make_problem(403, "Forbidden", "Requests from web pages are not allowed.")
         port = get_port(scope)
+        foreign = "origin" in headers and not self._is_own_page(scope, headers)
+        if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            return make_problem(403, "Forbidden", "Requests from web pages are not allowed.")
         if port is not None and headers.get("host", "").lower() not in {f"{name}:{port}" for name in LOOPBACK}:
             return make_problem(403, "Forbidden", "The Host header must name this machine and the daemon's port.")
+        if port is not None and scope["path"] == TICKET_PATH:
+            return make_problem(403, "Forbidden", "Links are made over the Unix socket only.", "Run `ollm web`.")
         return None
 
+    def _is_own_page(self, scope: Scope, headers: dict[str, str]) -> bool:
+        """Whether a request with an Origin is our page's: from this very address, and logged in where needed."""
+        port = get_port(scope)
+        if port is None or headers["origin"].lower() != f"http://{headers.get('host', '').lower()}":
+            return False
+        return is_public(scope, headers) or self._web.is_logged_in(port, headers)
+
     def _check_token(self, scope: Scope, headers: dict[str, str]) -> Problem | None:
-        if get_port(scope) is None:
+        port = get_port(scope)
+        if port is None or is_public(scope, headers) or self._web.is_logged_in(port, headers):
             return None
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and hmac.compare_digest(given.encode(), self._token.encode()):
@@ -102,6 +117,13 @@ async def drain(receive: Receive) -> None:
                 left -= len(message.get("body", b""))
                 if not message.get("more_body"):
                     return
+
+
+def is_public(scope: Scope, headers: dict[str, str]) -> bool:
+    """The page itself holds nothing of anybody's, and whoever logs in has no token yet."""
+    if scope["method"] == "POST":
+        return bool(scope["path"] == LOGIN_PATH and "origin" in headers)
+    return scope["method"] in ("GET", "HEAD") and (scope["path"] == "/" or scope["path"].startswith(PAGE_FILES))
 
 
 def get_port(scope: Scope) -> int | None:

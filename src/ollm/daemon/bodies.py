@@ -114,3 +114,50 @@ class Accepted(Data, frozen=True):
 
 class SnapshotReply(Data, frozen=True):
     id: str
+
+
+class LinkReply(Data, frozen=True):
+    """An address that logs in whoever opens it first."""
+
+    url: str
+    expires_in_seconds: int
+
+
+class LoginBody(Data, frozen=True, forbid_unknown_fields=True):
+    ticket: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class LoginReply(Data, frozen=True):
+    """The token that goes with every request of the page, beside the cookie."""
+
+    token: str
+
+
+class TranscriptMessage(Data, frozen=True):
+    """A message as HTML; empty for one that only brings results, which stand with their calls."""
+
+    number: int
+    role: str
+    html: str
+
+
+class TranscriptPage(Data, frozen=True):
+    """A stretch of messages; `last` is the number of the last one before its end."""
+
+    last: int
+    messages: list[TranscriptMessage]
+
+
+class RenderBody(Data, frozen=True, forbid_unknown_fields=True):
+    text: Annotated[str, Meta(max_length=400_000)]
+
+
+class RenderReply(Data, frozen=True):
+    html: str
+
+
+class TurnReply(Data, frozen=True):
+    """A turn that began; its events follow on the streams."""
+
+    accepted: bool
+    after: int

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import cached_property
 from weakref import WeakSet
 
-from ollm.daemon.sse import encode_event
+from ollm.daemon.sse import encode_event_body
 from ollm.domain.events import AnyEvent
 
 MAX_KEPT_EVENTS = 5_000
@@ -27,8 +27,13 @@ class EventFrame:
         self.event = event
 
     @cached_property
+    def body(self) -> bytes:
+        """As it is sent, but for its number."""
+        return encode_event_body(self.event)
+
+    @property
     def data(self) -> bytes:
-        return encode_event(self.event)
+        return b"id: %d\n%s" % (self.event.seq, self.body)
 
 
 class EventReader:
@@ -80,12 +85,17 @@ class EventLog:
     def readers(self) -> list[EventReader]:
         return list(self._readers)
 
-    def add(self, event: AnyEvent) -> None:
+    def add(self, event: AnyEvent) -> EventFrame:
         frame = EventFrame(event)
         self._frames.append(frame)
         for reader in tuple(self._readers):
             if not reader.put(frame):
                 self.release(reader)
+        return frame
+
+    def list_frames(self, after: int) -> list[EventFrame]:
+        """What is kept of everything after number `after`."""
+        return [frame for frame in self._frames if frame.event.seq > after]
 
     def close(self) -> None:
         self._closed = True

@@ -12,9 +12,10 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 from ollm.daemon.attachments import PendingAttachments
+from ollm.daemon.event_feed import EventFeed, FeedReader
 from ollm.daemon.event_log import EventFrame, EventLog, EventReader
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
-from ollm.domain.events import AnyEvent, ConfirmationRequested, MessageRecorded, TurnFinished
+from ollm.domain.events import AnyEvent, ConfirmationRequested, ConfirmationResolved, MessageRecorded, TurnFinished
 from ollm.domain.struct import Data
 from ollm.runtime.base import Attachment
 from ollm.runtime.conversation import LocalConversation
@@ -45,12 +46,16 @@ class TooManyClientsError(OllmError):
 class DaemonSession:
     """A conversation that is open here, with its newest events, what was asked, and the turn under way."""
 
-    def __init__(self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, conversation: LocalConversation, workspace: Path, stack: AsyncExitStack, feed: EventFeed
+    ) -> None:
+        self._feed = feed
         self.conversation = conversation
         self.workspace = workspace
         self.log = EventLog()
         self.attachments = PendingAttachments()
         self.asked: set[str] = set()  # the questions there were, answered or not
+        self.open_questions: set[str] = set()
         self.turn: asyncio.Task[None] | None = None
         self.turn_after = 0  # number of the last event before the turn
         self.turn_message = 0  # number of the message that began it
@@ -72,10 +77,17 @@ class DaemonSession:
     def _record_event(self, event: AnyEvent) -> None:
         if isinstance(event, ConfirmationRequested):
             self.asked.add(event.correlation_id)
+            self.open_questions.add(event.correlation_id)
+        if isinstance(event, ConfirmationResolved):
+            self.open_questions.discard(event.correlation_id)
         if isinstance(event, MessageRecorded) and event.role == "user" and not self.turn_message:
             self.turn_message = event.message_id
         self.last_used = time.monotonic()
-        self.log.add(event)
+        self._feed.add(self.log.add(event))
+
+    @property
+    def has_listener(self) -> bool:
+        return self.log.reader_count > 0 or self._feed.has_listener(self.session_id)
 
     @property
     def idle(self) -> bool:
@@ -103,6 +115,7 @@ class Hub:
         self._opener = opener
         self._limits = limits
         self._held: dict[str, DaemonSession] = {}
+        self._feed = EventFeed()
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._opening_locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -130,10 +143,10 @@ class Hub:
         stack = AsyncExitStack()
         found: list[DaemonSession] = []
         try:
-            opened = self._opener(options, lambda: bool(found and found[0].log.reader_count))
+            opened = self._opener(options, lambda: bool(found and found[0].has_listener))
             conversation = await stack.enter_async_context(opened)
             conversation.idle.is_busy_elsewhere = self._has_running_turn
-            held = DaemonSession(conversation, options.workspace, stack)
+            held = DaemonSession(conversation, options.workspace, stack, self._feed)
             found.append(held)
             await conversation.create_session()
         except BaseException:
@@ -156,6 +169,12 @@ class Hub:
             raise NotFoundError(f"Session {session_id} is not open here.", action="Open it with POST /sessions.")
         return held
 
+    def describe(self, session_id: str) -> dict[str, bool | int]:
+        """Whether a session is open here, has a turn running, and how many questions wait in it."""
+        held = self._held.get(session_id)
+        questions = len(held.open_questions) if held else 0
+        return {"open": held is not None, "running": held is not None and held.running, "questions": questions}
+
     def find(self, session_id: str) -> DaemonSession | None:
         return self._held.get(session_id)
 
@@ -163,9 +182,12 @@ class Hub:
         """End the stream that has been open longest in a session where nothing happens, when as many listen as may;
         `TooManyClientsError` when there is none."""
         most = self._limits.most_clients
-        if sum(held.log.reader_count for held in self._held.values()) < most:
+        readers = sum(held.log.reader_count for held in self._held.values())
+        if readers + self._feed.reader_count < most:
             return
         idle = [(reader, held) for held in self._held.values() if not held.running for reader in held.log.readers]
+        if not idle and self._feed.release_oldest():
+            return
         if not idle:
             raise TooManyClientsError(
                 f"{most} clients are already connected.", action="Disconnect one, or raise daemon.maxClients."
@@ -228,6 +250,14 @@ class Hub:
         """The events of the turn that began after number `after`, up to its end; counts as a client from now on."""
         return iterate_until_finished(self.get(session_id).log.open_reader(after))
 
+    def follow_all(self, known: str | None, sessions: frozenset[str]) -> FeedReader:
+        """The events of all sessions, or of those named, after the one that is known; counts as a client."""
+        return self._feed.open_reader(known, self._list_running_frames, sessions)
+
+    def _list_running_frames(self) -> list[EventFrame]:
+        running = [held for held in self._held.values() if held.running]
+        return [frame for held in running for frame in held.log.list_frames(held.turn_after)]
+
     async def close(self, session_id: str) -> None:
         """Close a session. Raises `UnsavedError` when something is in memory only; it then stays open."""
         held = self._held.get(session_id)
@@ -247,6 +277,7 @@ class Hub:
         turns = [held.turn for held in self._held.values() if held.turn is not None and held.running]
         if turns:
             await asyncio.wait(turns, timeout=seconds)
+        self._feed.close()
         failed: list[UnsavedError] = []
         for session_id in list(self._held):
             try:

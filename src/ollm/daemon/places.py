@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 
 import msgspec
@@ -34,6 +33,7 @@ class RunFiles:
         self.pid_file = home.run / "daemon.pid"
         self.lock = home.run / "daemon.lock"
         self.token_file = home.run / "token"
+        self.web_file = home.run / "web.json"
 
     def prepare(self) -> None:
         """Make the directory ours alone; refuse one that is somebody else's or a link."""
@@ -45,14 +45,12 @@ class RunFiles:
         if stat.S_IMODE(found.st_mode) != 0o700:
             self.directory.chmod(0o700)
 
-    def create_token(self) -> str:
-        """256 bits, in a file that only this user can read."""
-        token = secrets.token_urlsafe(32)
+    def write_token(self, token: str) -> None:
+        """In a file that only this user can read."""
         self.token_file.unlink(missing_ok=True)
         descriptor = os.open(self.token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(token)
-        return token
 
     def write_pid_file(self, running: DaemonProcess) -> None:
         self.pid_file.write_bytes(msgspec.json.encode(running))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable
 from typing import Annotated, Any, Literal
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 from litestar import delete, get, patch, post
 from litestar.params import Parameter
@@ -26,6 +26,7 @@ from ollm.daemon.bodies import (
     OpenReply,
     SessionLine,
     SnapshotReply,
+    TurnReply,
     WorkspaceLine,
 )
 from ollm.daemon.event_log import EventFrame
@@ -69,14 +70,37 @@ async def list_workspaces(service: DaemonService) -> list[WorkspaceLine]:
 
 @get("/sessions")
 async def list_sessions(
-    service: DaemonService, limit: Limit = 50, offset: Annotated[int, Parameter(ge=0)] = 0
+    service: DaemonService,
+    limit: Limit = 50,
+    offset: Annotated[int, Parameter(ge=0)] = 0,
+    q: Annotated[str, Parameter(max_length=1000)] = "",
+    workspace: Annotated[str, Parameter(max_length=4096)] = "",
+    status: Literal["all", "active", "closed", "archived"] = "all",
 ) -> Response[list[dict[str, Any]]]:
-    """A page of all sessions, last active first; `x-total-count` says how many there are."""
-    found = await service.list_summaries()
+    """A page of all sessions, last active first; `x-total-count` says how many there are.
+
+    `q` narrows it to those whose title, model or workspace has all its words. A session that is open here has `open`,
+    `running` and the number of `questions` that wait."""
+    found = filter_sessions(await service.list_live_summaries(), q, workspace, status)
     headers = {"x-total-count": str(len(found))}
     if offset + limit < len(found):
-        headers["link"] = f'</sessions?limit={limit}&offset={offset + limit}>; rel="next"'
+        same = (
+            urlencode({"q": q, "workspace": workspace, "status": status}) if q or workspace or status != "all" else ""
+        )
+        link = f"/sessions?limit={limit}&offset={offset + limit}{'&' if same else ''}{same}"
+        headers["link"] = f'<{link}>; rel="next"'
     return Response(found[offset : offset + limit], headers=headers)
+
+
+def filter_sessions(lines: list[dict[str, Any]], q: str, workspace: str, status: str) -> list[dict[str, Any]]:
+    words = q.casefold().split()
+
+    def fits(line: dict[str, Any]) -> bool:
+        text = f"{line['title']} {line['model']} {line['workspace'] or ''} {line['sessionId']}".casefold()
+        named = not workspace or line["workspace"] == workspace
+        return named and status in ("all", line["status"]) and all(word in text for word in words)
+
+    return [line for line in lines if fits(line)]
 
 
 @post("/sessions", status_code=201)
@@ -114,10 +138,21 @@ async def attach(service: DaemonService, session_id: str, data: AttachmentBody) 
 
 
 @post("/sessions/{session_id:str}/messages", status_code=200)
-async def send_message(service: DaemonService, session_id: str, data: MessageBody) -> Stream:
-    """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing."""
+async def send_message(
+    service: DaemonService,
+    session_id: str,
+    data: MessageBody,
+    prefer: Annotated[str, Parameter(header="Prefer")] = "",
+) -> Response[TurnReply] | Stream:
+    """Begin a turn; its events follow as server-sent events, up to turn-finished. Going away stops nothing.
+
+    With `Prefer: respond-async` the answer is 202 at once, and the events are on the other streams."""
     found = parse_id(session_id)
     service.hub.get(found)
+    if "respond-async" in prefer:
+        after = service.hub.start_turn(found, data.text, data.attachments)
+        headers = {"preference-applied": "respond-async"}
+        return Response(TurnReply(accepted=True, after=after), status_code=202, headers=headers)
     service.hub.make_room_for_client()
     before = service.hub.start_turn(found, data.text, data.attachments)
     return make_event_stream(service.hub.follow_turn(found, before))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -21,8 +22,10 @@ from ollm.config.settings import DaemonSettings
 from ollm.daemon.application import build_application
 from ollm.daemon.connections import DaemonHttpProtocol
 from ollm.daemon.hub import Hub, HubLimits
-from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
+from ollm.daemon.loopback_port import LoopbackPort
+from ollm.daemon.places import RunFiles
 from ollm.daemon.service import DaemonService
+from ollm.daemon.web_access import WebAccess
 from ollm.domain.errors import BusyError
 from ollm.system.process_tree import make_undumpable
 
@@ -31,6 +34,15 @@ RESERVED_DESCRIPTORS = 384  # for connections, tools and reading
 DESCRIPTORS_PER_SESSION = 6  # lease, lock, document, journal, database, model server
 LOCK_ATTEMPTS, LOCK_RETRY_SECONDS = 3, 0.05
 THREAD_SWITCH_SECONDS = 0.001  # how long a thread that reads may keep the one that answers waiting
+
+
+class DaemonServer(uvicorn.Server):
+    """A server that can be given another socket while it runs."""
+
+    async def listen(self, bound: socket.socket) -> None:
+        first, self.servers = self.servers, []
+        await self.startup(sockets=[bound])
+        self.servers = [*first, *self.servers]
 
 
 async def serve(process: ProcessScope, *, tcp: bool) -> None:
@@ -42,15 +54,15 @@ async def serve(process: ProcessScope, *, tcp: bool) -> None:
     with ExitStack() as stack:
         acquire_lock(files, stack)
         stack.callback(files.remove_files)
-        sockets = [bind_unix(files)]
-        port = None
-        if tcp:
-            sockets.append(bind_tcp())
-            port = sockets[-1].getsockname()[1]
-        token = files.create_token() if tcp else ""
+        token = secrets.token_urlsafe(32)
+        port = LoopbackPort(files, token)
+        stack.callback(port.end_logins)
+        sockets = [bind_unix(files), *([port.bind()] if tcp else [])]
         hub = Hub(open_conversation, make_limits(process.settings.daemon))
-        server = uvicorn.Server(build_server_config(build_application(DaemonService(process, hub), token)))
-        files.write_pid_file(DaemonProcess(pid=os.getpid(), started=get_start_time(os.getpid()) or 0.0, port=port))
+        web = WebAccess(files.web_file, port.open)
+        server = DaemonServer(build_server_config(build_application(DaemonService(process, hub), token, web)))
+        port.listen = server.listen
+        port.write_pid_file()
         await serve_until_stopped(server, sockets, hub, process.settings.daemon.drain_seconds)
 
 
@@ -96,13 +108,6 @@ def bind_unix(files: RunFiles) -> socket.socket:
     return found
 
 
-def bind_tcp() -> socket.socket:
-    """Loopback alone, on a port the system chooses."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    found.bind(("127.0.0.1", 0))
-    return found
-
-
 def build_server_config(app: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
@@ -120,7 +125,7 @@ def build_server_config(app: Any) -> uvicorn.Config:
     )
 
 
-async def serve_until_stopped(server: uvicorn.Server, sockets: list[socket.socket], hub: Hub, drain: float) -> None:
+async def serve_until_stopped(server: DaemonServer, sockets: list[socket.socket], hub: Hub, drain: float) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()

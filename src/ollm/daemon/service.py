@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 
 from ollm.app import ProcessScope, WorkspaceScope
-from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine, WorkspaceLine
+from ollm.daemon.bodies import ChangeBody, InitReply, OpenBody, OpenReply, SessionLine, TranscriptPage, WorkspaceLine
 from ollm.daemon.hub import Hub
 from ollm.domain.clock import to_epoch_ms
 from ollm.domain.errors import BusyError, NotFoundError, OllmError, UnsavedError
@@ -131,6 +131,10 @@ class DaemonService:
         """Every session of the archive, last active first."""
         return await self._read_apart(lambda process: process.session_index.list_sessions(), indexed=True)
 
+    async def list_live_summaries(self) -> list[dict[str, Any]]:
+        """The same, and for those that are open here what they are doing."""
+        return [{**line, **self.hub.describe(line["sessionId"])} for line in await self.list_summaries()]
+
     async def list_workspaces(self) -> list[WorkspaceLine]:
         """Every folder in which a session was held, last active first."""
         found: dict[str, WorkspaceLine] = {}
@@ -210,6 +214,11 @@ class DaemonService:
         return await self._read_apart(
             lambda process: load_history_page(lambda part: process.session_files.read(session_id, part), before, limit)
         )
+
+    async def read_transcript(self, session_id: str, before: int | None, after: int, limit: int) -> TranscriptPage:
+        from ollm.daemon.transcript import read_transcript
+
+        return await self._read_apart(lambda process: read_transcript(process, session_id, before, after, limit))
 
     async def export(self, session_id: str, form: str) -> bytes:
         return await self._read_apart(lambda process: b"".join(iter_export(process.session_files, session_id, form)))

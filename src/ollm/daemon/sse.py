@@ -7,7 +7,8 @@ import msgspec
 from ollm.domain.events import AnyEvent
 
 
-def encode_event(event: AnyEvent) -> bytes:
+def encode_event_body(event: AnyEvent) -> bytes:
+    """All of it but the number."""
     data = msgspec.json.encode(event)
     name = type(event).__struct_config__.tag
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, str(name).encode(), data)
+    return b"event: %s\ndata: %s\n\n" % (str(name).encode(), data)

@@ -16,7 +16,7 @@ def load_history_page(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
 ) -> list[dict[str, Any]]:
     """The `limit` messages before number `before` (or the newest), oldest first, as plain JSON with `toolCalls`."""
-    older, session = _load_older_messages(read, before, limit)
+    older, session = load_older_messages(read, before, limit)
     calls = {call.id: call for call in session.tool_calls}
     found = []
     for message in older[-limit:] if limit > 0 else []:
@@ -26,7 +26,7 @@ def load_history_page(
     return found
 
 
-def _load_older_messages(
+def load_older_messages(
     read: Callable[[MessagePage], LoadedSession], before: int | None, limit: int
 ) -> tuple[list[Message], Session]:
     """At least `limit` messages where there are: numbers may be missing between them."""

@@ -1,4 +1,7 @@
-"""Markdown of a model as HTML that can do no harm: its own tags are text, pictures are words, links only lead out."""
+"""Markdown of a model as HTML that can do no harm: its own tags are text, pictures are words, links only lead out.
+
+What the parser wrote is cleaned once more, so that a mistake of its or ours lets nothing through.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,14 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
+from ollm.services.session_export.html_code import render_code_as_html
+
 MAX_NESTING = 100  # what is deeper would be left out
+TAGS = frozenset(
+    "a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul".split()  # noqa: SIM905 - a list of one line
+)
+ATTRIBUTES = {"a": {"href"}, "code": {"class"}, "span": {"class"}, "ol": {"start"}, "pre": {"class"}}
+SCHEMES = frozenset({"http", "https", "mailto"})
 _DEEP_QUOTE = r"(?:>[ \t]?){40}"
 
 
@@ -22,9 +32,18 @@ def render_markdown_as_html(text: str) -> str:
     if re.search(_DEEP_QUOTE, text):
         return f"<pre>{escape(text, quote=False)}</pre>"
     try:
-        return str(_create_parser().render(text))
+        return clean_html(str(_create_parser().render(text)))
     except (RecursionError, ValueError, IndexError):
         return f"<pre>{escape(text, quote=False)}</pre>"
+
+
+def clean_html(html: str) -> str:
+    """Without anything that is not on the lists above."""
+    import nh3
+
+    return nh3.clean(
+        html, tags=set(TAGS), attributes=ATTRIBUTES, url_schemes=set(SCHEMES), link_rel="noreferrer noopener"
+    )
 
 
 @cache
@@ -34,12 +53,26 @@ def _create_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING}).enable(["table", "strikethrough"])
     parser.add_render_rule("image", _render_image)
     parser.add_render_rule("link_open", _render_link)
+    parser.add_render_rule("heading_open", _render_heading)
+    parser.add_render_rule("heading_close", _render_heading)
+    parser.add_render_rule("fence", _render_fence)
     return parser
 
 
 def _render_image(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
     """Nothing is loaded from elsewhere: the words that stand for the picture are shown."""
     return escape(f"[{tokens[index].content or 'image'}]")
+
+
+def _render_heading(renderer: Any, tokens: Sequence[Token], index: int, options: Any, _: Any) -> str:
+    """Below the heading of the message it is part of."""
+    tokens[index].tag = f"h{min(int(tokens[index].tag[1]) + 2, 6)}"
+    return str(renderer.renderToken(tokens, index, options, {}))
+
+
+def _render_fence(_: Any, tokens: Sequence[Token], index: int, *__: Any) -> str:
+    token = tokens[index]
+    return f"<pre><code>{render_code_as_html(token.content, token.info)}</code></pre>\n"
 
 
 def _render_link(renderer: Any, tokens: Sequence[Token], index: int, options: Any, _: MutableMapping[str, Any]) -> str:

@@ -1,0 +1,60 @@
+"""The daemon's port on 127.0.0.1: opened when it starts with --tcp, or when the first page is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+
+from ollm.daemon.places import DaemonProcess, RunFiles, get_start_time
+from ollm.daemon.web_access import WebState, read_state, write_state
+
+
+class LoopbackPort:
+    """One per daemon. `listen` starts to serve what comes in by a socket."""
+
+    def __init__(self, files: RunFiles, token: str) -> None:
+        self.number: int | None = None
+        self.listen: Callable[[socket.socket], Awaitable[None]] | None = None
+        self._files = files
+        self._token = token
+        self._lock = asyncio.Lock()
+
+    def bind(self) -> socket.socket:
+        """The port of the last time, so that pages that are open find us again; another when that is taken."""
+        bound = bind_tcp(read_state(self._files.web_file).port)
+        number: int = bound.getsockname()[1]
+        self._files.write_token(self._token)
+        self.number = number
+        return bound
+
+    async def open(self) -> int:
+        """The number of the port, which is opened first when it is not."""
+        async with self._lock:
+            if self.number is None:
+                assert self.listen is not None
+                await self.listen(self.bind())
+                self.write_pid_file()
+            assert self.number is not None
+            return self.number
+
+    def write_pid_file(self) -> None:
+        started = get_start_time(os.getpid()) or 0.0
+        self._files.write_pid_file(DaemonProcess(pid=os.getpid(), started=started, port=self.number))
+
+    def end_logins(self) -> None:
+        """A daemon that is stopped logs every page out; the port is kept in mind."""
+        if self.number is not None:
+            write_state(self._files.web_file, WebState(port=self.number))
+
+
+def bind_tcp(wanted: int | None = None) -> socket.socket:
+    """Loopback alone, on the port that is wanted or one the system chooses."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind(("127.0.0.1", wanted or 0))
+    except OSError:
+        found.bind(("127.0.0.1", 0))
+    return found

@@ -1,0 +1,139 @@
+// Requests to the daemon: the cookie goes by itself, the page's token with every one of them.
+
+const TOKEN_KEY = "ollm-page-token";
+const LONGEST_SILENCE_MS = 40_000;
+
+/** What went wrong, in the daemon's words. */
+export class RequestError extends Error {
+  /** @param {number} status @param {string} message @param {string} action */
+  constructor(status, message, action) {
+    super(action ? `${message} ${action}` : message);
+    this.status = status;
+  }
+}
+
+/** Whether this page was logged in at some time. */
+export function hasToken() {
+  return localStorage.getItem(TOKEN_KEY) !== null;
+}
+
+export function forgetToken() {
+  localStorage.removeItem(TOKEN_KEY);
+}
+
+/** Trade the ticket in the address for a login. @param {string} ticket */
+export async function logIn(ticket) {
+  const reply = await request("POST", "/web/login", { ticket });
+  localStorage.setItem(TOKEN_KEY, reply.token);
+}
+
+/** @param {Record<string, string>} more */
+function makeHeaders(more) {
+  return { "x-ollm-page": localStorage.getItem(TOKEN_KEY) ?? "", ...more };
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {any} [body]
+ * @param {Record<string, string>} [headers]
+ * @returns {Promise<any>}
+ */
+export async function request(method, path, body, headers = {}) {
+  const response = await send(method, path, body, headers);
+  const text = await response.text();
+  return text ? JSON.parse(text) : null;
+}
+
+/** @param {string} path */
+export const get = (path) => request("GET", path);
+
+/** @param {string} path @param {any} [body] */
+export const post = (path, body) => request("POST", path, body);
+
+/** A page of a list and how long the whole is. @param {string} path @returns {Promise<{items: any[], total: number}>} */
+export async function getList(path) {
+  const response = await send("GET", path);
+  return { items: await response.json(), total: Number(response.headers.get("x-total-count") ?? 0) };
+}
+
+/** @param {string} method @param {string} path @param {any} [body] @param {Record<string, string>} [headers] @param {AbortSignal} [signal] */
+async function send(method, path, body, headers = {}, signal) {
+  const json = body === undefined ? {} : { "content-type": "application/json" };
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  let response;
+  try {
+    response = await fetch(path, { method, body: content, headers: makeHeaders({ ...json, ...headers }), signal, cache: "no-store" });
+  } catch (error) {
+    throw new RequestError(0, "The daemon does not answer.", "Start it with `ollm web`; this page goes on by itself.");
+  }
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => ({ detail: response.statusText, action: "" }));
+  if (response.status === 401 && path !== "/web/login") globalThis.dispatchEvent(new Event("ollm-logged-out"));
+  throw new RequestError(response.status, problem.detail, problem.action);
+}
+
+/** Events of a session, as the daemon sends them. @typedef {{type: string, sessionId: string, seq: number, [more: string]: any}} SessionEvent */
+
+/**
+ * One stream of the events of all sessions, opened again whenever it breaks.
+ * Fires `event` with the event, `reset` when all that is known must be read anew, `state` when it breaks or is back.
+ */
+export class Feed extends EventTarget {
+  constructor() {
+    super();
+    this.state = "connecting";
+    this.known = "";
+    this.failures = 0;
+  }
+
+  async start() {
+    for (;;) {
+      try {
+        await this.read();
+      } catch (error) {
+        if (error instanceof RequestError && error.status === 401) return;
+      }
+      this.change("lost");
+      this.failures += 1;
+      const seconds = Math.min(0.3 * 2 ** Math.min(this.failures, 5), 5);
+      await new Promise((done) => setTimeout(done, seconds * 1000));
+    }
+  }
+
+  async read() {
+    const stop = new AbortController();
+    let timer = setTimeout(() => stop.abort(), LONGEST_SILENCE_MS);
+    const response = await send("GET", "/events", undefined, this.known ? { "last-event-id": this.known } : {}, stop.signal);
+    this.failures = 0;
+    this.change("open");
+    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      clearTimeout(timer);
+      if (done) return;
+      timer = setTimeout(() => stop.abort(), LONGEST_SILENCE_MS);
+      const blocks = (rest + value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) this.take(block);
+    }
+  }
+
+  /** @param {string} block */
+  take(block) {
+    const fields = Object.fromEntries(block.split("\n").map((line) => [line.slice(0, line.indexOf(": ")), line.slice(line.indexOf(": ") + 2)]));
+    if (fields.id) this.known = fields.id;
+    if (fields.event === "reset") this.dispatchEvent(new Event("reset"));
+    else if (fields.data) this.dispatchEvent(new CustomEvent("event", { detail: JSON.parse(fields.data) }));
+  }
+
+  /** @param {string} state */
+  change(state) {
+    if (this.state === state) return;
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+  }
+}
+
+export const feed = new Feed();

@@ -1,0 +1,141 @@
+// The frame: logging in, the list of sessions beside the page that the address names.
+import { feed, forgetToken, hasToken, logIn, post } from "./api.js";
+import { fill, h, icon } from "./dom.js";
+import { say } from "./toast.js";
+import "./session-list.js";
+import "./session-page.js";
+
+const PAGES = /** @type {Record<string, {label: string, icon: string, load: () => Promise<any>}>} */ ({
+});
+
+class App extends HTMLElement {
+  async connectedCallback() {
+    const ticket = new URLSearchParams(location.hash.slice(1)).get("ticket");
+    addEventListener("ollm-logged-out", () => this.showLoggedOut());
+    if (ticket) {
+      history.replaceState(null, "", "/");
+      try {
+        await logIn(ticket);
+      } catch (error) {
+        this.showLoggedOut(error instanceof Error ? error.message : "");
+        return;
+      }
+    }
+    if (!hasToken()) {
+      this.showLoggedOut();
+      return;
+    }
+    this.showFrame();
+    void feed.start();
+  }
+
+  /** @param {string} [why] */
+  showLoggedOut(why) {
+    document.title = "ollm";
+    fill(
+      this,
+      h(
+        "main",
+        { class: "gate" },
+        h("div", { class: "brand" }, h("img", { src: "/web/files/icon.svg", alt: "" }), h("h1", null, "ollm")),
+        h("p", null, why || "This page is not logged in."),
+        h("p", null, "Run ", h("code", null, "ollm web"), " in a terminal and open the link it makes. A link works once, for a minute."),
+      ),
+    );
+  }
+
+  showFrame() {
+    this.banner = h("p", { class: "banner", role: "status", hidden: true }, "Connection to the daemon lost. Reconnecting…");
+    this.main = h("main", { id: "main", tabIndex: -1 });
+    fill(this, h("a", { class: "skip", href: "#main", onclick: (/** @type {Event} */ event) => (event.preventDefault(), this.main?.focus()) }, "Skip to the conversation"), this.banner, h("div", { class: "frame" }, this.makeSide(), this.main));
+    feed.addEventListener("state", () => this.showState());
+    addEventListener("hashchange", () => void this.route());
+    addEventListener("keydown", (event) => this.handleKey(event));
+    void this.route();
+  }
+
+  makeSide() {
+    const links = Object.entries(PAGES).map(([name, page]) =>
+      h("a", { href: `#/${name}`, "data-page": name }, icon(page.icon), page.label),
+    );
+    const out = h("button", { type: "button", onclick: () => void this.logOut() }, icon("exit"), "Log out");
+    return h(
+      "div",
+      { class: "side" },
+      document.createElement("ollm-session-list"),
+      h("nav", { class: "pages", "aria-label": "Pages" }, ...links, out),
+    );
+  }
+
+  showState() {
+    if (this.banner) this.banner.hidden = feed.state !== "lost";
+  }
+
+  /** @param {KeyboardEvent} event */
+  handleKey(event) {
+    const typing = event.target instanceof HTMLElement && event.target.matches("input, textarea, select, [contenteditable]");
+    if (event.key === "/" && !typing) {
+      event.preventDefault();
+      /** @type {HTMLInputElement | null} */ (this.querySelector("ollm-session-list input[type=search]"))?.focus();
+    }
+  }
+
+  async logOut() {
+    await post("/web/logout").catch(() => undefined);
+    forgetToken();
+    location.reload();
+  }
+
+  async route() {
+    const [, name = "", id = "", , number = ""] = location.hash.slice(1).split("/");
+    this.dataset.route = name || "home";
+    for (const link of this.querySelectorAll("nav.pages a")) {
+      link.toggleAttribute("aria-current", link.getAttribute("data-page") === name);
+    }
+    if (!this.main) return;
+    if (name === "session") this.showSession(id, Number(number) || 0);
+    else if (PAGES[name]) await this.showPage(name);
+    else this.showStart();
+  }
+
+  /** @param {string} id @param {number} number */
+  showSession(id, number) {
+    const there = /** @type {any} */ (this.main?.firstElementChild);
+    if (there?.localName === "ollm-session" && there.sessionId === id) {
+      if (number) void there.jumpTo(number);
+      return;
+    }
+    const page = /** @type {any} */ (document.createElement("ollm-session"));
+    page.sessionId = id;
+    page.startAt = number;
+    if (this.main) fill(this.main, page);
+  }
+
+  /** @param {string} name */
+  async showPage(name) {
+    document.title = `${PAGES[name].label} · ollm`;
+    try {
+      await PAGES[name].load();
+    } catch (error) {
+      say("This page could not be loaded.", { bad: true });
+      return;
+    }
+    if (this.dataset.route === name && this.main) fill(this.main, document.createElement(`ollm-${name}`));
+  }
+
+  showStart() {
+    document.title = "ollm";
+    if (!this.main) return;
+    fill(
+      this.main,
+      h(
+        "div",
+        { class: "blank" },
+        h("img", { src: "/web/files/icon.svg", alt: "" }),
+        h("h1", null, "Pick a session, or start one"),
+        h("p", null, "Everything you and the model said is here, from every folder."),
+      ),
+    );
+  }
+}
+customElements.define("ollm-app", App);

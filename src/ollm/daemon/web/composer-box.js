@@ -1,0 +1,124 @@
+// Where one types: text, files, what waits its turn, stop.
+import { post } from "./api.js";
+import { fill, h, icon, iconButton } from "./dom.js";
+import { attempt, say } from "./toast.js";
+
+const PIECE_BYTES = 600_000;
+const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+/** Fires `send` with {text, files}, and `stop`. */
+export class Composer extends HTMLElement {
+  constructor() {
+    super();
+    /** @type {File[]} */ this.files = [];
+    /** @type {{text: string, files: File[]}[]} */ this.queue = [];
+    this.running = false;
+  }
+
+  connectedCallback() {
+    if (this.children.length) return;
+    this.field = h("textarea", { rows: 1, placeholder: "Message, or / for a command", "aria-label": "Message", oninput: () => this.grow(), onkeydown: (/** @type {KeyboardEvent} */ event) => this.handleKey(event), onpaste: (/** @type {ClipboardEvent} */ event) => this.addFiles(event.clipboardData?.files) });
+    this.picker = h("input", { type: "file", multiple: true, hidden: true, "aria-label": "Files to attach", onchange: () => this.addFiles(this.picker?.files) });
+    this.waiting = h("ul", { class: "waiting", "aria-label": "Queued messages" });
+    this.attached = h("ul", { class: "attached", "aria-label": "Attached files" });
+    this.stop = iconButton("stop", "Stop", () => this.dispatchEvent(new Event("stop")), { class: "icon-button stop", hidden: true });
+    this.button = iconButton("send", "Send", () => this.submit(), { class: "icon-button send" });
+    fill(this, this.waiting, h("div", { class: "box" }, this.attached, this.field, h("div", { class: "row" }, iconButton("clip", "Attach files", () => this.picker?.click()), this.picker, h("span", { class: "grow" }), this.stop, this.button)));
+    this.addEventListener("dragover", (event) => event.preventDefault());
+    this.addEventListener("drop", (event) => (event.preventDefault(), this.addFiles(event.dataTransfer?.files)));
+  }
+
+  focus() {
+    this.field?.focus({ preventScroll: true });
+  }
+
+  grow() {
+    if (!this.field) return;
+    this.field.style.height = "auto";
+    this.field.style.height = `${Math.min(this.field.scrollHeight, 280)}px`;
+  }
+
+  /** @param {KeyboardEvent} event */
+  handleKey(event) {
+    if (event.key === "Escape" && this.running) this.dispatchEvent(new Event("stop"));
+    const touch = matchMedia("(pointer: coarse)").matches;
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || (touch && !event.ctrlKey)) return;
+    event.preventDefault();
+    this.submit();
+  }
+
+  /** @param {FileList | null | undefined} files */
+  addFiles(files) {
+    if (!files?.length) return;
+    this.files.push(...files);
+    if (this.picker) this.picker.value = "";
+    this.drawFiles();
+  }
+
+  drawFiles() {
+    if (!this.attached) return;
+    fill(this.attached, ...this.files.map((file, index) => h("li", null, file.name, iconButton("close", `Remove ${file.name}`, () => (this.files.splice(index, 1), this.drawFiles())))));
+  }
+
+  drawQueue() {
+    if (!this.waiting) return;
+    fill(this.waiting, ...this.queue.map((one, index) => h("li", null, h("span", null, one.text), iconButton("close", "Remove from queue", () => (this.queue.splice(index, 1), this.drawQueue())))));
+  }
+
+  submit() {
+    const text = this.field?.value.trim() ?? "";
+    if (!text || !this.field) return;
+    const message = { text, files: this.files };
+    this.files = [];
+    this.field.value = "";
+    this.grow();
+    this.drawFiles();
+    if (this.running && !text.startsWith("/")) {
+      this.queue.push(message);
+      this.drawQueue();
+    } else this.dispatchEvent(new CustomEvent("send", { detail: message }));
+  }
+
+  /** Give a message back that could not be sent. @param {{text: string, files: File[]}} message */
+  giveBack(message) {
+    if (this.field && !this.field.value) this.field.value = message.text;
+    this.files = [...message.files, ...this.files];
+    this.drawFiles();
+    this.grow();
+  }
+
+  /** @param {boolean} running */
+  setRunning(running) {
+    const ended = this.running && !running;
+    this.running = running;
+    if (this.stop) this.stop.hidden = !running;
+    this.button?.setAttribute("aria-label", running ? "Queue" : "Send");
+    const next = ended ? this.queue.shift() : undefined;
+    this.drawQueue();
+    if (next) this.dispatchEvent(new CustomEvent("send", { detail: next }));
+  }
+
+  /** Upload files in pieces; their ids. @param {string} sessionId @param {File[]} files @returns {Promise<string[]>} */
+  static async upload(sessionId, files) {
+    /** @type {string[]} */ const ids = [];
+    for (const file of files) {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const mediaType = IMAGES.has(file.type) ? file.type : "text/plain";
+      /** @type {string | null} */ let id = null;
+      for (let start = 0; start < Math.max(bytes.length, 1); start += PIECE_BYTES) {
+        const data = toBase64(bytes.subarray(start, start + PIECE_BYTES));
+        id = (await post(`/sessions/${sessionId}/attachments`, { name: file.name.slice(-200), mediaType, data, ...(id ? { id } : {}) })).id;
+      }
+      if (id) ids.push(id);
+    }
+    return ids;
+  }
+}
+customElements.define("ollm-composer", Composer);
+
+/** @param {Uint8Array} bytes */
+function toBase64(bytes) {
+  let text = "";
+  for (let start = 0; start < bytes.length; start += 0x8000) text += String.fromCharCode(...bytes.subarray(start, start + 0x8000));
+  return btoa(text);
+}

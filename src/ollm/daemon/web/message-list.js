@@ -1,0 +1,178 @@
+// What was said, of any length: a window of messages in the page, and blank space where the others are.
+import { get } from "./api.js";
+import { fill, h, showCleanHtml } from "./dom.js";
+
+const PAGE = 40;
+const KEPT = 160;
+const NEAR_PX = 1200;
+const GUESSED_PX = 140;
+
+export class MessageList extends HTMLElement {
+  constructor() {
+    super();
+    this.sessionId = "";
+    this.first = 1; // numbers of the window that is in the page: first … last
+    this.last = 0;
+    this.total = 0;
+    this.busy = false;
+    this.height = GUESSED_PX; // of a message, as measured
+    this.above = h("div", { class: "space" });
+    this.below = h("div", { class: "space" });
+    this.items = h("div", { class: "transcript" });
+    this.tail = h("div", { class: "tail transcript" });
+  }
+
+  connectedCallback() {
+    if (this.children.length) return;
+    this.className = "messages";
+    this.tabIndex = 0;
+    this.setAttribute("role", "region");
+    this.setAttribute("aria-label", "Conversation");
+    fill(this, h("div", { class: "column" }, this.above, this.items, this.below, this.tail));
+    this.addEventListener("scroll", () => this.onScroll(), { passive: true });
+    new ResizeObserver(() => this.pinned && this.toEnd()).observe(this.tail);
+    new ResizeObserver(() => this.pinned && this.toEnd()).observe(this);
+  }
+
+  /** Whether the end is in sight, and should stay there. */
+  pinned = true;
+
+  get atEnd() {
+    return this.scrollHeight - this.scrollTop - this.clientHeight < 80;
+  }
+
+  toEnd() {
+    this.scrollTop = this.scrollHeight;
+  }
+
+  /** The newest messages, or those around a number. @param {number} number */
+  async open(number = 0) {
+    const around = number ? `&before=${number + PAGE / 2}` : "";
+    const page = await get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}${around}`);
+    const end = number ? (await get(`/sessions/${this.sessionId}/transcript?limit=1`)).last : page.last;
+    fill(this.items);
+    this.total = end;
+    this.last = page.messages.at(-1)?.number ?? 0;
+    this.first = page.messages[0]?.number ?? 1;
+    this.items.append(...page.messages.map(makeItem));
+    this.measure();
+    this.pinned = !number;
+    if (number) this.point(number);
+    else this.toEnd();
+  }
+
+  /** Bring what came since message `after` up to date. @param {number} after */
+  async refresh(after) {
+    if (this.last < this.total) return; // the end is not in the page
+    const page = await get(`/sessions/${this.sessionId}/transcript?limit=200&after=${after}`);
+    const open = new Set([...this.items.querySelectorAll("details[open][data-call]")].map((one) => one.getAttribute("data-call")));
+    for (const message of page.messages) {
+      const item = makeItem(message);
+      for (const call of item.querySelectorAll("details[data-call]")) if (open.has(call.getAttribute("data-call"))) call.setAttribute("open", "");
+      const there = this.items.querySelector(`[data-number="${message.number}"]`);
+      if (!there) this.items.append(item);
+      else if (there.innerHTML !== item.innerHTML) there.replaceWith(item);
+    }
+    this.total = Math.max(this.total, page.last);
+    this.last = this.total;
+    if (this.pinned) this.toEnd();
+  }
+
+  onScroll() {
+    this.pinned = this.atEnd && this.last >= this.total;
+    this.dispatchEvent(new Event("moved"));
+    if (this.busy) return;
+    const top = this.items.offsetTop - this.scrollTop;
+    const bottom = top + this.items.offsetHeight - this.clientHeight;
+    if (top > this.clientHeight || bottom < -this.clientHeight) void this.work(() => this.open(this.guess()));
+    else if (top > -NEAR_PX && this.first > 1) void this.work(() => this.older());
+    else if (bottom < NEAR_PX && this.last < this.total) void this.work(() => this.newer());
+  }
+
+  /** The number of the message that should be in sight, by the height of those that were. */
+  guess() {
+    return Math.min(this.total, Math.max(1, Math.round(this.scrollTop / this.height)));
+  }
+
+  /** @param {() => Promise<void>} step */
+  async work(step) {
+    this.busy = true;
+    try {
+      await step();
+    } catch {
+      await new Promise((done) => setTimeout(done, 1000));
+    }
+    this.busy = false;
+    requestAnimationFrame(() => this.onScroll());
+  }
+
+  async older() {
+    const page = await get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}&before=${this.first}`);
+    this.keepPlace(() => {
+      this.items.prepend(...page.messages.map(makeItem));
+      this.first = page.messages[0]?.number ?? 1;
+      this.trim("last");
+    });
+  }
+
+  async newer() {
+    const page = await get(`/sessions/${this.sessionId}/transcript?limit=${PAGE}&before=${this.last + PAGE + 1}&after=${this.last}`);
+    this.keepPlace(() => {
+      this.items.append(...page.messages.map(makeItem));
+      this.last = Math.max(page.messages.at(-1)?.number ?? 0, Math.min(this.last + PAGE, this.total));
+      this.trim("first");
+    });
+  }
+
+  /** @param {"first" | "last"} side */
+  trim(side) {
+    while (this.items.children.length > KEPT) {
+      if (side === "first") this.items.firstElementChild?.remove();
+      else this.items.lastElementChild?.remove();
+    }
+    this.first = Number(/** @type {HTMLElement} */ (this.items.firstElementChild)?.dataset.number ?? this.first);
+    if (side === "last") this.last = Number(/** @type {HTMLElement} */ (this.items.lastElementChild)?.dataset.number ?? this.last);
+    this.measure();
+  }
+
+  /** Change the page without moving what is being read. @param {() => void} change */
+  keepPlace(change) {
+    const seen = /** @type {HTMLElement | undefined} */ ([...this.items.children].find((item) => /** @type {HTMLElement} */ (item).getBoundingClientRect().bottom > this.getBoundingClientRect().top));
+    const before = seen?.getBoundingClientRect().top ?? 0;
+    change();
+    if (seen?.isConnected) this.scrollTop += seen.getBoundingClientRect().top - before;
+  }
+
+  measure() {
+    const count = this.last - this.first + 1;
+    if (count > 0 && this.items.offsetHeight) this.height = Math.max(20, this.items.offsetHeight / count);
+    this.above.style.height = `${Math.round((this.first - 1) * this.height)}px`;
+    this.below.style.height = `${Math.round(Math.max(0, this.total - this.last) * this.height)}px`;
+  }
+
+  /** @param {number} number */
+  async jumpTo(number) {
+    const wanted = Math.min(Math.max(1, number), this.total);
+    if (!this.items.querySelector(`[data-number="${wanted}"]`)) await this.work(() => this.open(wanted));
+    else this.point(wanted);
+  }
+
+  /** @param {number} number */
+  point(number) {
+    const items = /** @type {HTMLElement[]} */ ([...this.items.children]).filter((item) => item.firstElementChild);
+    const found = items.findLast((item) => Number(item.dataset.number) <= number) ?? items[0];
+    if (!found) return;
+    this.pinned = false;
+    this.scrollTop += found.getBoundingClientRect().top - this.getBoundingClientRect().top - 24;
+    found.classList.add("pointed");
+    setTimeout(() => found.classList.remove("pointed"), 1800);
+  }
+}
+customElements.define("ollm-messages", MessageList);
+
+/** @param {{number: number, html: string}} message */
+function makeItem(message) {
+  const item = h("div", { "data-number": message.number, class: "item" });
+  if (message.html) showCleanHtml(item, message.html);
+  return item;
+}

@@ -1,0 +1,314 @@
+// One session: what was said, the turn under way, questions, and where to type.
+import { feed, get, post, RequestError } from "./api.js";
+import { Composer } from "./composer-box.js";
+import "./confirmation-card.js";
+import { baseName, fill, formatCount, h, icon, iconButton, showCleanHtml } from "./dom.js";
+import { LiveTurn } from "./live-turn.js";
+import "./message-list.js";
+import { ask, attempt, say } from "./toast.js";
+
+const REFRESH_MS = 60;
+const STAGES = /** @type {Record<string, string>} */ ({ connecting: "Connecting to the model…", loading: "Loading the model…", reading: "Reading the prompt…" });
+const ENDINGS = /** @type {Record<string, string>} */ ({
+  "no-server": "No model server answered.",
+  "model-error": "The model failed.",
+  "context-full": "The context is full.",
+  loop: "Stopped: the model is looping.",
+  timeout: "Timed out.",
+  cancelled: "Stopped.",
+  denied: "Denied by policy.",
+});
+
+class SessionPage extends HTMLElement {
+  constructor() {
+    super();
+    this.sessionId = "";
+    this.startAt = 0;
+    this.workspace = "";
+    this.running = false;
+    this.turnFirst = 0; // number of the last message before the turn
+    this.recorded = false; // what was written so far is in the archive
+    this.timer = 0;
+    this.refreshing = false;
+    /** @type {any} */ this.summary = null;
+  }
+
+  connectedCallback() {
+    this.list = /** @type {import("./message-list.js").MessageList} */ (document.createElement("ollm-messages"));
+    this.list.sessionId = this.sessionId;
+    this.live = /** @type {LiveTurn} */ (document.createElement("ollm-live-turn"));
+    this.questions = h("div", { class: "questions" });
+    this.notices = h("div", { class: "notices" });
+    this.composer = /** @type {Composer} */ (document.createElement("ollm-composer"));
+    this.name = h("h1", null, "Session");
+    this.about = h("p", { class: "about" });
+    this.meter = h("button", { type: "button", class: "meter", hidden: true, title: "Context" });
+    this.spoken = h("p", { class: "hidden-text", role: "status", "aria-live": "polite" });
+    this.panel = h("div", { class: "panel-place" });
+    this.latest = iconButton("down", "Go to the newest message", () => void this.goToEnd(), { class: "icon-button latest", hidden: true });
+    const jump = h("input", { type: "number", min: 1, class: "jump", placeholder: "#", "aria-label": "Go to message number", title: "Go to message number", onchange: (/** @type {any} */ event) => void this.jumpTo(Number(event.target.value)) });
+    fill(
+      this,
+      h("div", { class: "conversation" },
+        h("header", { class: "bar" }, h("a", { class: "icon-button back", href: "#/", "aria-label": "All sessions" }, icon("back")), h("div", { class: "names" }, this.name, this.about), jump, this.meter),
+        this.list, this.spoken, h("div", { class: "foot" }, this.latest, this.composer)),
+      this.panel,
+    );
+    this.list.tail.append(this.live, this.notices, this.questions);
+    this.onEvent = (/** @type {any} */ event) => event.detail.sessionId === this.sessionId && this.take(event.detail);
+    this.onReset = () => void this.reload();
+    feed.addEventListener("event", this.onEvent);
+    feed.addEventListener("reset", this.onReset);
+    this.list.addEventListener("moved", () => this.latest && (this.latest.hidden = !!this.list?.pinned));
+    this.composer.addEventListener("send", (event) => void this.send(/** @type {CustomEvent} */ (event).detail));
+    this.composer.addEventListener("stop", () => void attempt(() => post(`/sessions/${this.sessionId}/cancel`)));
+    void this.open();
+  }
+
+  disconnectedCallback() {
+    feed.removeEventListener("event", this.onEvent ?? null);
+    feed.removeEventListener("reset", this.onReset ?? null);
+  }
+
+  async open() {
+    await attempt(async () => {
+      await this.list?.open(this.startAt);
+      await this.loadSummary();
+    });
+    if (matchMedia("(min-width: 60rem)").matches) this.composer?.focus();
+  }
+
+  /** Everything anew, after the connection was gone for long or the daemon is another. */
+  async reload() {
+    this.endTurn();
+    this.live?.clearText();
+    if (this.list?.last === this.list?.total) await this.list?.refresh(Math.max(0, (this.list?.first ?? 1) - 1)).catch(() => undefined);
+    await this.loadSummary().catch(() => undefined);
+  }
+
+  async loadSummary() {
+    const [line] = (await get(`/sessions?limit=1&q=${this.sessionId}`)) ?? [];
+    if (!line) return;
+    this.summary = line;
+    this.workspace = line.workspace ?? "";
+    const title = line.title || "Untitled session";
+    document.title = `${title} · ollm`;
+    if (this.name) this.name.textContent = title;
+    if (this.about) this.about.textContent = [baseName(line.workspace), line.model, `${formatCount(line.messageCount)} messages`].filter(Boolean).join(" · ");
+    if (line.status === "active" && !line.open) this.showElsewhere();
+    if (line.open) await this.loadStatus();
+  }
+
+  async loadStatus() {
+    const status = await get(`/sessions/${this.sessionId}/status`).catch(() => null);
+    if (!status) return;
+    this.showUsage(status.used, status.limit);
+    if (status.turnAfter !== null && status.turnAfter !== undefined && !this.running) this.beginTurn(Math.max(0, status.turnMessage - 1));
+  }
+
+  showElsewhere() {
+    this.notice("info", "This session is open in another terminal. What it says appears here when you come back to this page; sending a message asks to take it over.");
+  }
+
+  /** @param {number} used @param {number} limit */
+  showUsage(used, limit) {
+    if (!this.meter || !limit) return;
+    const share = Math.min(1, used / limit);
+    const bar = h("span", { class: "fill" });
+    bar.style.width = `${Math.round(share * 100)}%`;
+    this.meter.hidden = false;
+    this.meter.setAttribute("aria-label", `Context: ${Math.round(share * 100)} % used`);
+    fill(this.meter, h("span", { class: share > 0.85 ? "track full" : "track" }, bar), `${Math.round(share * 100)} %`);
+  }
+
+  /** @param {import("./api.js").SessionEvent} event */
+  take(event) {
+    switch (event.type) {
+      case "turn-started": return this.beginTurn(event.messageId - 1);
+      case "text-delta": return this.addDelta(() => this.live?.addText(event.text));
+      case "thinking-delta": return this.addDelta(() => this.live?.addThought(event.text));
+      case "prefill-progress": return this.live?.showState(describeProgress(event));
+      case "message-recorded":
+        this.recorded ||= event.role === "assistant";
+        return this.later();
+      case "tool-started":
+        this.live?.showState(event.summary);
+        return this.later();
+      case "tool-output": return this.list && LiveTurn.addOutput(this.list, event.callId, event.text);
+      case "tool-finished":
+        this.live?.showState("Working…");
+        return this.later();
+      case "confirmation-requested": return this.addQuestion(event);
+      case "confirmation-resolved": return this.questions?.querySelector(`[data-question="${CSS.escape(event.correlationId)}"]`)?.remove();
+      case "context-usage": return this.showUsage(event.used, event.limit);
+      case "notice": return this.notice(event.level, event.text);
+      case "compressed": return this.notice("info", `Compacted ${formatCount(event.originalTokenCount)} → ${formatCount(event.compressedTokenCount)} tokens; full history kept.`);
+      case "loop-warning": return this.notice("warning", event.details);
+      case "turn-finished": return this.finishTurn(event);
+    }
+  }
+
+  /** @param {number} before Number of the last message before the turn. */
+  beginTurn(before) {
+    this.running = true;
+    this.turnFirst = before;
+    this.recorded = false;
+    this.live?.clearText();
+    this.live?.showState("Working…");
+    fill(this.questions ?? this);
+    if (this.notices) fill(this.notices);
+    this.composer?.setRunning(true);
+    if (this.spoken) this.spoken.textContent = "The model is working.";
+    this.later();
+  }
+
+  /** @param {() => void} add */
+  addDelta(add) {
+    if (this.recorded) {
+      this.live?.clearText();
+      this.recorded = false;
+    }
+    this.live?.showState("");
+    add();
+  }
+
+  /** @param {import("./api.js").SessionEvent} event */
+  finishTurn(event) {
+    this.recorded = true;
+    this.endTurn();
+    const ending = ENDINGS[event.reason];
+    if (ending) this.notice(event.reason === "cancelled" ? "info" : "error", event.message || ending);
+    if (this.spoken) this.spoken.textContent = ending ?? "Answer finished.";
+    this.later();
+    void this.loadSummary().catch(() => undefined);
+  }
+
+  endTurn() {
+    this.running = false;
+    this.live?.showState("");
+    if (this.questions) fill(this.questions);
+    this.composer?.setRunning(false);
+  }
+
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.refresh(), REFRESH_MS);
+  }
+
+  /** The archive as it is now takes the place of what was shown live. */
+  async refresh() {
+    if (this.refreshing) return this.later();
+    this.refreshing = true;
+    const clear = this.recorded;
+    try {
+      await this.list?.refresh(this.turnFirst);
+      if (clear && (this.recorded || !this.running)) {
+        this.live?.clearText();
+        this.recorded = false;
+      }
+    } catch {
+      if (feed.state === "open") this.later();
+    } finally {
+      this.refreshing = false;
+    }
+  }
+
+  /** @param {import("./api.js").SessionEvent} event */
+  addQuestion(event) {
+    if (this.questions?.querySelector(`[data-question="${CSS.escape(event.correlationId)}"]`)) return;
+    const card = /** @type {any} */ (document.createElement("ollm-confirmation"));
+    card.sessionId = this.sessionId;
+    card.question = event;
+    card.dataset.question = event.correlationId;
+    this.questions?.append(card);
+    this.live?.showState("");
+    if (this.spoken) this.spoken.textContent = `Question: ${event.details.description}`;
+    if (this.list?.pinned) this.list.toEnd();
+  }
+
+  /** @param {string} level @param {string} text */
+  notice(level, text) {
+    if ([...(this.notices?.children ?? [])].some((one) => one.textContent === text)) return;
+    this.notices?.append(h("p", { class: `notice ${level}` }, text));
+  }
+
+  /** Open the session in the daemon, unless it is. @param {boolean} force @returns {Promise<boolean>} */
+  async ensureOpen(force = false) {
+    try {
+      await get(`/sessions/${this.sessionId}/status`);
+      return true;
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.status !== 404) throw error;
+    }
+    try {
+      await post("/sessions", { workspacePath: this.workspace, sessionId: this.sessionId, force });
+      return true;
+    } catch (error) {
+      if (force || !(error instanceof RequestError) || error.status !== 409) throw error;
+      const choice = await ask("Take over this session?", [h("p", null, error.message)], [["yes", "Take over"], ["", "Cancel"]]);
+      return choice === "yes" && this.ensureOpen(true);
+    }
+  }
+
+  /** @param {{text: string, files: File[]}} message */
+  async send(message) {
+    const sent = await attempt(async () => {
+      if (!(await this.ensureOpen())) return false;
+      if (message.text.startsWith("/")) return this.runCommand(message.text);
+      const attachments = await Composer.upload(this.sessionId, message.files);
+      await sendMessage(this.sessionId, message.text, attachments);
+      if (this.list) this.list.pinned = true;
+      return true;
+    });
+    if (!sent) this.composer?.giveBack(message);
+  }
+
+  /** @param {string} text */
+  async runCommand(text) {
+    const [name, ...rest] = text.slice(1).split(" ");
+    const reply = await post(`/sessions/${this.sessionId}/commands`, { name: name || "help", arguments: rest.join(" ") });
+    if (reply.followUp === "send") await sendMessage(this.sessionId, reply.argument, []);
+    if (reply.followUp === "open-session") location.hash = `#/session/${reply.argument}`;
+    if (reply.followUp === "new-session") {
+      const opened = await post("/sessions", { workspacePath: this.workspace });
+      location.hash = `#/session/${opened.sessionId}`;
+    }
+    if (reply.text) await this.showReply(text, reply);
+    return true;
+  }
+
+  /** @param {string} command @param {any} reply */
+  async showReply(command, reply) {
+    const shown = h("div", { class: "text" });
+    showCleanHtml(shown, (await post("/web/render", { text: reply.text })).html);
+    const card = h("div", { class: reply.ok ? "reply" : "reply bad" }, h("p", { class: "meta" }, h("code", null, command)), shown);
+    card.append(iconButton("close", "Dismiss", () => card.remove()));
+    this.notices?.append(card);
+    this.list?.toEnd();
+  }
+
+  /** @param {number} number */
+  async jumpTo(number) {
+    if (number > 0) await attempt(async () => this.list?.jumpTo(number));
+  }
+
+  async goToEnd() {
+    if (this.list && this.list.last < this.list.total) await attempt(async () => this.list?.open());
+    if (this.list) this.list.pinned = true;
+    this.list?.toEnd();
+  }
+}
+customElements.define("ollm-session", SessionPage);
+
+/** @param {string} sessionId @param {string} text @param {string[]} attachments */
+async function sendMessage(sessionId, text, attachments) {
+  const { request } = await import("./api.js");
+  await request("POST", `/sessions/${sessionId}/messages`, { text, attachments }, { prefer: "respond-async" });
+}
+
+/** @param {any} event */
+function describeProgress(event) {
+  const share = event.total ? ` ${Math.round((100 * event.processed) / event.total)} %` : "";
+  const left = event.secondsLeft ? `, ${Math.ceil(event.secondsLeft)} s left` : "";
+  return `${STAGES[event.stage] ?? "Working…"}${share}${left}`;
+}

@@ -1,0 +1,76 @@
+// Short messages at the edge of the screen: errors, and what can be undone.
+import { fill, h } from "./dom.js";
+
+const SHOWN_MS = 6000;
+
+class Toasts extends HTMLElement {
+  connectedCallback() {
+    this.setAttribute("role", "status");
+    this.setAttribute("aria-live", "polite");
+    this.className = "toasts";
+  }
+
+  /** @param {string} text @param {{bad?: boolean, action?: string, run?: () => void, ms?: number, gone?: () => void}} more */
+  show(text, more) {
+    const toast = h("div", { class: more.bad ? "toast bad" : "toast" }, h("span", null, text));
+    const end = () => {
+      clearTimeout(timer);
+      toast.remove();
+    };
+    const timer = setTimeout(() => {
+      toast.remove();
+      more.gone?.();
+    }, more.ms ?? SHOWN_MS);
+    if (more.action) {
+      toast.append(
+        h("button", { type: "button", onclick: () => (end(), more.run?.()) }, more.action),
+      );
+    }
+    this.append(toast);
+    if (this.children.length > 4) this.firstElementChild?.remove();
+  }
+}
+customElements.define("ollm-toasts", Toasts);
+
+/** @returns {Toasts} */
+function find() {
+  const found = document.querySelector("ollm-toasts");
+  if (found) return /** @type {Toasts} */ (found);
+  const made = document.createElement("ollm-toasts");
+  document.body.append(made);
+  return /** @type {Toasts} */ (made);
+}
+
+/** @param {string} text @param {{bad?: boolean, action?: string, run?: () => void, ms?: number, gone?: () => void}} [more] */
+export function say(text, more = {}) {
+  find().show(text, more);
+}
+
+/** Run something and say what went wrong. @template T @param {() => Promise<T>} work @returns {Promise<T | undefined>} */
+export async function attempt(work) {
+  try {
+    return await work();
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error), { bad: true });
+    return undefined;
+  }
+}
+
+/** A question in the middle of the screen; what was chosen. @param {string} title @param {(Node | string)[]} content @param {[string, string][]} choices @returns {Promise<string>} */
+export function ask(title, content, choices) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { "aria-label": title });
+    const buttons = choices.map(([value, text], index) =>
+      h("button", { type: "button", class: index === 0 ? "primary" : "", onclick: () => (finish(value)) }, text),
+    );
+    /** @param {string} value */
+    const finish = (value) => {
+      dialog.remove();
+      resolve(value);
+    };
+    dialog.addEventListener("cancel", () => finish(""));
+    fill(dialog, h("h2", null, title), ...content, h("div", { class: "buttons" }, ...buttons));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

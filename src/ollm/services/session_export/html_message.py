@@ -1,0 +1,93 @@
+"""One message as HTML, the same in an exported file and on the page: its text, thoughts, pictures, calls and diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from html import escape
+
+from ollm.domain.call_summary import summarize_call
+from ollm.domain.messages import ImagePart, Message, TextPart, ThinkingPart, ToolCallPart
+from ollm.domain.tools import ToolCallRecord
+from ollm.services.session_export.html_markdown import render_markdown_as_html
+from ollm.services.session_export.markdown import ROLE_NAMES, describe_outcome, format_arguments
+from ollm.services.session_export.text import slice_text
+
+MAX_RENDERED_CHARS = 100_000  # of Markdown; a longer text is shown as it is
+FindCall = Callable[[str], ToolCallRecord | None]
+_IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
+_DIFF_CLASSES = {"+": "add", "-": "del", "@": "hunk"}
+
+
+def render_message_as_html(message: Message, find_call: FindCall, most_chars: int | None = None) -> Iterator[str]:
+    """The message in pieces. Of a longer output than `most_chars` the rest is only counted."""
+    mark = " (interrupted)" if message.interrupted else ""
+    when = escape(message.timestamp)
+    yield f'<section class="{message.role}" id="m{message.id}">\n'
+    yield f'<h2><span class="number">{message.id}.</span> {ROLE_NAMES[message.role]}{mark} '
+    yield f'<time datetime="{when}">{when}</time></h2>\n'
+    for part in message.parts:
+        if isinstance(part, TextPart):
+            yield from _render_text(part.text, markdown=message.role == "assistant")
+        elif isinstance(part, ThinkingPart):
+            yield '<details class="thinking"><summary>Thinking</summary>'
+            yield from _render_text(part.text, markdown=True)
+            yield "</details>\n"
+        elif isinstance(part, ImagePart):
+            yield _render_image(part)
+        elif isinstance(part, ToolCallPart) and (call := find_call(part.id)):
+            yield from render_call_as_html(call, most_chars)
+    yield "</section>\n"
+
+
+def _render_text(text: str, *, markdown: bool) -> Iterator[str]:
+    """What a person typed is shown as it is."""
+    if markdown and len(text) <= MAX_RENDERED_CHARS:
+        yield f'<div class="text">{render_markdown_as_html(text)}</div>\n'
+    else:
+        yield from _render_block(text, "said")
+
+
+def _render_block(text: str, kind: str = "", most_chars: int | None = None) -> Iterator[str]:
+    yield f'<pre class="{kind}">' if kind else "<pre>"
+    for piece in slice_text(text if most_chars is None else text[:most_chars]):
+        yield escape(piece, quote=False)
+    yield "</pre>\n"
+    if most_chars is not None and len(text) > most_chars:
+        yield f'<p class="meta">{len(text) - most_chars:,} more characters; an export has them all.</p>\n'
+
+
+def _render_image(part: ImagePart) -> str:
+    if part.media_type not in _IMAGES:
+        return f"<p>(an image, {escape(part.media_type)})</p>\n"
+    return f'<img alt="Attached image" src="data:{part.media_type};base64,{escape(part.data)}">\n'
+
+
+def render_call_as_html(call: ToolCallRecord, most_chars: int | None = None) -> Iterator[str]:
+    """A change stands open, everything else is folded."""
+    outcome = describe_outcome(call)
+    diff = call.result.diff if call.result else ""
+    kind = outcome if outcome in ("ok", "running") else "failed"
+    summary = f'<b>{escape(summarize_call(call.name, call.args))}</b> <span class="outcome">{escape(outcome)}</span>'
+    name = escape(call.id)
+    yield f'<details class="call {kind}" data-call="{name}"{" open" if diff else ""}><summary>{summary}</summary>\n'
+    if diff:
+        yield from render_diff_as_html(diff, most_chars)
+    else:
+        yield from _render_block(f"{call.name} {format_arguments(call)}", "arguments", most_chars)
+    if call.result and not diff:
+        yield from _render_block(call.result.full_output or call.result.llm_content, "output", most_chars)
+    for image in call.result.images if call.result else ():
+        yield _render_image(image)
+    yield "</details>\n"
+
+
+def render_diff_as_html(diff: str, most_chars: int | None = None) -> Iterator[str]:
+    yield '<pre class="diff">'
+    for line in (diff if most_chars is None else diff[:most_chars]).splitlines():
+        kind = "head" if line.startswith(("--- ", "+++ ")) else _DIFF_CLASSES.get(line[:1], "")
+        yield (
+            f'<span class="{kind}">{escape(line, quote=False)}\n</span>'
+            if kind
+            else f"<span>{escape(line, quote=False)}\n</span>"
+        )
+    yield "</pre>\n"

@@ -1,0 +1,60 @@
+"""The port on 127.0.0.1."""
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+from ollm.config.paths import Home
+from ollm.daemon.loopback_port import LoopbackPort, bind_tcp
+from ollm.daemon.places import RunFiles
+from tests.daemon.running import daemon
+
+
+async def test_the_port_is_opened_when_it_is_first_asked_for_and_only_once(tmp_path: Path) -> None:
+    files = RunFiles(Home(root=tmp_path / "home"))
+    files.prepare()
+    opened: list[socket.socket] = []
+
+    async def listen(bound: socket.socket) -> None:
+        opened.append(bound)
+
+    port = LoopbackPort(files, "a token")
+    port.listen = listen
+    port.write_pid_file()
+    assert json.loads(files.pid_file.read_text())["port"] is None
+    assert not files.token_file.exists()
+
+    first, second = await port.open(), await port.open()
+
+    assert first == second == opened[0].getsockname()[1]
+    assert opened[0].getsockname()[0] == "127.0.0.1"
+    assert len(opened) == 1
+    assert files.token_file.read_text() == "a token"
+    assert json.loads(files.pid_file.read_text())["port"] == first
+    opened[0].close()
+
+
+def test_a_port_that_is_taken_is_given_up() -> None:
+    with bind_tcp() as first:
+        first.listen()
+        with bind_tcp(first.getsockname()[1]) as second:
+            assert second.getsockname()[1] != first.getsockname()[1]
+
+
+async def test_a_killed_daemon_comes_back_at_its_port_and_a_stopped_one_logs_all_pages_out(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as found:
+        url = (await found.ask("POST", "/web/ticket")).json["url"].partition("/#")[0]
+        ticket = (await found.ask("POST", "/web/ticket")).json["url"].partition("=")[2]
+        own = {"origin": url, "content-type": "application/json"}
+        reply = await found.ask("POST", "/web/login", {"ticket": ticket}, url=url, headers=own)
+        page = {"cookie": reply.headers["set-cookie"].partition(";")[0], "x-ollm-page": reply.json["token"]}
+        assert (await found.ask("GET", "/health", url=url, headers=page)).status == 200
+
+        await found.end(signal.SIGKILL)
+        await found.start("--tcp")
+        assert (await found.ask("GET", "/health", url=url, headers=page)).status == 200
+
+        await found.end(signal.SIGTERM)
+        await found.start("--tcp")
+        assert (await found.ask("GET", "/health", url=url, headers=page)).status == 401

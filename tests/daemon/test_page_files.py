@@ -1,0 +1,87 @@
+"""The pages as files."""
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ollm.daemon import page_files
+from ollm.domain.errors import NotFoundError
+from tests.daemon.running import daemon
+
+ROOT = Path(__file__).parents[2]
+WEB = Path(page_files.__file__).with_name("web")
+
+
+async def test_files_come_without_a_token_with_a_strict_policy_and_a_tag(tmp_path: Path) -> None:
+    async with daemon(tmp_path, (), "--tcp") as found:
+        url = f"http://127.0.0.1:{json.loads((found.home / 'run' / 'daemon.pid').read_text())['port']}"
+        page = await found.ask("GET", "/", url=url)
+        names = re.findall(r"/web/files/([\w.-]+)", page.body.decode())
+        for name in names:
+            reply = await found.ask("GET", f"/web/files/{name}", url=url)
+            assert reply.status == 200, name
+            assert "default-src 'none'" in reply.headers["content-security-policy"]
+            assert reply.headers["x-content-type-options"] == "nosniff"
+            again = await found.ask(
+                "GET", f"/web/files/{name}", url=url, headers={"if-none-match": reply.headers["etag"]}
+            )
+            assert (again.status, again.body) == (304, b"")
+        for path in ("/web/files/../auth.py", "/web/files/..%2fauth.py", "/web/files/none.js", "/web/files/"):
+            assert (await found.ask("GET", path, url=url)).status in (401, 404), path
+        foreign = await found.ask("GET", "/web/files/app.js", url=url, headers={"origin": "http://127.0.0.1:1"})
+
+    assert {"app.js", "app.css", "colours.css", "transcript.css", "icon.svg"} <= set(names)
+    assert foreign.status == 403
+    assert "unsafe" not in page.headers["content-security-policy"]
+
+
+def test_nothing_else_can_be_named() -> None:
+    for name in ("..", ".", "", "../auth.py", "__init__.py", "a" * 1000):
+        with pytest.raises(NotFoundError):
+            page_files.find_file(name)
+
+
+SOURCES = sorted(WEB.glob("*.js"))
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_a_module_is_ours_and_keeps_to_the_rules(source: Path) -> None:
+    """No HTML but what the server cleaned, nothing evaluated, no address from elsewhere, every import a file here."""
+    text = source.read_text(encoding="utf-8")
+    imported = re.findall(r"(?:from|import|import\()\s*\"(\./[\w.-]+)\"", text)
+
+    assert [name for name in imported if not (WEB / name).exists()] == []
+    assert source.name == "dom.js" or not re.search(r"\.(inner|outer)HTML\s*=[^=]|insertAdjacentHTML", text)
+    assert not re.search(r"\beval\(|new Function|document\.write|\.setAttribute\(\"style\"", text)
+    assert [url for url in re.findall(r"https?://[\w.]+", text) if url != "http://www.w3.org"] == []
+    assert text.startswith("// "), "a module says what it owns"
+    assert len(text.splitlines()) <= 350
+
+
+def test_pages_and_styles_load_nothing_from_elsewhere() -> None:
+    for path in [*WEB.glob("*.html"), *WEB.glob("*.css"), *WEB.glob("*.svg")]:
+        text = path.read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?://|@import|\bstyle=|<script>|\son\w+=", text), path.name
+
+
+def test_the_wheel_has_the_pages(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable.replace("python", "uv"), "build", "--wheel", "--offline", "-o", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip("no build tools without a network")
+    names = zipfile.ZipFile(next(tmp_path.glob("*.whl"))).namelist()
+
+    assert {
+        "ollm/daemon/web/index.html",
+        "ollm/daemon/web/app.js",
+        "ollm/services/session_export/transcript.css",
+    } <= set(names)

@@ -1,0 +1,90 @@
+"""The pages in a real browser at a real daemon: a person logs in, reads, asks, answers, comes back."""
+
+import asyncio
+import signal
+from pathlib import Path
+
+from tests.daemon.browser import chromium, get_port, make_link, visit
+from tests.daemon.running import daemon
+from tests.servers.answers import Answer
+
+ANSWER = "It adds **floats**.\n\n```python\nreturn sum(prices)\n```\n"
+EDIT = Answer(calls=[("write_file", {"path": "new.txt", "content": "hello\n"})])
+
+
+async def test_one_logs_in_asks_confirms_and_sees_the_answer_rendered(tmp_path: Path) -> None:
+    script = [Answer(text=ANSWER, thinking="Let me see."), EDIT, "Written."]
+    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+        page = visitor.page
+        session = await found.open()
+        await visitor.open_session(session)
+        await visitor.say("Why is it wrong?")
+        await page.wait_for_selector("ollm-messages .item code .nb")
+        assert await page.inner_text("ollm-messages .item section.assistant strong") == "floats"
+        assert await page.inner_text(".side .sessions .title") == "Why is it wrong?"
+
+        await visitor.say("Write a file")
+        await page.wait_for_selector("ollm-confirmation pre.diff .add")
+        assert "+hello" in await page.inner_text("ollm-confirmation pre.diff")
+        await page.click("ollm-confirmation >> text=Yes, once")
+        await page.wait_for_selector("ollm-messages .item >> text=Written.")
+        assert (found.workspace / "new.txt").read_text() == "hello\n"
+        assert await page.locator("ollm-confirmation").count() == 0
+        assert await page.locator("details.call.ok pre.diff .add").count() == 1
+
+        assert "ticket" not in page.url
+        assert await page.evaluate("document.cookie") == "", "the cookie is not for scripts"
+        await page.reload()
+        await page.wait_for_selector("ollm-messages .item >> text=Written.")
+        assert visitor.faults == []
+
+
+async def test_a_link_that_was_used_and_a_page_that_is_not_logged_in_say_what_to_do(tmp_path: Path) -> None:
+    async with daemon(tmp_path) as found, chromium() as browser:
+        link = await make_link(found)
+        for address, words in (
+            (link, ""),
+            (link, "This link was used or has expired."),
+            (link.partition("#")[0], "not logged in"),
+        ):
+            page = await (await browser.new_context()).new_page()
+            await page.goto(address)
+            await page.wait_for_selector(f"main.gate >> text={words}" if words else "ollm-session-list")
+            assert not words or "ollm web" in await page.inner_text("main.gate")
+
+
+async def test_a_killed_daemon_is_found_again_and_the_page_goes_on(tmp_path: Path) -> None:
+    script = ["First answer.", Answer(text="never to be finished " * 50, pace=0.2), "Second answer."]
+    async with daemon(tmp_path, script) as found, chromium() as browser, visit(browser, found) as visitor:
+        page = visitor.page
+        session = await found.open()
+        await visitor.open_session(session)
+        await visitor.say("One")
+        await page.wait_for_selector(".item >> text=First answer.")
+        await visitor.say("Two")
+        await page.wait_for_selector("ollm-live-turn >> text=never to be")
+        port = get_port(found)
+        await found.end(signal.SIGKILL)
+        await page.wait_for_selector(".banner:visible")
+        await found.start("--tcp")
+        assert get_port(found) == port
+        await page.wait_for_selector(".banner", state="hidden")
+        await page.wait_for_selector("ollm-live-turn section", state="hidden")
+        await visitor.say("Three")
+        await page.wait_for_selector(".item >> text=Second answer.")
+        faults = [fault for fault in visitor.faults if "ERR_" not in fault]
+        assert faults == []
+
+
+async def test_two_browsers_see_the_same_and_one_answer_counts(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [EDIT, "Done together."]) as found, chromium() as browser:
+        async with visit(browser, found) as first, visit(browser, found) as second:
+            session = await found.open()
+            await asyncio.gather(first.open_session(session), second.open_session(session))
+            await first.say("Write it")
+            await asyncio.gather(*(one.page.wait_for_selector("ollm-confirmation") for one in (first, second)))
+            await second.page.click("ollm-confirmation >> text=Yes, once")
+            for one in (first, second):
+                await one.page.wait_for_selector(".item >> text=Done together.")
+                assert await one.page.locator("ollm-confirmation").count() == 0
+                assert one.faults == []

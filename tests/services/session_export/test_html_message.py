@@ -1,0 +1,56 @@
+"""One message as HTML."""
+
+import re
+
+from ollm.domain.messages import ImagePart, Message, TextPart, ToolCallPart
+from ollm.domain.tools import RecordedResult, ToolCallRecord
+from ollm.services.session_export.html_message import render_diff_as_html, render_message_as_html
+
+AT = "2026-01-02T03:04:05.000Z"
+
+
+def make_call(**more: object) -> ToolCallRecord:
+    fields = {"id": 'c"1', "name": "shell", "args": {"command": "ls <x>"}, "timestamp": AT, "status": "ok", **more}
+    return ToolCallRecord(**fields)  # type: ignore[arg-type]
+
+
+def render(message: Message, call: ToolCallRecord | None = None, most: int | None = None) -> str:
+    return "".join(render_message_as_html(message, lambda _: call, most))
+
+
+def test_a_call_is_folded_and_named_and_its_output_cut_where_a_bound_is_set() -> None:
+    message = Message(role="assistant", parts=(ToolCallPart(id="c1"),), timestamp=AT, id=7)
+    page = render(message, make_call(result=RecordedResult(llm_content="y" * 100)), 60)
+
+    assert '<section class="assistant" id="m7">' in page
+    assert '<details class="call ok" data-call="c&quot;1">' in page
+    assert "Run ls &lt;x&gt;" in page
+    assert f'<pre class="output">{"y" * 60}</pre>' in page
+    assert "40 more characters" in page
+
+
+def test_a_running_call_and_a_failed_one_are_marked() -> None:
+    message = Message(role="assistant", parts=(ToolCallPart(id="c1"),), timestamp=AT, id=7)
+
+    assert "call running" in render(message, make_call(status="running"))
+    assert "call failed" in render(message, make_call(status="denied"))
+    assert "call failed" in render(message, make_call(result=RecordedResult(llm_content="", exit_code=2)))
+
+
+def test_what_a_person_typed_is_shown_as_it_is_and_pictures_have_words() -> None:
+    parts = (TextPart(text="**not bold** <b>"), ImagePart(media_type="image/png", data='AA"'))
+    page = render(Message(role="user", parts=parts, timestamp=AT, id=1, interrupted=True))
+
+    assert "**not bold** &lt;b&gt;" in page
+    assert 'alt="Attached image" src="data:image/png;base64,AA&quot;"' in page
+    assert "(interrupted)" in page
+    assert "(an image, text/html)" in render(
+        Message(role="user", parts=(ImagePart(media_type="text/html", data="x"),), timestamp=AT, id=1)
+    )
+
+
+def test_the_lines_of_a_diff_are_told_apart() -> None:
+    page = "".join(render_diff_as_html("--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new <b>\n same\n"))
+
+    assert re.findall(r'<span(?: class="(\w+)")?>', page) == ["head", "head", "hunk", "del", "add", ""]
+    assert "+new &lt;b&gt;" in page
