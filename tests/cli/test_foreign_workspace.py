@@ -1,6 +1,7 @@
 """A workspace that came from somebody else: what it brings is not followed, loaded or run before a person trusts it."""
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -22,6 +23,20 @@ async def test_links_in_the_workspace_are_not_followed_at_the_start(tmp_path: Pa
 
     assert (done.code, done.out, again.code) == (0, "Hello.\n", 0)
     assert not outside.exists()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless"])
+async def test_pipes_and_endless_files_in_place_of_its_settings_stop_nothing(tmp_path: Path, kind: str) -> None:
+    async with running(tmp_path, ["Hello."]) as runner:
+        for name in (".ollm/config.yaml", ".ollm/commands/x.md", ".mcp.json", "AGENTS.md", ".ollmignore", ".gitignore"):
+            place = runner.workspace / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "pipe":
+                os.mkfifo(place)
+            else:
+                place.symlink_to("/dev/zero")
+        done = await runner.run("-p", "hi")
+    assert (done.code, done.out) == (0, "Hello.\n"), done.err
 
 
 async def test_a_memory_that_came_with_the_workspace_is_not_used_before_it_is_trusted(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
         (b"- a list\n", "expected a mapping of settings"),
         (b"a: [1\n", "is not YAML"),
         (b"\xff\xfe", "cannot be read"),
-        (b"#" * (1024 * 1024 + 1), "larger than 1 MiB"),
+        (b"#" * (1024 * 1024 + 1), "larger than 1,024 KiB"),
     ],
 )
 def test_what_cannot_be_used_is_told(tmp_path: Path, data: bytes, told: str) -> None:

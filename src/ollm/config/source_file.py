@@ -7,6 +7,7 @@ from pathlib import Path
 from ollm.config.validation import SettingsReader
 from ollm.config.yaml_cache import parse_yaml_cached
 from ollm.config.yaml_tree import MAX_FILE_BYTES, InvalidYaml, SourcePosition, YamlEntry, parse_yaml
+from ollm.system.small_files import read_small_file
 
 SECTIONS = ("sessions", "snapshots", "compression", "loopDetection", "fileDiscovery", "environment")
 SERVICES = {"session": "sessions", **{name: name for name in SECTIONS}}
@@ -32,11 +33,7 @@ def read_config_file(file: SourcePosition, reading: SettingsReader, memory: Path
 
 
 def read_config_text(file: Path) -> str:
-    with file.open("rb") as stream:
-        data = stream.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise ValueError("larger than 1 MiB")
-    return data.decode("utf-8-sig")
+    return read_small_file(file, MAX_FILE_BYTES).decode("utf-8-sig")
 
 
 def _flatten_services(entry: YamlEntry, reading: SettingsReader) -> YamlEntry:

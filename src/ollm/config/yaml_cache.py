@@ -14,6 +14,7 @@ import msgspec
 
 from ollm.config.yaml_tree import SourcePosition, YamlEntry, parse_yaml
 from ollm.domain.struct import Data
+from ollm.system.small_files import read_small_file
 
 FORMAT_VERSION = 1
 
@@ -39,7 +40,7 @@ def parse_yaml_cached(text: str, place: SourcePosition, memory: Path) -> YamlEnt
 
 def _load_cache(memory: Path) -> CachedYaml | None:
     try:
-        found = msgspec.json.decode(memory.read_bytes(), type=CachedYaml)
+        found = msgspec.json.decode(read_small_file(memory), type=CachedYaml)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return found if found.form == FORMAT_VERSION else None

@@ -11,6 +11,7 @@ from ollm.config.yaml_cache import parse_yaml_cached
 from ollm.config.yaml_tree import InvalidYaml, SourcePosition, parse_yaml, to_plain_value
 from ollm.domain.errors import UsageError
 from ollm.domain.struct import Data
+from ollm.system.small_files import read_small_file
 
 Kind = Literal["tools", "context", "searchBackends", "providers"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -66,7 +67,7 @@ def read_manifest(folder: Path, memory: Path | None = None) -> Manifest:
     try:
         if file.stat().st_size > MAX_MANIFEST_BYTES:
             raise UsageError(f"{file} is larger than {MAX_MANIFEST_BYTES // 1024} KiB.")
-        text, place = file.read_text(encoding="utf-8"), SourcePosition(file=str(file))
+        text, place = read_small_file(file).decode("utf-8"), SourcePosition(file=str(file))
         entry = parse_yaml(text, place) if memory is None else parse_yaml_cached(text, place, memory)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read {file}: {error}.", action="An extension has one.") from error

@@ -16,6 +16,7 @@ from typing import Any
 from ollm.domain.clock import Clock, format_stamp, now
 from ollm.domain.errors import NotFoundError, StorageError
 from ollm.domain.struct import Data
+from ollm.system.small_files import read_small_file
 
 INSTRUCTION_FILES = ("AGENTS.md", "OLLM.md", "CLAUDE.md", ".ollm/instructions.md")
 _CONFIGURATION_FILES = (".ollm/config.yaml", ".ollm/config.yml", ".ollmignore", ".mcp.json")
@@ -128,7 +129,7 @@ class TrustBook:
         return found
 
     def _read_document(self) -> Any:
-        text = self._file.read_text(encoding="utf-8")
+        text = read_small_file(self._file).decode("utf-8")
         import json
 
         return json.loads(text)
@@ -188,8 +189,7 @@ def _find_configured_scripts(workspace: Path) -> list[Path]:
 def read_configuration(file: Path) -> list[str]:
     """The text of a configuration file, as far as it is read to find out what it names; nothing without one."""
     try:
-        with file.open(encoding="utf-8") as stream:
-            return [stream.read(_BLOCK_BYTES)]
+        return [read_small_file(file).decode("utf-8")[:_BLOCK_BYTES]]
     except (OSError, UnicodeDecodeError):
         return []
 

@@ -12,6 +12,7 @@ import fcntl
 import os
 import signal
 import socket
+import stat
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from ollm.domain.clock import Clock, format_age, format_stamp
 from ollm.domain.errors import BusyError, StorageError
 from ollm.domain.struct import Data
+from ollm.system.small_files import read_small_file
 
 DAEMON = "daemon"
 
@@ -74,7 +76,7 @@ class Lease:
     def read_owner(self) -> LeaseOwner | None:
         """Who holds it, as far as the file says; None when it says nothing."""
         with contextlib.suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(self.path.read_bytes(), type=LeaseOwner)
+            return msgspec.json.decode(read_small_file(self.path), type=LeaseOwner)
         return None
 
     def find_other_owner(self) -> LeaseOwner | None:
@@ -118,6 +120,9 @@ class Lease:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise StorageError(f"Cannot open {self.path}: {error.strerror}.") from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise StorageError(f"{self.path} is not a regular file.", action="Move it away and try again.")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

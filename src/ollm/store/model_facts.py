@@ -13,6 +13,7 @@ import msgspec
 
 from ollm.domain.model_facts import ModelFacts
 from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.small_files import read_small_file
 
 LOCK_TIMEOUT_SECONDS = 5
 
@@ -47,8 +48,8 @@ class ModelFactsFile:
 
     def _read(self) -> dict[str, dict[str, Any]]:
         try:
-            return msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, Any]])
-        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode(read_small_file(self._path), type=dict[str, dict[str, Any]])
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return {}
 
 

@@ -16,6 +16,7 @@ from ollm.domain.context import Checkpoint, GoalStack, ReasoningStorage
 from ollm.domain.errors import DamagedError, NotFoundError, StorageError
 from ollm.domain.snapshot import ContextSnapshot, SnapshotMetadata, SnapshotSummary
 from ollm.system.atomic import make_private_directory, replace_file
+from ollm.system.small_files import read_small_file
 
 VERSION = 1
 PREFIX, SUFFIX = "snapshot-", ".json"
@@ -132,7 +133,7 @@ class SnapshotFiles:
         import json
 
         try:
-            found = json.loads((self._root / MAP).read_bytes())
+            found = json.loads(read_small_file(self._root / MAP))
             return {str(key): str(value) for key, value in found.items() if re.fullmatch(_NAME, str(value))}
         except (OSError, ValueError, AttributeError):
             return self._scan()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ollm.config.paths import Home
+from ollm.system.small_files import read_small_file
 
 GITIGNORE_TEXT = "memory.db*\n*.lock\n.gitignore\n"
 DATABASE_ENDINGS = ("", "-journal", "-wal", "-shm")  # the files that SQLite keeps for one database
@@ -86,7 +87,7 @@ def _was_trusted(workspace: Path, home: Home) -> bool:
     import msgspec
 
     try:
-        document = msgspec.json.decode(home.trust.read_bytes(), type=dict[str, Any])
+        document = msgspec.json.decode(read_small_file(home.trust), type=dict[str, Any])
     except (OSError, msgspec.DecodeError):
         return False
     return os.path.realpath(workspace) in (document.get("workspaces") or {})

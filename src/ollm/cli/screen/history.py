@@ -9,6 +9,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
+from ollm.system.small_files import read_small_file
+
 MAX_HISTORY_LINES = 2_000
 MAX_INPUT_CHARACTERS = 20_000
 
@@ -24,7 +26,7 @@ class ScreenInputHistory(History):
     def load_history_strings(self) -> Iterable[str]:
         """Newest first, as the toolkit asks for them."""
         try:
-            lines = self._file.read_bytes().splitlines()[-MAX_HISTORY_LINES:]
+            lines = read_small_file(self._file).splitlines()[-MAX_HISTORY_LINES:]
         except OSError:
             return []
         return [text for line in reversed(lines) if (text := _parse_text(line))]

@@ -15,6 +15,7 @@ from ollm.domain.clock import Clock, format_stamp, now, parse_stamp
 from ollm.domain.struct import Data
 from ollm.extensions.mcp.schemas import prepare_schema
 from ollm.extensions.mcp.settings import McpServer
+from ollm.system.small_files import read_small_file
 from ollm.tools.framework.output import clean_text
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class CatalogueFile:
 
     def _read_all(self) -> dict[str, Catalogue]:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Catalogue])
+            return msgspec.json.decode(read_small_file(self._file), type=dict[str, Catalogue])
         except (OSError, msgspec.DecodeError, RecursionError):
             return {}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ollm.domain.errors import UsageError
 from ollm.extensions.mcp.settings import KEYS, MAX_TIMEOUT_SECONDS, NAME_PATTERN, URL_KEYS
+from ollm.system.small_files import read_small_file
 
 PROJECT_FILE = ".mcp.json"
 WORKSPACE_FILES = (
@@ -45,7 +46,7 @@ def read_foreign_file(file: Path, workspace: Path) -> tuple[dict[str, dict[str, 
 
 def _read_json(file: Path) -> Any:
     try:
-        text = file.read_bytes()[:MAX_FILE_BYTES].decode("utf-8-sig")
+        text = read_small_file(file, MAX_FILE_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}.") from error
     for candidate in (text, re.sub(r"^\s*//.*$|,(?=\s*[}\]])", "", text, flags=re.MULTILINE)):

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from ollm.domain.front_matter import split_front_matter
+from ollm.system.small_files import read_small_file
 
 MAX_COMMAND_CHARS = 100_000
 MAX_DESCRIPTION_CHARS = 200
@@ -41,7 +42,7 @@ class CustomCommands:
         for directory in self._directories:
             file = directory / f"{name}.md"
             if file.is_file() and not file.is_symlink():
-                return file.read_text(encoding="utf-8", errors="replace")[:MAX_COMMAND_CHARS]
+                return read_small_file(file).decode("utf-8", "replace")[:MAX_COMMAND_CHARS]
         return None
 
 
