@@ -92,7 +92,8 @@ def create_mcp_servers(
     servers, problems = read_configured_servers(process)
 
     def connect(server: McpServer) -> McpConnection:
-        opener = make_opener(server, host, workspace, process.tool_environment, sandbox)
+        logins = process.home.mcp_logins
+        opener = make_opener(server, host, workspace, process.tool_environment, sandbox, logins)
         features = ClientFeatures(server.name, workspace, tell, ask)
         return McpConnection(server, opener, workspace, process.tool_environment.get("PATH", os.defpath), features)
 

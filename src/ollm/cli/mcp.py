@@ -14,7 +14,9 @@ from ollm.system.terminal_text import make_printable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ollm.app import ProcessScope
     from ollm.extensions.mcp.catalogue import Catalogue
+    from ollm.extensions.mcp.settings import McpServer
 
 
 @click.group()
@@ -174,6 +176,61 @@ def remove(name: str) -> None:
 
     file = remove_entry(ProcessScope().home, "mcpServers", name)
     print(f"Removed {name} from {file}.")
+
+
+@mcp.command()
+@click.argument("name")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port the browser comes back to (default: free)."
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address to open.")
+@workspace_option
+def login(name: str, port: int, no_browser: bool, workspace: str | None) -> None:
+    """Log in to HTTP server NAME in your browser (OAuth).
+
+    The tokens are kept in ~/.ollm/mcp-logins.json, which only you can read, and renewed when they expire.
+    """
+    import asyncio
+    import sys
+    import webbrowser
+
+    from ollm.extensions.mcp.login import LoginFile, log_in
+
+    process, server = find_server(name, workspace)
+    if not server.url:
+        raise UsageError(f"{name} is a program: only servers with a url can be logged in to.")
+
+    async def show(url: str) -> None:
+        print(f"Open this address to log in to {name}:\n{make_printable(url)}", file=sys.stderr, flush=True)
+        if not no_browser:
+            await asyncio.to_thread(webbrowser.open, url)
+
+    tools = asyncio.run(log_in(server, LoginFile(process.home.mcp_logins), show, port))
+    print(f"Logged in to {name}: {tools} tools.")
+
+
+@mcp.command()
+@click.argument("name")
+def logout(name: str) -> None:
+    """Forget the login at server NAME."""
+    from ollm.app import ProcessScope
+    from ollm.extensions.mcp.login import LoginFile
+
+    if not LoginFile(ProcessScope().home.mcp_logins).remove(name):
+        raise UsageError(f"There is no login at {name}.")
+    print(f"Forgot the login at {name}.")
+
+
+def find_server(name: str, workspace: str | None) -> tuple[ProcessScope, McpServer]:
+    """The server of that name, with its variables filled in."""
+    from ollm.app import ProcessScope
+    from ollm.app.mcp_setup import read_configured_servers
+
+    process = ProcessScope(workspace=resolve_workspace(workspace))
+    servers = {server.name: server for server in read_configured_servers(process)[0]}
+    if name not in servers:
+        raise UsageError(f"No MCP server named {name}; available: {', '.join(servers) or 'none'}.")
+    return process, servers[name]
 
 
 @mcp.command()

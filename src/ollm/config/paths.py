@@ -69,6 +69,11 @@ class Home:
         return self.root / "model-facts.json"
 
     @property
+    def mcp_logins(self) -> Path:
+        """Tokens of MCP servers that were logged in to."""
+        return self.root / "mcp-logins.json"
+
+    @property
     def trash(self) -> Path:
         return self.root / "trash"
 

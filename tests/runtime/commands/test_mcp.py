@@ -36,7 +36,7 @@ def test_arguments_of_a_prompt_are_pairs_quoted_as_in_a_shell(text: str, pairs: 
     assert parse_pairs(text) == pairs
 
 
-@pytest.mark.parametrize(("text", "told"), [("a", "Usage: /mcp"), ("a='x", "The arguments cannot be read: ")])
+@pytest.mark.parametrize(("text", "told"), [("a", "no argument to go to"), ("a='x", "The arguments cannot be read: ")])
 def test_other_arguments_are_told(text: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         parse_pairs(text)
@@ -54,7 +54,7 @@ def test_the_state_of_a_server_is_one_line() -> None:
         (None, "not connected yet"),
         (catalogue(), "nothing"),
         (catalogue("a", "b"), "a, 1 more by find_tool (no room in the window, or denied)"),
-        (catalogue("a", prompts=("p",), resources=True), "a, resources, /mcp files p"),
+        (catalogue("a", prompts=("p",), resources=True), "a, resources, /files:p"),
     ],
 )
 def test_what_a_server_offers_is_listed(found: Any, offers: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ollm.cli.line_chat.line_reader import LineReader
 from ollm.cli.other_terminals import wait_for_input
-from ollm.cli.screen.composing import collect_mentions, read_file
+from ollm.cli.screen.composing import collect_mentions, collect_resources, read_file
 from ollm.cli.screen.questions import KEY_SCOPES, describe_grants, split_parts
 from ollm.cli.signals import ShutdownHandler
 from ollm.cli.text_printer import TextPrinter
@@ -99,6 +99,8 @@ class LineChat:
 
     async def _run_turn(self, text: str) -> None:
         found, problems = collect_mentions(text, self._workspace, read_file)
+        resources, unread = await collect_resources(text, self._conversation)
+        found, problems = [*found, *resources], [*problems, *unread]
         for line in [*problems, *(f"+ {attachment.name}" for attachment in found)]:
             print(strip_controls(line))
         attachments, self._attached = (*found, *self._attached), []

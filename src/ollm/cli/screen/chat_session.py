@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
 from ollm.cli.other_terminals import wait_for_input
-from ollm.cli.screen.composing import Pastes, collect_mentions, read_file
+from ollm.cli.screen.composing import Pastes, collect_mentions, collect_resources, read_file
 from ollm.cli.screen.header import render_header
 from ollm.cli.screen.own_command import run_own_command
 from ollm.cli.screen.paint import Painter
@@ -23,6 +23,7 @@ from ollm.runtime.base import Attachment, CommandReply, Conversation, ForeignTur
 log = logging.getLogger("ollm.screen")
 Opener = Callable[[], AbstractAsyncContextManager[Conversation]]
 PICK_COMMANDS = ("sessions", "resume")  # without an argument the terminal shows these its own way
+MAX_LEARNING_TURNS = 3  # turns after which no more commands of slow servers are looked for
 OPTION_COMMANDS = ("model", "mode", "approval")  # without an argument there is something to choose from
 
 
@@ -62,6 +63,8 @@ class ConversationRunner:
     def __init__(self, display: ChatDisplay) -> None:
         self.conversation: Conversation | None = None
         self.commands: dict[str, tuple[str, bool]] = {}  # name: help, whether it may run during a turn
+        self.resources: list[str] = []  # of MCP servers, as server:uri
+        self._turns_learnt = 0
         self.offer: Attachment | None = None
         self.queue: list[str] = []
         self.busy = False
@@ -130,10 +133,14 @@ class ConversationRunner:
             await self._run_busy(self._follow_turn(conversation, status.turn_after))
 
     async def _learn_commands(self, conversation: Conversation) -> None:
-        """Those of the workspace are known where the conversation is."""
+        """Those of the workspace are known where the conversation is; those of MCP servers once they have answered."""
+        if self._turns_learnt > MAX_LEARNING_TURNS:
+            return
+        self._turns_learnt += 1
         listed = (await conversation.command("help")).data or []
         for name, _, about in (str(line)[1:].partition(" ") for line in listed):
             self.commands.setdefault(name, (about or "from .ollm/commands", False))
+        self.resources = [str(name) for name in (await conversation.command("resource")).data or []]
 
     async def _handle_input(self, conversation: Conversation, typed: str) -> None:
         self._display.print(self._display.painter.paint_user_message(typed) + "\n")
@@ -186,6 +193,8 @@ class ConversationRunner:
 
     async def _run_turn(self, conversation: Conversation, text: str) -> None:
         found, problems = collect_mentions(text, self._display.options.workspace, read_file)
+        resources, unread = await collect_resources(text, conversation)
+        found, problems = [*found, *resources], [*problems, *unread]
         for problem in problems:
             self._print_aside(problem, "yellow")
         for attachment in found:
@@ -193,6 +202,7 @@ class ConversationRunner:
         attachments, self._attached = (*found, *self._attached), []
         try:
             await self._send(conversation, text, attachments)
+            await self._learn_commands(conversation)
         except BusyError:
             running = (await conversation.status()).turn_after
             if running is None:

@@ -1,4 +1,4 @@
-"""From what was typed to what is sent: folded pastes unfolded, `@file` and the listing of `@directory` attached."""
+"""From what was typed to what is sent: folded pastes unfolded; `@file`, `@directory` and `@server:uri` attached."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from ollm.domain.errors import OllmError, UsageError
 from ollm.domain.messages import ImagePart
-from ollm.runtime.base import Attachment
+from ollm.runtime.base import Attachment, Conversation
 
 FOLD_LINES = 8
 FOLD_CHARACTERS = 1_200
@@ -16,6 +17,7 @@ MAX_TEXT_BYTES = 200_000
 MAX_PICTURE_BYTES = 10_000_000
 MAX_LISTED_FILES = 200
 PICTURES = {".png": "png", ".jpg": "jpeg", ".jpeg": "jpeg", ".gif": "gif", ".webp": "webp"}
+_RESOURCE = re.compile(r"(?:^|(?<=[\s(]))@([A-Za-z0-9][A-Za-z0-9_-]*):([^\s\"]+)")
 _MENTION = re.compile(r'(?:^|(?<=[\s(]))@(?:"([^"\n]+)"|([^\s@"]+))')
 
 
@@ -55,7 +57,7 @@ def collect_mentions(
         name = quoted or strip_punctuation(bare, workspace)
         path = workspace / Path(name).expanduser()
         if not path.exists():
-            if looks_like_path(name):
+            if looks_like_path(name) and not _RESOURCE.fullmatch(f"@{name}"):
                 problems.append(f"@{name} was not attached: no such file")
             continue
         try:
@@ -65,6 +67,24 @@ def collect_mentions(
             problems.append(f"@{name} was not attached: {error.strerror or error}")
         except ValueError as error:
             problems.append(f"@{name} was not attached: {error}")
+    return attachments, problems
+
+
+async def collect_resources(text: str, conversation: Conversation) -> tuple[list[Attachment], list[str]]:
+    """The resources of MCP servers named as `@server:uri`, and what could not be read."""
+    attachments: list[Attachment] = []
+    problems: list[str] = []
+    for server, named in dict.fromkeys(_RESOURCE.findall(text)):
+        uri = named.rstrip(".,;)!?")
+        try:
+            found = await conversation.command("resource", f"{server} {uri}")
+        except UsageError:
+            continue  # no server of that name: the words mean something else
+        except OllmError as error:
+            problems.append(f"@{server}:{uri} was not attached: {error}")
+            continue
+        if isinstance(found.data, str):
+            attachments.append(Attachment(name=f"{server}:{uri}", text=found.data[:MAX_TEXT_BYTES]))
     return attachments, problems
 
 

@@ -219,7 +219,7 @@ class McpConnection:
 
     def _explain_refusal(self, status: int) -> str:
         if status == 401:
-            return "it wants a login (HTTP 401): set headers.Authorization for it"
+            return f"it wants a login (HTTP 401): run `ollm mcp login {self.server.name}`, or set headers.Authorization"
         return f"it refuses the key (HTTP {status})" if status == 403 else ""
 
     def _make_failure(self, what: str) -> ToolFailure:
@@ -286,9 +286,14 @@ async def import_sdk() -> None:
 
 
 def make_opener(
-    server: McpServer, host: ProcessHost, workspace: Path, environment: Mapping[str, str], sandbox: Sandbox
+    server: McpServer,
+    host: ProcessHost,
+    workspace: Path,
+    environment: Mapping[str, str],
+    sandbox: Sandbox,
+    logins: Path | None = None,
 ) -> Open:
-    """How the line to this server is opened: its program started, or its address called."""
+    """How the line to this server is opened: its program started, or its address called, with a login of `logins`."""
 
     @asynccontextmanager
     async def open_program(line: McpConnectionState) -> AsyncIterator[Any]:
@@ -316,7 +321,12 @@ def make_opener(
         def note_refusal(status: int) -> None:
             line.status = status
 
-        async with open_http_transport(server, note_refusal) as streams:
+        auth = None
+        if logins is not None:
+            from ollm.extensions.mcp.login import LoginFile, build_kept_auth
+
+            auth = build_kept_auth(LoginFile(logins), server)
+        async with open_http_transport(server, note_refusal, auth) as streams:
             yield streams
 
     return open_address if server.url else open_program

@@ -13,8 +13,10 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 
 
 @asynccontextmanager
-async def open_http_transport(server: McpServer, note_refusal: Callable[[int], None]) -> AsyncIterator[Any]:
-    """The streams an SDK client speaks over. `note_refusal` hears of every status that is a refusal."""
+async def open_http_transport(
+    server: McpServer, note_refusal: Callable[[int], None], auth: Any = None
+) -> AsyncIterator[Any]:
+    """The streams an SDK client speaks over. `note_refusal` hears every status of refusal; `auth` is a login."""
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -26,7 +28,7 @@ async def open_http_transport(server: McpServer, note_refusal: Callable[[int], N
 
     hooks = {"response": [note_status, limit_response]}
     async with (
-        httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks) as client,
+        httpx2.AsyncClient(headers=server.headers, timeout=timeout, event_hooks=hooks, auth=auth) as client,
         streamable_http_client(server.url, http_client=client) as streams,
     ):
         yield streams

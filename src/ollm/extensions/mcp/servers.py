@@ -124,6 +124,21 @@ class McpServers:
             for name, line in self._connections.items()
         ]
 
+    def list_resources(self) -> list[str]:
+        """The resources that are known, each as `server:uri`."""
+        return [f"{name}:{uri}" for name, found in self._known.items() for uri in found.uris]
+
+    async def read_resource(self, name: str, uri: str) -> str:
+        """A resource as text."""
+        return render_contents(
+            (await self._get_connection(name).ask(lambda client: client.read_resource(uri))).contents
+        )
+
+    def list_prompt_arguments(self, name: str, prompt: str) -> tuple[str, ...]:
+        """The names of what a prompt takes, in their order; nothing when it is not known."""
+        offered = self._known[name].prompts if name in self._known else ()
+        return next((each.arguments for each in offered if each.name == prompt), ())
+
     async def get_prompt(self, name: str, prompt: str, arguments: dict[str, str]) -> str:
         """A server's prompt as text for the user to send. Arguments are checked against what the server said."""
         self._check_prompt(name, prompt, arguments)
@@ -205,7 +220,7 @@ class McpServers:
             if not uri:
                 text = await line.ask(list_resources)
             else:
-                text = render_contents((await line.ask(lambda client: client.read_resource(str(uri)))).contents)
+                text = await self.read_resource(name, str(uri))
             return ToolResult(llm_content=text, return_display=text)
 
         return run

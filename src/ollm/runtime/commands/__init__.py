@@ -31,6 +31,11 @@ async def run_command(conversation: CommandNeeds, name: str, arguments: str, *, 
         if busy and not found.during_turn:
             raise BusyError(f"/{name} waits until the model is done.", action="Press Esc to stop it.")
         return await found.run(conversation, arguments)
+    if ":" in name and conversation.mcp is not None:
+        from ollm.runtime.commands.mcp import send_prompt
+
+        server, _, prompt = name.partition(":")
+        return await send_prompt(conversation.mcp, server, prompt, arguments)
     custom = CustomCommands(conversation.command_directories)
     if text := custom.expand(name, arguments):
         return CommandReply(follow_up="send", argument=text)

@@ -1,22 +1,26 @@
-"""`/mcp`: the MCP servers of this conversation, and the prompts they bring."""
+"""`/mcp`, `/resource` and `/SERVER:PROMPT`: the MCP servers of this conversation, their resources and prompts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ollm.domain.errors import UsageError
 from ollm.runtime.base import CommandReply
-from ollm.runtime.commands.base import CommandTable, make_usage_error, render_table, split_words
+from ollm.runtime.commands.base import CommandTable, fence_text, make_usage_error, render_table, split_words
 from ollm.runtime.commands.needs import McpNeeds
 
 if TYPE_CHECKING:
-    from ollm.extensions.mcp.servers import McpServerState
+    from ollm.extensions.mcp.catalogue import OfferedPrompt
+    from ollm.extensions.mcp.servers import McpServers, McpServerState
 
+RESOURCE_USAGE = "[SERVER URI]"
 USAGE = "[SERVER PROMPT [NAME=VALUE...]]"
 
 
 def register_commands(commands: CommandTable) -> None:
     commands.register("mcp", "List MCP servers, or send one of their prompts.", usage=USAGE)(mcp)
+    commands.register("resource", "List resources of MCP servers, or show one.", usage=RESOURCE_USAGE)(resource)
 
 
 async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
@@ -34,21 +38,74 @@ async def mcp(conversation: McpNeeds, arguments: str) -> CommandReply:
     named = split_words(arguments, 3)
     if len(named) < 2:
         raise make_usage_error("mcp", USAGE)
-    text = await servers.get_prompt(named[0], named[1], parse_pairs(named[2] if len(named) > 2 else ""))
+    return await send_prompt(servers, named[0], named[1], named[2] if len(named) > 2 else "")
+
+
+async def send_prompt(servers: McpServers, server: str, prompt: str, arguments: str) -> CommandReply:
+    """A prompt of a server as the next message; values without a name are given in the order of its arguments."""
+    takes = servers.list_prompt_arguments(server, prompt)
+    text = await servers.get_prompt(server, prompt, parse_pairs(arguments, takes))
     return CommandReply(follow_up="send", argument=text)
 
 
-def parse_pairs(text: str) -> dict[str, str]:
-    """`name=value` words, quoted as in a shell."""
+async def resource(conversation: McpNeeds, arguments: str) -> CommandReply:
+    servers = conversation.mcp
+    if servers is None:
+        return CommandReply(text="No MCP servers configured. Add one with `ollm mcp add`.", data=[])
+    named = split_words(arguments, 2)
+    if not named:
+        found = servers.list_resources()
+        lines = [f"- @{name}" for name in found]
+        text = "\n".join(["Name one in a message to attach it:", "", *lines]) if found else "No resources known yet."
+        return CommandReply(text=text, data=found)
+    if len(named) < 2:
+        raise make_usage_error("resource", RESOURCE_USAGE)
+    text = await servers.read_resource(*named)
+    return CommandReply(text=fence_text(text), data=text)
+
+
+def describe_prompts(servers: McpServers) -> list[tuple[str, str]]:
+    """Every prompt that is known, as a command with its arguments, and what it is for."""
+    return [
+        (
+            " ".join(
+                [f"/{state.server.name}:{prompt.name}", *(_mark_argument(prompt, name) for name in prompt.arguments)]
+            ),
+            prompt.description or f"a prompt of {state.server.name}",
+        )
+        for state in servers.list_states()
+        if state.catalogue is not None
+        for prompt in state.catalogue.prompts
+    ]
+
+
+def _mark_argument(prompt: OfferedPrompt, name: str) -> str:
+    return f"{name}=…" if name in prompt.required else f"[{name}=…]"
+
+
+def parse_pairs(text: str, takes: Sequence[str] = ()) -> dict[str, str]:
+    """`name=value` words, quoted as in a shell; a word without a name is for the next of `takes` that has none."""
     import shlex
 
     try:
-        found = [word.partition("=") for word in shlex.split(text)]
+        words = shlex.split(text)
     except ValueError as error:
         raise UsageError(f"The arguments cannot be read: {error}.") from error
-    if any(not equals for _, equals, _ in found):
-        raise make_usage_error("mcp", USAGE)
-    return {name: value for name, _, value in found}
+    named = dict(word.split("=", 1) for word in words if is_named(word, takes))
+    free = [name for name in takes if name not in named]
+    plain = [word for word in words if not is_named(word, takes)]
+    if len(plain) > len(free):
+        raise UsageError(
+            f"{plain[len(free)]!r} has no argument to go to.",
+            action=f"It takes {', '.join(takes) or 'no arguments'}; write them as NAME=VALUE.",
+        )
+    return {**named, **dict(zip(free, plain, strict=False))}
+
+
+def is_named(word: str, takes: Sequence[str]) -> bool:
+    """Whether a word is `name=value`: by its name where the names are known."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and (name in takes or name.isidentifier())
 
 
 def describe_state(state: McpServerState) -> str:
@@ -62,7 +119,7 @@ def describe_offers(state: McpServerState, shown: set[str]) -> str:
     found = state.catalogue
     if found is None:
         return "not connected yet"
-    prompts = [f"/mcp {state.server.name} {prompt.name}" for prompt in found.prompts]
+    prompts = [f"/{state.server.name}:{prompt.name}" for prompt in found.prompts]
     resources = ["resources"] if found.resources else []
     seen = [tool.name for tool in found.tools if tool.name in shown]
     hidden = len(found.tools) - len(seen)

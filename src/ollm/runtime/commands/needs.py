@@ -65,6 +65,9 @@ class SettingsNeeds(Changeable, Protocol):
     """For commands that change how the agent works."""
 
     @property
+    def mcp(self) -> McpServers | None: ...
+
+    @property
     def trust(self) -> Callable[[bool], str]: ...
 
     @property

@@ -156,6 +156,10 @@ async def show_help(conversation: SettingsNeeds, arguments: str) -> CommandReply
             raise UsageError(f"Unknown command /{name}.", action=hint)
         return CommandReply(text=f"`/{f'{found.name} {found.usage}'.strip()}`\n\n{found.help}\n\n{found.more}".strip())
     rows = [(f"/{command.name} {command.usage}".strip(), command.help) for command in known.list_all()]
+    if conversation.mcp is not None:
+        from ollm.runtime.commands.mcp import describe_prompts
+
+        rows += describe_prompts(conversation.mcp)
     rows += [(f"/{own}", files.describe(own) or "from .ollm/commands") for own in custom]
     text = f"{render_table(('command', 'description'), rows)}\n\n{render_table(('key', 'in the chat'), KEY_HELP)}"
     return CommandReply(text=text, data=[" ".join(row) for row in rows])

@@ -1,0 +1,223 @@
+"""Logins at MCP servers over OAuth: the browser's way there and back, and the tokens, kept for one address each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from ollm.domain.errors import OllmError
+from ollm.extensions.mcp.settings import McpServer
+
+if TYPE_CHECKING:
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthToken
+
+LOGIN_SECONDS = 300.0
+EARLY_REFRESH_SECONDS = 30.0
+MAX_HEAD_BYTES = 16 * 1024
+PAGE = b"<!doctype html><title>ollm</title><p>You are logged in. You can close this page and go back to the terminal."
+NO_PAGE = b"<!doctype html><title>ollm</title><p>The login failed. The terminal says why."
+
+
+class LoginRequiredError(OllmError):
+    """A server wants a login that only a person can make."""
+
+
+class LoginRecord(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """What is kept of one login. It counts for `url` alone."""
+
+    url: str
+    tokens: dict[str, Any] | None = None
+    client: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    expires_at: float = 0.0
+
+
+class LoginFile:
+    """The logins by name of server, in a file only its owner may read."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def get(self, server: McpServer) -> LoginRecord | None:
+        found = self._read_all().get(server.name)
+        return found if found is not None and found.url == server.url and found.tokens else None
+
+    def put(self, name: str, record: LoginRecord) -> None:
+        self._write({**self._read_all(), name: record})
+
+    def remove(self, name: str) -> bool:
+        """Forget a login; False when there is none."""
+        known = self._read_all()
+        if name not in known:
+            return False
+        del known[name]
+        self._write(known)
+        return True
+
+    def _read_all(self) -> dict[str, LoginRecord]:
+        try:
+            return msgspec.json.decode(self.file.read_bytes(), type=dict[str, LoginRecord])
+        except (OSError, msgspec.DecodeError, RecursionError):
+            return {}
+
+    def _write(self, records: dict[str, LoginRecord]) -> None:
+        from ollm.system.atomic import make_private_directory, replace_file
+
+        make_private_directory(self.file.parent)
+        replace_file(self.file, msgspec.json.encode(records), mode=0o600)
+
+
+class LoginStorage:
+    """What the SDK asks for tokens and hands new ones. `fresh`: nothing of an earlier login is used."""
+
+    def __init__(self, file: LoginFile, server: McpServer, *, fresh: bool = False) -> None:
+        self._file = file
+        self._name = server.name
+        self.record = (None if fresh else file.get(server)) or LoginRecord(url=server.url)
+        self.provider: OAuthClientProvider | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        from mcp.shared.auth import OAuthToken
+
+        return OAuthToken.model_validate(self.record.tokens) if self.record.tokens else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.record.tokens = tokens.model_dump(mode="json", exclude_none=True)
+        self.record.expires_at = time.time() + tokens.expires_in - EARLY_REFRESH_SECONDS if tokens.expires_in else 0.0
+        if self.provider is not None and self.provider.context.oauth_metadata is not None:
+            self.record.metadata = self.provider.context.oauth_metadata.model_dump(mode="json", exclude_none=True)
+        self._file.put(self._name, self.record)
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        from mcp.shared.auth import OAuthClientInformationFull
+
+        return OAuthClientInformationFull.model_validate(self.record.client) if self.record.client else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.record.client = client_info.model_dump(mode="json", exclude_none=True)
+
+
+Redirect = Callable[[str], Awaitable[None]]
+Return = Callable[[], Awaitable["AuthorizationCodeResult"]]
+
+
+def build_auth(
+    storage: LoginStorage, server: McpServer, redirect_uri: str, redirect: Redirect, wait: Return | None = None
+) -> OAuthClientProvider:
+    """The SDK's login for this server, with what is known from an earlier one."""
+    from mcp.client.auth import OAuthClientProvider
+    from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
+    from pydantic import AnyUrl
+
+    metadata = OAuthClientMetadata(client_name="ollm", redirect_uris=[AnyUrl(redirect_uri)])
+    provider = OAuthClientProvider(server.url, metadata, storage, redirect, wait)
+    provider.context.token_expiry_time = storage.record.expires_at or None
+    if storage.record.metadata:
+        provider.context.oauth_metadata = OAuthMetadata.model_validate(storage.record.metadata)
+    storage.provider = provider
+    return provider
+
+
+def build_kept_auth(file: LoginFile, server: McpServer) -> OAuthClientProvider | None:
+    """The login that was made before, renewed where it can be without a person; None when there is none."""
+    if file.get(server) is None:
+        return None
+
+    async def refuse(_url: str) -> None:
+        raise LoginRequiredError(f"its login has expired: run `ollm mcp login {server.name}`")
+
+    return build_auth(LoginStorage(file, server), server, "http://127.0.0.1/callback", refuse)
+
+
+class BrowserReturn:
+    """A port on this machine to which the browser comes back with the code."""
+
+    def __init__(self, port: int) -> None:
+        self.uri = f"http://127.0.0.1:{port}/callback"
+        self._found: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> AuthorizationCodeResult:
+        from mcp.shared.auth import AuthorizationCodeResult
+
+        try:
+            async with asyncio.timeout(LOGIN_SECONDS):
+                found = await self._found
+        except TimeoutError as error:
+            raise LoginRequiredError(f"Nobody logged in within {LOGIN_SECONDS:.0f} seconds.") from error
+        if "code" not in found:
+            why = found.get("error_description") or found.get("error") or "no code came back"
+            raise LoginRequiredError(f"The login was refused: {why}.")
+        return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(10):
+                head = await reader.readuntil(b"\r\n\r\n")
+            parts = head.decode("latin-1").split(" ", 2)
+            address = urlsplit(parts[1]) if len(parts) > 1 else urlsplit("")
+            found = {name: values[0] for name, values in parse_qs(address.query).items()}
+            right = address.path == "/callback" and ("code" in found or "error" in found)
+            writer.write(_render_page(found, right=right))
+            await writer.drain()
+            if right and not self._found.done():
+                self._found.set_result(found)
+        except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass
+        finally:
+            writer.close()
+
+
+def _render_page(found: dict[str, str], *, right: bool) -> bytes:
+    status, body = ("200 OK", PAGE if "code" in found else NO_PAGE) if right else ("404 Not Found", b"")
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body
+
+
+@asynccontextmanager
+async def listen_for_browser(port: int = 0) -> AsyncIterator[BrowserReturn]:
+    """Listen on loopback for as long as the login takes."""
+    returned: list[BrowserReturn] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await returned[0].handle(reader, writer)
+
+    listener = await asyncio.start_server(handle, "127.0.0.1", port, limit=MAX_HEAD_BYTES)
+    returned.append(BrowserReturn(listener.sockets[0].getsockname()[1]))
+    try:
+        yield returned[0]
+    finally:
+        listener.close()
+
+
+def ignore_status(status: int) -> None:
+    """A login begins with a refusal."""
+
+
+async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int = 0) -> int:
+    """Log in anew, keep the tokens, and give the number of tools that are there then."""
+    from mcp import Client
+
+    from ollm.extensions.mcp.connection import summarize_error
+    from ollm.extensions.mcp.http import open_http_transport
+
+    try:
+        async with listen_for_browser(port) as browser:
+            storage = LoginStorage(file, server, fresh=True)
+            auth = build_auth(storage, server, browser.uri, show, browser.wait)
+            async with Client(open_http_transport(server, ignore_status, auth), mode="auto") as client:
+                found = await client.list_tools() if client.server_capabilities.tools else None
+    except OllmError:
+        raise
+    except Exception as error:
+        raise LoginRequiredError(f"The login at {server.name} failed: {summarize_error(error)}.") from error
+    if not storage.record.tokens:
+        raise LoginRequiredError(f"{server.name} did not ask for a login.")
+    return len(found.tools) if found else 0
