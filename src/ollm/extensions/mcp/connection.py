@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ollm.domain.errors import OllmError, ToolFailure
 from ollm.extensions.mcp.client_features import ClientFeatures
+from ollm.extensions.mcp.results import summarize_error
 from ollm.extensions.mcp.settings import McpServer
 from ollm.system.processes import ProcessCommand, ProcessHost, StartError
 from ollm.system.sandbox.sandbox import Sandbox
@@ -248,13 +249,6 @@ def _mend_tool_lists(client: Client) -> None:
         return mend_tool_list(answer) if method == "tools/list" else answer
 
     dispatcher.send_raw_request = send_mended  # type: ignore[method-assign]
-
-
-def summarize_error(error: BaseException) -> str:
-    """What went wrong, out of the groups that task groups wrap it in, in one line."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")
 
 
 async def import_sdk() -> None:

@@ -205,8 +205,8 @@ async def log_in(server: McpServer, file: LoginFile, show: Redirect, port: int =
     """Log in anew, keep the tokens, and give the number of tools that are there then."""
     from mcp import Client
 
-    from ollm.extensions.mcp.connection import summarize_error
     from ollm.extensions.mcp.http import open_http_transport
+    from ollm.extensions.mcp.results import summarize_error
 
     try:
         async with listen_for_browser(port) as browser:

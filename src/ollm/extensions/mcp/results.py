@@ -56,3 +56,10 @@ def render_contents(contents: Any) -> str:
         else f"[{item.uri}: {item.mime_type or 'not text'}, about {len(item.blob) * 3 // 4:,} bytes]"
         for item in contents
     )[:MAX_TEXT_CHARACTERS]
+
+
+def summarize_error(error: BaseException) -> str:
+    """What went wrong, out of the groups that task groups wrap it in, in one line."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return " ".join((str(error) or type(error).__name__).split())[:300].rstrip(".")
