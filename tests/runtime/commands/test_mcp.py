@@ -86,6 +86,9 @@ async def test_a_prompt_is_sent_as_the_next_message() -> None:
     asked: list[Any] = []
 
     class Servers:
+        def list_prompt_arguments(self, name: str, prompt: str) -> tuple[str, ...]:
+            return ("path", "depth")
+
         def list_states(self) -> list[Any]:
             return [state(connected=True, catalogue=catalogue("a"))]
 
