@@ -108,6 +108,48 @@ class AnswerBody(Data, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(max_length=10_000)] = ""
 
 
+class RestoreBody(Data, frozen=True, forbid_unknown_fields=True):
+    """What goes back to before a message. Files that others changed since stay unless `force` is set."""
+
+    what: Literal["talk", "files", "both"] = "both"
+    dry_run: bool = False
+    force: bool = False
+
+
+class CheckpointLine(Data, frozen=True):
+    """A stretch in which a session changed files. `messageId` is the message that began it, and the number to restore;
+    `changed` counts the files, None while it is not over."""
+
+    number: int
+    kind: str
+    message_id: int
+    started_at: str
+    ended_at: str | None
+    changed: int | None
+
+
+class RestoredFile(Data, frozen=True):
+    """A file that went back: M it changed, A it is there again, D it is gone again."""
+
+    path: str
+    change: str
+
+
+class KeptFile(Data, frozen=True):
+    path: str
+    why: str
+
+
+class RestoreReply(Data, frozen=True):
+    """What was done, or with dryRun would be."""
+
+    what: str
+    dry_run: bool
+    files: list[RestoredFile]
+    skipped: list[KeptFile]
+    text: str
+
+
 class Accepted(Data, frozen=True):
     accepted: bool
 

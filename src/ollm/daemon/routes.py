@@ -17,6 +17,7 @@ from ollm.daemon.bodies import (
     AttachmentBody,
     AttachmentReply,
     ChangeBody,
+    CheckpointLine,
     CommandBody,
     Health,
     InitBody,
@@ -24,11 +25,14 @@ from ollm.daemon.bodies import (
     MessageBody,
     OpenBody,
     OpenReply,
+    RestoreBody,
+    RestoreReply,
     SessionLine,
     SnapshotReply,
     TurnReply,
     WorkspaceLine,
 )
+from ollm.daemon.checkpoints import CheckpointService
 from ollm.daemon.event_log import EventFrame
 from ollm.daemon.service import DaemonService, parse_id
 from ollm.daemon.snapshots import SnapshotService
@@ -36,6 +40,7 @@ from ollm.domain.tools import ConfirmationAnswer
 from ollm.runtime.base import CommandReply, Status
 
 Limit = Annotated[int, Parameter(ge=1, le=1000)]
+MessageNumber = Annotated[int, Parameter(ge=1, le=10**9)]
 MAX_NUMBER_DIGITS = 18
 MEDIA = {"json": "application/json", "markdown": "text/markdown", "html": "text/html"}
 
@@ -221,6 +226,20 @@ async def delete_snapshot(service: DaemonService, snapshot_id: str) -> None:
     await SnapshotService(service).delete(snapshot_id)
 
 
+@get("/sessions/{session_id:str}/checkpoints")
+async def list_checkpoints(service: DaemonService, session_id: str) -> list[CheckpointLine]:
+    """Every stretch in which the session changed files, oldest first."""
+    return await CheckpointService(service).list(parse_id(session_id))
+
+
+@post("/sessions/{session_id:str}/checkpoints/{number:int}/restore", status_code=200)
+async def restore_checkpoint(
+    service: DaemonService, session_id: str, number: MessageNumber, data: RestoreBody
+) -> RestoreReply:
+    """Go back to before message `number`: talk, files or both. With dryRun nothing is touched."""
+    return await CheckpointService(service).restore(parse_id(session_id), number, data)
+
+
 @get("/sessions/{session_id:str}/history")
 async def history(
     service: DaemonService,
@@ -269,6 +288,8 @@ HANDLERS = [
     take_snapshot,
     restore_snapshot,
     delete_snapshot,
+    list_checkpoints,
+    restore_checkpoint,
     history,
     export,
     search,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ollm.cli.screen.rewind import CONFIRM_HINT, HINT, RewindList, RewindTarget, collect_user_messages
+from ollm.cli.screen.rewind import CHOICE_HINT, CONFIRM_HINT, HINT, RewindList, RewindTarget, collect_user_messages
 
 
 def targets(count: int) -> RewindList:
@@ -48,6 +48,22 @@ def test_what_would_be_lost_is_said_before_it_is_and_moving_takes_it_back() -> N
     found.move(-1)
     assert found.warning == ""
     assert lines(found)[-2:] == ["", HINT]
+
+
+def test_where_files_would_go_back_too_it_is_chosen_what_does() -> None:
+    found = targets(2)
+    found.warning = "This removes message 3.\n\n2 files would be put back:\n" + "- `M` a\n" * 20
+    found.scopes = ("both", "talk", "files")
+
+    shown = found.render_lines(40)
+    assert [text for style, text in shown if style == "class:chosen"] == [" #3 message 1\n", " Talk and files\n"]
+    assert [text for style, text in shown if style == "bold"][-1] == "…\n"
+    assert shown[-1] == ("class:hint", CHOICE_HINT)
+    found.move(9)
+    assert (found.scope, found.chosen.number) == ("files", 3)
+    found.move(-1)
+    assert found.scope == "talk"
+    assert "`" not in "".join(lines(found))
 
 
 def test_only_what_the_person_said_can_be_gone_back_to() -> None:

@@ -13,8 +13,11 @@ from ollm.runtime.base import Conversation, Status
 from ollm.system.terminal_text import make_printable
 
 MAX_ROWS = 8
+MAX_PREVIEW_ROWS = 10
+SCOPES = {"both": "Talk and files", "talk": "Talk only", "files": "Files only"}
 HINT = "↑ ↓ choose · Enter preview · Esc cancel"
 CONFIRM_HINT = "Enter rewind · Esc cancel"
+CHOICE_HINT = "↑ ↓ choose · Enter rewind · Esc cancel"
 
 
 class RewindTarget(Data, frozen=True):
@@ -25,18 +28,29 @@ class RewindTarget(Data, frozen=True):
 
 
 class RewindList:
-    """`warning` is what the conversation says it would do; while it stands, Enter does it."""
+    """`warning` is what the conversation says it would do; while it stands, Enter does it. Where files would go back
+    too, `scopes` are what can be chosen from then."""
 
     def __init__(self, said: list[RewindTarget]) -> None:
         self.said = said
         self.place = len(said) - 1
         self.warning = ""
+        self.scopes: tuple[str, ...] = ()
+        self.scope_place = 0
+
+    @property
+    def scope(self) -> str:
+        """What goes back; empty where there is nothing to choose."""
+        return self.scopes[self.scope_place] if self.scopes else ""
 
     @property
     def chosen(self) -> RewindTarget:
         return self.said[self.place]
 
     def move(self, steps: int) -> None:
+        if self.warning and self.scopes:
+            self.scope_place = max(0, min(self.scope_place + steps, len(self.scopes) - 1))
+            return
         self.warning = ""
         self.place = max(0, min(self.place + steps, len(self.said) - 1))
 
@@ -48,8 +62,21 @@ class RewindList:
         for place, said in shown:
             style = "class:chosen" if place == self.place else ""
             lines.append((style, truncate_cells(f" #{said.number} {said.text}", width - 1) + "\n"))
+        if self.warning and self.scopes:
+            return [*lines, *self._render_scopes(width), ("class:hint", CHOICE_HINT)]
         hint = CONFIRM_HINT if self.warning else HINT
         return [*lines, ("bold", f"{self.warning}\n" if self.warning else ""), ("class:hint", hint)]
+
+    def _render_scopes(self, width: int) -> list[tuple[str, str]]:
+        rows = [row for row in self.warning.split("\n") if row.strip()]
+        if len(rows) > MAX_PREVIEW_ROWS:
+            rows = [*rows[: MAX_PREVIEW_ROWS - 1], "…"]
+        said = [("bold", truncate_cells(row.replace("`", ""), width - 1) + "\n") for row in rows]
+        choices = [
+            ("class:chosen" if place == self.scope_place else "", f" {SCOPES[scope]}\n")
+            for place, scope in enumerate(self.scopes)
+        ]
+        return [*said, *choices]
 
 
 class RewindDisplay(Protocol):
@@ -88,7 +115,7 @@ class RewindDialog:
         conversation, chosen = self._conversation(), self.list
         if conversation is None or chosen is None:
             return
-        sure = " yes" if chosen.warning else ""
+        sure = f" {chosen.scope} yes" if chosen.warning else ""
         try:
             reply = await conversation.command("rewind", f"{chosen.chosen.number}{sure}")
         except OllmError as error:
@@ -98,9 +125,12 @@ class RewindDialog:
         if sure:
             self.list = None
             self._print_aside(reply.text, "yellow")
-            self._insert(str((reply.data or {}).get("text", "")))
+            if chosen.scope != "files":
+                self._insert(str((reply.data or {}).get("text", "")))
         else:
-            chosen.warning = reply.text.partition(" To confirm")[0]
+            data = reply.data or {}
+            chosen.warning = reply.text.partition("To confirm")[0].strip()
+            chosen.scopes = tuple(SCOPES) if data.get("files") or data.get("skipped") else ()
         self._place.refresh(await conversation.status())
 
     def _print_aside(self, text: str, style: str) -> None:

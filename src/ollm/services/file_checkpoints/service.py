@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ollm.config.settings import CheckpointSettings
 from ollm.domain.clock import Clock, format_stamp
-from ollm.domain.errors import OllmError, UsageError
+from ollm.domain.errors import UsageError
 from ollm.domain.files import DirectoryContent, TreeTooLarge
 from ollm.domain.struct import Data
 from ollm.services.file_checkpoints.capture import CapturedTree, TooManyBytes, WorkspaceCapture
@@ -38,7 +38,7 @@ from ollm.store.file_objects import FileObjects
 ScanTree = Callable[[str, int], Sequence[DirectoryContent]]
 
 
-class CheckpointsOffError(OllmError):
+class CheckpointsOffError(UsageError):
     """No checkpoints are taken here; the message says why."""
 
 

@@ -1,0 +1,87 @@
+"""Checkpoints of files through the API: of a session that is open here, or of one in the archive."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from ollm.app import ClosedSession, ProcessScope, WorkspaceScope
+from ollm.app.closed_rewind import ClosedRewind
+from ollm.daemon.bodies import CheckpointLine, KeptFile, RestoreBody, RestoredFile, RestoreReply
+from ollm.daemon.service import DaemonService
+from ollm.domain.errors import BusyError, NotFoundError
+from ollm.services.file_checkpoints import CheckpointRecord, FileCheckpoints
+from ollm.services.file_checkpoints.plan import is_directory_only
+
+
+class CheckpointService:
+    """What the routes do with them."""
+
+    def __init__(self, service: DaemonService) -> None:
+        self._service = service
+        self._hub = service.hub
+
+    async def list(self, session_id: str) -> list[CheckpointLine]:
+        self._service.ensure_known(session_id)
+        closed = self._open_closed(session_id)
+        if closed is None:
+            return []
+        checkpoints = WorkspaceScope(closed.process, closed.workspace).create_checkpoints()
+        return await asyncio.to_thread(list_lines, checkpoints, session_id)
+
+    async def restore(self, session_id: str, number: int, body: RestoreBody) -> RestoreReply:
+        self._service.ensure_known(session_id)
+        held = self._hub.find(session_id)
+        if held is None:
+            return await self._restore_closed(session_id, number, body)
+        if held.running:
+            raise BusyError("A turn is running in this session.", action="Wait for it, or cancel it.")
+        words = [str(number), body.what, *(["force"] if body.force else []), *([] if body.dry_run else ["yes"])]
+        reply = await self._service.run_command(session_id, "rewind", " ".join(words))
+        return make_reply(body, reply.text, reply.data)
+
+    async def _restore_closed(self, session_id: str, number: int, body: RestoreBody) -> RestoreReply:
+        closed = self._open_closed(session_id)
+        if closed is None:
+            raise NotFoundError("The folder of this session is not there any more.", action="Move it back.")
+        files, talk = body.what != "talk", body.what != "files"
+        done = await ClosedRewind(closed, session_id).run(
+            number, files=files, force=body.force, dry_run=body.dry_run, talk=talk
+        )
+        return make_reply(body, done.text, {"files": done.files, "skipped": done.skipped})
+
+    def _open_closed(self, session_id: str) -> ClosedSession | None:
+        """The session as the archive has it; None when the folder it was held in is gone."""
+        workspace = self._service.find_workspace(session_id)
+        if workspace is None:
+            return None
+        return ClosedSession(ProcessScope(self._service.process.environment, workspace=workspace), workspace)
+
+
+def list_lines(checkpoints: FileCheckpoints, session_id: str) -> list[CheckpointLine]:
+    return [make_line(checkpoints, record) for record in checkpoints.list_records(session_id)]
+
+
+def make_line(checkpoints: FileCheckpoints, record: CheckpointRecord) -> CheckpointLine:
+    over = bool(record.end)
+    changes = checkpoints.list_changes(record) if over else []
+    return CheckpointLine(
+        number=record.number,
+        kind=record.kind,
+        message_id=record.message_id,
+        started_at=record.started,
+        ended_at=record.ended or None,
+        changed=sum(not is_directory_only(change) for change in changes) if over else None,
+    )
+
+
+def make_reply(body: RestoreBody, text: str, data: dict[str, Any]) -> RestoreReply:
+    return RestoreReply(
+        what=body.what,
+        dry_run=body.dry_run,
+        files=msgspec.convert(data.get("files", []), list[RestoredFile]),
+        skipped=msgspec.convert(data.get("skipped", []), list[KeptFile]),
+        text=text,
+    )

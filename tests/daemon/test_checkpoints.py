@@ -1,0 +1,52 @@
+"""Checkpoints of files through the API, of an open session and of a closed one."""
+
+from pathlib import Path
+
+from tests.daemon.running import daemon
+from tests.servers.answers import Answer
+
+CHANGE = Answer(calls=[("write_file", {"path": "a.txt", "content": "new\n", "overwrite": True})])
+
+
+async def test_files_of_an_open_session_go_back(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [CHANGE, "Done.", "two"]) as found:
+        session = await found.open()
+        await found.ask("POST", f"/sessions/{session}/commands", {"name": "approval", "arguments": "accept-edits"})
+        (found.workspace / "a.txt").write_text("old\n")
+        await found.say(session, "change it")
+        listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
+        path = f"/sessions/{session}/checkpoints/1/restore"
+        dry = await found.ask("POST", path, {"what": "both", "dryRun": True})
+        assert (found.workspace / "a.txt").read_text() == "new\n"
+        done = await found.ask("POST", path, {"what": "both", "dryRun": False})
+        await found.say(session, "and now?")
+        wrong = [
+            (await found.ask("POST", f"/sessions/{session}/checkpoints/2/restore", {})).status,
+            (await found.ask("POST", f"/sessions/{session}/checkpoints/0/restore", {})).status,
+            (await found.ask("POST", path, {"what": "all"})).status,
+            (await found.ask("POST", path.replace(session, "11111111-1111-4111-8111-111111111111"), {})).status,
+        ]
+
+    assert (found.workspace / "a.txt").read_text() == "old\n"
+    assert [(line["messageId"], line["kind"], line["changed"]) for line in listed] == [(1, "turn", 1)]
+    assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "M"}]
+    assert (dry.json["dryRun"], done.json["dryRun"]) == (True, False)
+    assert "change it" not in str(found.server.chats[-1])
+    assert wrong == [422, 422, 422, 404]
+
+
+async def test_files_of_a_closed_session_go_back(tmp_path: Path) -> None:
+    async with daemon(tmp_path, [CHANGE, "Done.", "two"]) as found:
+        session = await found.open()
+        await found.ask("POST", f"/sessions/{session}/commands", {"name": "approval", "arguments": "accept-edits"})
+        await found.say(session, "change it")
+        await found.ask("DELETE", f"/sessions/{session}")
+        path = f"/sessions/{session}/checkpoints/1/restore"
+        dry = await found.ask("POST", path, {"what": "files", "dryRun": True})
+        assert (found.workspace / "a.txt").exists()
+        done = await found.ask("POST", path, {"what": "files"})
+        listed = (await found.ask("GET", f"/sessions/{session}/checkpoints")).json
+
+    assert dry.json["files"] == done.json["files"] == [{"path": "a.txt", "change": "D"}]
+    assert not (found.workspace / "a.txt").exists()
+    assert [line["kind"] for line in listed] == ["turn", "rewind"]
