@@ -44,7 +44,7 @@ class Figures:
             ("prompt + max_tokens over the window", f"{self.sum_over_window}"),
             ("largest prompt, share of the window", f"{self.largest / window:.2f}"),
             ("refused by the server", f"{self.refused}"),
-            ("compressions a turn", f"{self.compressions:.2f}"),
+            ("compressions a turn", f"{self.compressions:.3f}"),
             ("summary requests", f"{self.summaries}"),
             ("prefix kept", f"{self.prefix_kept:.0%}"),
             (f"tool turns with the request cut, of {self.tool_turns}", f"{self.request_cut}"),

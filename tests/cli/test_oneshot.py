@@ -195,6 +195,10 @@ async def test_a_turn_on_a_plain_server_imports_nothing_heavy(tmp_path: Path) ->
     }
     assert sorted(imported & heavy) == []
     unasked = {
+        "ollm.services.code_map",
+        "ollm.services.file_checkpoints",
+        "ollm.store.file_objects",
+        "ollm.store.team_archive",
         "ollm.policy.engine",
         "ollm.runtime.commands",
         "ollm.runtime.calls.dispatch",

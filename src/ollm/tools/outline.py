@@ -10,7 +10,6 @@ from msgspec import Meta
 from ollm.domain.context import ModeName
 from ollm.domain.errors import ToolFailure
 from ollm.domain.tools import Location, Risk, ToolCategory, ToolResult
-from ollm.tools.files.code_outline import render_file_outline
 from ollm.tools.framework.base import SmallForm, Tool, ToolContext
 from ollm.tools.search.code_files import CodeNeeds, find_code_files
 from ollm.tools.search.scope import PositiveInt, SearchScope, render_with_notes, resolve_scope
@@ -46,6 +45,8 @@ class Outline(Tool[CodeNeeds], frozen=True):
         scope = await resolve_scope(context, needs.discovery, self.path)
         most = self.max_tokens or needs.code_map.settings.max_tokens
         if scope.file is not None:
+            from ollm.tools.files.code_outline import render_file_outline
+
             with context.boundary.open_file(self.path) as file:
                 text = await render_file_outline(self.path, file, most, needs.count)
             lines = text.count("\n") + 1

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ollm.domain.errors import ToolFailure
 from ollm.domain.files import DiscoveryOptions
 from ollm.domain.struct import Data
-from ollm.services.code_map import CodeMapService
 from ollm.services.file_discovery import FileDiscoveryService
 from ollm.tools.framework.base import ToolContext
 from ollm.tools.search.scope import ReadableFiles, SearchScope, resolve_scope, select_readable
+
+if TYPE_CHECKING:
+    from ollm.services.code_map import CodeMapService
 
 MAX_LISTED_PLACES = 12
 
