@@ -35,6 +35,20 @@ def bound_by_permissions() -> None:
             ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
 
 
+def give_up_permissions() -> None:
+    """The same for this process, which starts no program but is one: it, and what it starts, may not."""
+    bound_by_permissions()
+    if os.geteuid() == 0:
+        library, header = ctypes.CDLL(None, use_errno=True), (ctypes.c_uint32 * 2)(0x20080522, 0)
+        held = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice
+        if library.capget(header, held):
+            raise OSError(ctypes.get_errno(), "capget")
+        for at in (0, 1, 2):
+            held[at] &= ~0b1110
+        if library.capset(header, held):
+            raise OSError(ctypes.get_errno(), "capset")
+
+
 def without_capabilities() -> None:
     """The same, for everything root may do: the program looks at other processes as one of the same user does."""
     if os.geteuid() == 0:

@@ -4,29 +4,65 @@ Process, streams, environment, working directory, signals and exit code are real
 modules some thousand times in a run. Whoever judges the start itself runs `SCRIPT`.
 """
 
-import gc
+import asyncio
+import fcntl
 import json
 import os
-import pkgutil
+import select
 import selectors
+import signal
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import ollm
-from ollm.cli.main import run
+from tests.cli.fork_server import NUMBER, ROOT
 
-ROOT = Path(__file__).parents[2]
 BEFORE_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC", "GLIBC")  # read once, when an interpreter starts
-LOGS = "ollm.system.logs"  # a command takes its being loaded for a log that was begun
-LIBRARIES = ("click.shell_completion", "ctypes", "mcp.client.client", "re2", "rich.table", "ruamel.yaml", "tempfile")
+THREADS = ThreadPoolExecutor(64)  # as many commands at once as a test likes
+
+
+class ForkedProcess:
+    """A fork that runs: its number, and its exit code when it has ended."""
+
+    def __init__(self, reply: socket.socket) -> None:
+        self._reply = reply
+        self._lock = threading.Lock()
+        self._code: int | None = None
+        self.pid: int = NUMBER.unpack(reply.recv(NUMBER.size))[0]
+
+    @property
+    def returncode(self) -> int | None:
+        if self._code is None and select.select([self._reply], [], [], 0)[0]:
+            self.finish()
+        return self._code
+
+    def finish(self) -> int:
+        """Wait for its end; the exit code, or minus the signal."""
+        with self._lock:
+            if self._code is None:
+                self._code = int(NUMBER.unpack(self._reply.recv(NUMBER.size))[0])
+                self._reply.close()
+            return self._code
+
+    async def wait(self) -> int:
+        return await asyncio.get_running_loop().run_in_executor(THREADS, self.finish)
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 class ForkServer:
@@ -35,10 +71,11 @@ class ForkServer:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.environment = dict(os.environ)
+        self._owner = os.getpid()
+        self._environment = dict(os.environ)
         with theirs:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.cli.forked", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.cli.fork_server", str(theirs.fileno())],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,  # none can seek, as the streams of the forks
@@ -47,20 +84,23 @@ class ForkServer:
             )
 
     def fits(self, environment: Mapping[str, str]) -> bool:
-        """Whether what an interpreter reads at its start is what the fork server read."""
-        return _choose_start(environment) == _choose_start(self.environment)
+        """Whether a fork is what a new process would be: asked by the process that made the server, whose user and powers
+        it shares, with what an interpreter reads at its start as the server read it."""
+        return self._owner == os.getpid() and _choose_start(environment) == _choose_start(self._environment)
 
-    def fork(self, arguments: Sequence[str], cwd: str, environment: Mapping[str, str], streams: Sequence[int]) -> Any:
+    def fork(
+        self, arguments: Sequence[str], cwd: str, environment: Mapping[str, str], streams: Sequence[int], **manner: Any
+    ) -> ForkedProcess:
         ours, theirs = socket.socketpair()
         document = os.memfd_create("arguments")
         try:
-            os.write(document, os.fsencode(json.dumps([list(arguments), cwd, dict(environment)])))
+            os.write(document, os.fsencode(json.dumps([list(arguments), cwd, dict(environment), manner])))
             with self._lock:
                 socket.send_fds(self._control, [b"fork"], [*streams, document, theirs.fileno()])
         finally:
             os.close(document)
             theirs.close()
-        return ours.makefile("r")
+        return ForkedProcess(ours)
 
 
 def _choose_start(environment: Mapping[str, str]) -> dict[str, str]:
@@ -71,6 +111,14 @@ _server: list[ForkServer] = []
 _starting = threading.Lock()
 
 
+def find_fork_server(environment: Mapping[str, str]) -> ForkServer | None:
+    """The one of this run, when a fork with this environment is what a new process would be."""
+    with _starting:
+        if not _server:
+            _server.append(ForkServer())
+    return _server[0] if _server[0].fits(environment) else None
+
+
 def finish(
     arguments: Sequence[str],
     cwd: str | os.PathLike[str] | None,
@@ -79,11 +127,8 @@ def finish(
     seconds: float = 600,
 ) -> tuple[int, bytes, bytes]:
     """Exit code, stdout and stderr of `ollm arguments`; without `stdin` it has nothing to read."""
-    with _starting:
-        if not _server:
-            _server.append(ForkServer())
-    server, place = _server[0], os.fspath(cwd or Path.cwd())
-    if not server.fits(environment):
+    server, place = find_fork_server(environment), os.fspath(cwd or Path.cwd())
+    if server is None:
         return _run_script(arguments, place, environment, stdin, seconds)
     (read_in, write_in), (read_out, write_out), (read_err, write_err) = os.pipe(), os.pipe(), os.pipe()
     if stdin is None:
@@ -91,18 +136,16 @@ def finish(
         read_in = os.open(os.devnull, os.O_RDONLY)
     given = [read_in, write_out, write_err]
     try:
-        answer = server.fork(arguments, place, environment, given)
+        process = server.fork(arguments, place, environment, given)
     finally:
         for number in given:
             os.close(number)
-    with answer:
-        process = int(answer.readline())
-        try:
-            out, err = _exchange(write_in, stdin or b"", (read_out, read_err), seconds)
-        except TimeoutError:
-            os.kill(process, 9)
-            raise subprocess.TimeoutExpired(list(arguments), seconds) from None
-        return int(answer.readline()), out, err
+    try:
+        out, err = _exchange(write_in, stdin or b"", (read_out, read_err), seconds)
+    except TimeoutError:
+        process.kill()
+        raise subprocess.TimeoutExpired(list(arguments), seconds) from None
+    return process.finish(), out, err
 
 
 def _run_script(
@@ -115,7 +158,7 @@ def _run_script(
         capture_output=True,
         timeout=seconds,
         check=False,
-        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),  # type: ignore[call-overload]
+        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -160,67 +203,54 @@ def _step(number: int, into: int, data: bytes, found: dict[int, bytearray], read
     return data
 
 
-def serve(control: socket.socket) -> None:
-    """Fork whenever asked; a child leaves this function with its streams, directory and environment in place."""
-    waiting: dict[int, tuple[int, socket.socket]] = {}
-    with selectors.DefaultSelector() as ready:
-        ready.register(control, selectors.EVENT_READ)
-        while True:
-            for key, _ in ready.select():
-                if key.fileobj is control:
-                    message, descriptors, _, _ = socket.recv_fds(control, 16, 5)
-                    if not message:
-                        os._exit(0)
-                    process = os.fork()
-                    if not process:
-                        _become_command(descriptors)
-                        return
-                    reply = socket.socket(fileno=descriptors[-1])
-                    for number in descriptors[:-1]:
-                        os.close(number)
-                    reply.sendall(f"{process}\n".encode())
-                    handle = os.pidfd_open(process)
-                    waiting[handle] = process, reply
-                    ready.register(handle, selectors.EVENT_READ)
-                else:
-                    process, reply = waiting.pop(key.fd)
-                    ready.unregister(key.fd)
-                    os.close(key.fd)
-                    with reply, suppress(OSError):
-                        reply.sendall(f"{os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])}\n".encode())
+class ForkedTerminal:
+    """A fork on a terminal of its own, with what a test asks of a child of pexpect."""
 
+    def __init__(
+        self,
+        server: ForkServer,
+        arguments: Sequence[str],
+        cwd: str,
+        environment: Mapping[str, str],
+        size: tuple[int, int],
+    ) -> None:
+        self.child_fd, theirs = os.openpty()
+        self.setwinsize(*size)
+        modes = termios.tcgetattr(theirs)
+        modes[3] &= ~termios.ECHO
+        termios.tcsetattr(theirs, termios.TCSANOW, modes)
+        self.closed = False
+        try:
+            self._process = server.fork(arguments, cwd, environment, [theirs] * 3, terminal=True)
+        finally:
+            os.close(theirs)
+        self.pid = self._process.pid
 
-def _become_command(descriptors: Sequence[int]) -> None:
-    size = os.fstat(descriptors[3]).st_size
-    arguments, cwd, environment = json.loads(os.fsdecode(os.pread(descriptors[3], size, 0)))
-    for number in range(3):
-        os.dup2(descriptors[number], number)
-    os.closerange(3, 1024)
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(environment)
-    time.tzset()
-    sys.argv = ["ollm", *arguments]
+    def isalive(self) -> bool:
+        return self._process.returncode is None
 
+    @property
+    def exitstatus(self) -> int | None:
+        return self._process.returncode
 
-def import_all() -> None:
-    """Everything of ours that can do without the log, and what it takes from elsewhere when it is needed."""
-    sys.modules[LOGS] = None  # type: ignore[assignment]
-    ours = [found.name for found in pkgutil.walk_packages(ollm.__path__, "ollm.", onerror=lambda name: None)]
-    for name in (*ours, *LIBRARIES):
-        if not name.endswith("__main__"):
-            with suppress(ImportError):
-                import_module(name)
-    del sys.modules[LOGS]
+    @property
+    def signalstatus(self) -> int | None:
+        code = self._process.returncode
+        return -code if code is not None and code < 0 else None
 
+    def setwinsize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.child_fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-def main() -> None:
-    import_all()
-    sys.path.remove(str(ROOT))
-    gc.freeze()
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    run()
+    def sendintr(self) -> None:
+        os.write(self.child_fd, b"\x03")
 
+    def kill(self, number: int) -> None:
+        self._process.send_signal(number)
 
-if __name__ == "__main__":
-    main()
+    def close(self, force: bool = True) -> None:
+        if not self.closed:
+            self.closed = True
+            os.close(self.child_fd)
+        if force:
+            self._process.kill()
+            self._process.finish()

@@ -4,17 +4,14 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.cli.command import SCRIPT
-from tests.cli.forked import finish
+from tests.cli.forked import THREADS, finish
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
-
-THREADS = ThreadPoolExecutor(64)  # as many commands at once as a test likes
 
 
 class Ended:

@@ -17,6 +17,7 @@ import pexpect
 import pyte
 
 from tests.cli.command import SCRIPT
+from tests.cli.forked import ForkedTerminal, find_fork_server
 from tests.cli.running import Runner
 
 PATIENCE = float(
@@ -137,8 +138,14 @@ class Terminal:
         status = self.child.signalstatus
         return -status if status else self.child.exitstatus
 
-    async def close(self) -> None:
+    def hang_up(self) -> None:
+        """The window is closed: there is nothing to write to any more."""
         self._loop.remove_reader(self.child.child_fd)
+        self.child.close(force=False)
+
+    async def close(self) -> None:
+        if not self.child.closed:
+            self._loop.remove_reader(self.child.child_fd)
         with suppress(ProcessLookupError):
             if self.child.isalive():
                 self.child.kill(signal.SIGKILL)
@@ -162,22 +169,24 @@ class Terminal:
         self._changed.set()
 
 
+def _start_child(arguments: tuple[str, ...], cwd: str, environment: dict[str, str], size: tuple[int, int]) -> Any:
+    columns, rows = size
+    if server := find_fork_server(environment):
+        return ForkedTerminal(server, arguments, cwd, environment, (rows, columns))
+    child = pexpect.spawn(
+        SCRIPT, list(arguments), cwd=cwd, env=environment, dimensions=(rows, columns), echo=False, use_poll=True
+    )
+    child.delaybeforesend = None
+    return child
+
+
 @asynccontextmanager
 async def at_terminal(
     runner: Runner, *arguments: str, size: tuple[int, int] = (90, 30), **variables: str
 ) -> AsyncIterator[Terminal]:
     """`ollm arguments` in the runner's workspace, on a terminal of `size` columns and rows."""
     environment = {**runner.environment(), "TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "", **variables}
-    child = pexpect.spawn(
-        SCRIPT,
-        list(arguments),
-        cwd=str(runner.workspace),
-        env=environment,
-        dimensions=(size[1], size[0]),
-        echo=False,
-        use_poll=True,
-    )
-    child.delaybeforesend = None
+    child = _start_child(arguments, str(runner.workspace), environment, size)
     terminal = Terminal(child, *size)
     try:
         yield terminal

@@ -92,8 +92,7 @@ async def test_an_unknown_workspace_is_asked_about_once(tmp_path: Path) -> None:
 
 async def closes_with_its_window(terminal: Terminal) -> None:
     """The terminal goes away: SIGHUP, and nothing to write to any more."""
-    terminal.child.ptyproc.fileobj.close()
-    terminal.child.ptyproc.closed = terminal.child.closed = True
+    terminal.hang_up()
     async with asyncio.timeout(20):
         while psutil.pid_exists(terminal.child.pid) and psutil.Process(terminal.child.pid).status() != "zombie":
             await asyncio.sleep(0.05)

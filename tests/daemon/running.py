@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import resource
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ollm.system.http import iter_server_events, open_client
-from tests.ordinary_user import bound_by_permissions
+from tests.cli.forked import ForkedProcess, find_fork_server
 from tests.servers.answers import Answer
 from tests.servers.openai import ScriptedServer
 
@@ -57,7 +55,7 @@ class Daemon:
         self.workspace.mkdir(exist_ok=True)
         self.server = server
         self.socket = self.home / "run" / "daemon.sock"
-        self.process: asyncio.subprocess.Process | None = None
+        self.process: ForkedProcess | None = None
         self.descriptors = 0  # how many it may have; 0: as many as we
 
     @property
@@ -73,12 +71,11 @@ class Daemon:
 
     async def start(self, *options: str) -> None:
         """As an ordinary user would: permissions hold for it too."""
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "ollm", "daemon", "run", *options),
-            env=self.environment,
-            cwd="/",
-            preexec_fn=self._prepare_process,
-        )
+        server = find_fork_server(self.environment)
+        assert server
+        line, limits = ("daemon", "run", *options), {"bounded": True, "descriptors": self.descriptors}
+        with open(os.devnull) as nothing:  # noqa: PTH123 - a descriptor is all that is wanted
+            self.process = server.fork(line, "/", self.environment, [nothing.fileno(), 1, 2], **limits)
         for _ in range(1200):
             if self.process.returncode is not None:
                 raise AssertionError(f"the daemon ended with {self.process.returncode}")
@@ -89,11 +86,6 @@ class Daemon:
             except OSError:
                 await asyncio.sleep(0.05)
         raise AssertionError("the daemon does not listen")
-
-    def _prepare_process(self) -> None:
-        bound_by_permissions()
-        if self.descriptors:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
     async def end(self, signal: int = 15) -> int:
         assert self.process

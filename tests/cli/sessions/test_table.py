@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ollm.cli.sessions import table
-from ollm.cli.sessions.table import _cut, make_progress
+from ollm.cli.sessions.table import cut_text, make_progress
 from tests.cli.command import ollm
 from tests.cli.inside import Inside
 from tests.cli.sessions.samples import full_session, json_of
@@ -89,7 +89,7 @@ def test_a_row_is_short_and_marked(inside: Inside) -> None:
     ("text", "end", "cut"), [("abcd", False, "abcd"), ("abcde", False, "abc…"), ("abcde", True, "…cde"), ("", True, "")]
 )
 def test_a_cell_is_cut_at_one_end(text: str, end: bool, cut: str) -> None:
-    assert _cut(text, 4, keep_end=end) == cut
+    assert cut_text(text, 4, keep_end=end) == cut
 
 
 class Tty(io.StringIO):

@@ -1,0 +1,110 @@
+"""The process that has imported the command and forks into it when asked; `tests/cli/forked.py` asks."""
+
+import fcntl
+import gc
+import json
+import os
+import pkgutil
+import resource
+import selectors
+import socket
+import struct
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+
+import ollm
+from ollm.cli.main import run
+from tests.ordinary_user import give_up_permissions
+
+ROOT = Path(__file__).parents[2]
+LOGS = "ollm.system.logs"  # a command takes its being loaded for a log that was begun
+LIBRARIES = ("click.shell_completion", "ctypes", "mcp.client.client", "re2", "rich.table", "ruamel.yaml", "tempfile")
+NUMBER = struct.Struct("i")
+
+
+def import_all() -> None:
+    """Everything of ours that can do without the log, and what it takes from elsewhere when it is needed."""
+    sys.modules[LOGS] = None  # type: ignore[assignment]
+    ours = [found.name for found in pkgutil.walk_packages(ollm.__path__, "ollm.", onerror=lambda name: None)]
+    for name in (*ours, *LIBRARIES):
+        if not name.endswith("__main__"):
+            with suppress(ImportError):
+                import_module(name)
+    del sys.modules[LOGS]
+
+
+def serve(control: socket.socket) -> None:
+    """Fork whenever asked; a child leaves this function with its streams, directory and environment in place."""
+    waiting: dict[int, tuple[int, socket.socket]] = {}
+    with selectors.DefaultSelector() as ready:
+        ready.register(control, selectors.EVENT_READ)
+        while True:
+            for key, _ in ready.select():
+                if key.fileobj is not control:
+                    ready.unregister(key.fd)
+                    _tell_end(key.fd, *waiting.pop(key.fd))
+                    continue
+                message, descriptors, _, _ = socket.recv_fds(control, 16, 5)
+                if not message:
+                    os._exit(0)
+                process = os.fork()
+                if not process:
+                    _become_command(descriptors)
+                    return
+                handle, reply = _tell_start(process, descriptors)
+                waiting[handle] = process, reply
+                ready.register(handle, selectors.EVENT_READ)
+
+
+def _tell_start(process: int, descriptors: Sequence[int]) -> tuple[int, socket.socket]:
+    reply = socket.socket(fileno=descriptors[-1])
+    for number in descriptors[:-1]:
+        os.close(number)
+    with suppress(OSError):
+        reply.sendall(NUMBER.pack(process))
+    return os.pidfd_open(process), reply
+
+
+def _tell_end(handle: int, process: int, reply: socket.socket) -> None:
+    os.close(handle)
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    with reply, suppress(OSError):
+        reply.sendall(NUMBER.pack(code))
+
+
+def _become_command(descriptors: Sequence[int]) -> None:
+    size = os.fstat(descriptors[3]).st_size
+    arguments, cwd, environment, manner = json.loads(os.fsdecode(os.pread(descriptors[3], size, 0)))
+    for number in range(3):
+        os.dup2(descriptors[number], number)
+    os.closerange(3, 1024)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    sys.argv = ["ollm", *arguments]
+    if manner.get("terminal"):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if manner.get("bounded"):
+        give_up_permissions()
+    if limit := manner.get("descriptors"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+def main() -> None:
+    import_all()
+    sys.path.remove(str(ROOT))
+    gc.freeze()
+    serve(socket.socket(fileno=int(sys.argv[1])))
+    run()
+
+
+if __name__ == "__main__":
+    main()
