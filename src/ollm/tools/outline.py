@@ -66,4 +66,10 @@ def _prefix_paths(text: str, scope: SearchScope) -> str:
     """Paths as the model may use them again."""
     if scope.root == scope.workspace:
         return text
-    return "\n".join(line if line.startswith(" ") else scope.render_path(line) for line in text.split("\n"))
+    return "\n".join(line if line.startswith(" ") else _prefix_path(line, scope) for line in text.split("\n"))
+
+
+def _prefix_path(line: str, scope: SearchScope) -> str:
+    """`shop/cart.py`, or `shop/: cart.py mail.py` for several of a directory."""
+    folder, mark, names = line.partition("/: ")
+    return f"{scope.render_path(folder)}{mark}{names}" if mark else scope.render_path(line)

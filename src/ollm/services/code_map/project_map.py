@@ -10,6 +10,8 @@ from ollm.services.code_map.ranking import LISTED_KINDS, QueryScores, score_defi
 
 MAX_MAP_SIGNATURE_CHARS = 100
 MAX_FILE_DEFINITIONS = 12
+MAX_DESCRIBED_FILES = 10  # of a map for a question; the others stand by name
+MAX_MATCHES = 3
 
 CountTokens = Callable[[str], int]
 
@@ -62,26 +64,39 @@ def _render_for_query(files: Sequence[FileFacts], max_tokens: int, count: CountT
         ((scores.score_file(number), number) for number in range(len(files))),
         key=lambda pair: (-pair[0], files[pair[1]].path),
     )
+    related = [files[number] for score, number in ranked if score > 0]
     lines, left = list[str](), max_tokens
-    for place, (score, number) in enumerate(ranked):
-        if score <= 0:
-            break
-        entry = _describe_for_query(files[number], scores, 3 if place < 10 else 0)
+    for facts in related[:MAX_DESCRIBED_FILES]:
+        entry = _describe_for_query(facts, scores)
         price = count("\n".join(entry) + "\n")
         if price > left:
             break
         lines += entry
         left -= price
-    return _cut_to_budget(lines, max_tokens, count)
+    names = _list_names([facts.path for facts in related[MAX_DESCRIBED_FILES:]], left, count)
+    return _cut_to_budget([*lines, *names], max_tokens, count)
 
 
-def _describe_for_query(facts: FileFacts, scores: QueryScores, most: int) -> list[str]:
+def _list_names(paths: Sequence[str], max_tokens: int, count: CountTokens) -> list[str]:
+    """As many of the first paths as fit, those of a directory on one line: `src/shop/: cart.py mail.py`."""
+    folders: dict[str, list[str]] = {}
+    left = max_tokens
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        left -= count(f" {_clean_name(name)}") + (0 if folder in folders else count(f"{_clean_name(folder)}/:\n"))
+        if left < 0:
+            break
+        folders.setdefault(folder, []).append(_clean_name(name))
+    return [f"{_clean_name(folder) or '.'}/: {' '.join(names)}" for folder, names in folders.items()]
+
+
+def _describe_for_query(facts: FileFacts, scores: QueryScores) -> list[str]:
     rated = [
         (score, found)
         for found in facts.definitions
         if found.kind not in LISTED_KINDS and (score := scores.score_definition(found)) > 0
     ]
-    best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))[:most]
+    best = sorted(rated, key=lambda pair: (-pair[0], pair[1].depth, pair[1].line))[:MAX_MATCHES]
     return _render_file(facts.path, [found for _, found in best])
 
 
